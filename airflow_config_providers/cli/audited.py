@@ -20,7 +20,7 @@ from airflow_config_providers.deployment.database_records import records_of_data
 from airflow_config_providers.deployment.record_audit import RecordsJob, problems_of, record_reader
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigProvidersError
-from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
+from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.report_file import require_places, write_findings, write_page
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from airflow_config_providers.job.record import LARGEST
 from airflow_config_providers.job.record_rows import content_of, contents_of, in_utc, microseconds, name_of, times_of
 from airflow_config_providers.job.record_store import ANY_KEY, FIRST_KEY, LARGEST_ENTRY
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase
-from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
-from airflow_config_providers.spark.audit.record_row import Content
-from airflow_config_providers.spark.audit.record_tables import RANGE, EntryQueries, RecordTables
+from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader
+from airflow_config_providers.spark.audit.records.record_row import Content
+from airflow_config_providers.spark.audit.records.record_tables import RANGE, EntryQueries, RecordTables
 from airflow_config_providers.spark.audit.session import telling_failures
 
 _BATCH: Final = 500

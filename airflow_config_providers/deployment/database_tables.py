@@ -10,7 +10,7 @@ from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.deployment.records import reading
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase
-from airflow_config_providers.spark.audit.tables import TextDatabase, TextTable
+from airflow_config_providers.spark.audit.leaks.tables import TextDatabase, TextTable
 
 # All text is searched, also where no value is expected, and in tables that a later Airflow adds: a list of columns
 # would be the reason that a leak is missed. Left out is where values are kept on purpose, usually encrypted: a

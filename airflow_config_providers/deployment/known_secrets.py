@@ -20,16 +20,16 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.job.providers import deployment_registry
 from airflow_config_providers.job.record_store import RecordFiles
 from airflow_config_providers.job.sealed_values import deployment_key
-from airflow_config_providers.spark.audit.fingerprint import (
+from airflow_config_providers.spark.audit.leaks.fingerprint import (
     DIGEST_BITS,
     FingerprintKey,
     read_fingerprints,
     write_fingerprints,
 )
-from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, Tick, audit_leaks, no_tick
-from airflow_config_providers.spark.audit.leak_finder import KnownSecret, searchable
-from airflow_config_providers.spark.audit.sought import Sought
-from airflow_config_providers.spark.audit.text_lines import lines_of
+from airflow_config_providers.spark.audit.leaks.leak_audit import LeakReport, LeakRequest, Tick, audit_leaks, no_tick
+from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, searchable
+from airflow_config_providers.spark.audit.leaks.sought import Sought
+from airflow_config_providers.spark.audit.leaks.text_lines import lines_of
 
 FINGERPRINTS: Final = ("airflow_config_providers", "fingerprints of values")
 """What the key is for that is derived from the deployment's secret."""

@@ -9,10 +9,10 @@ from typing import Any, Final
 from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.fsspec_objects import FsspecObjects
-from airflow_config_providers.spark.audit.object_store import Objects, ObjectStore
-from airflow_config_providers.spark.audit.s3_objects import S3Objects
-from airflow_config_providers.spark.audit.stored_path import StoredPath, is_stored
+from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
+from airflow_config_providers.spark.audit.leaks.object_store import Objects, ObjectStore
+from airflow_config_providers.spark.audit.leaks.s3_objects import S3Objects
+from airflow_config_providers.spark.audit.leaks.stored_path import StoredPath, is_stored
 
 _S3: Final = frozenset({"s3", "s3a", "s3n"})
 

@@ -22,7 +22,7 @@ from airflow_config_providers.dynamic.policies import PolicySet
 from airflow_config_providers.dynamic.policies.classes import PolicyClasses
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.rendered import rendered
-from airflow_config_providers.spark.audit.policy_audit import Verdict
+from airflow_config_providers.spark.audit.records.policy_audit import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from airflow_config_providers.deployment.record_audit import RecordsJob, problem
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.job.past_policies import PastPolicies
 from airflow_config_providers.operators.no_retry import failing_at_once
-from airflow_config_providers.spark.audit import history_audit, policy_audit, reference_audit
-from airflow_config_providers.spark.audit.history_audit import (
+from airflow_config_providers.spark.audit.records import history_audit, policy_audit, reference_audit
+from airflow_config_providers.spark.audit.records.history_audit import (
     KINDS,
     UNKNOWN,
     WITHOUT_DATABASE,
@@ -25,9 +25,10 @@ from airflow_config_providers.spark.audit.history_audit import (
     drift_of,
     history_of,
 )
-from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
-from airflow_config_providers.spark.audit.policy_audit import StoppedRuns, stopped_runs
-from airflow_config_providers.spark.audit.reference_audit import reference_rows, reference_uses
+from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader
+from airflow_config_providers.spark.audit.records.policy_audit import StoppedRuns, stopped_runs
+from airflow_config_providers.spark.audit.records.reference_audit import reference_rows, reference_uses
+from airflow_config_providers.spark.audit.records.scope import AuditScope
 from airflow_config_providers.spark.audit.report_file import (
     HISTORY,
     POLICY,
@@ -36,7 +37,6 @@ from airflow_config_providers.spark.audit.report_file import (
     write_findings,
     write_page,
 )
-from airflow_config_providers.spark.audit.scope import AuditScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,13 +23,13 @@ from pyarrow import dataset
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.job.record import TaskTry
 from airflow_config_providers.job.record_store import LARGEST_ENTRY, PREFIX, packed, record_key
-from airflow_config_providers.spark.audit.past_records import CONFIGS
+from airflow_config_providers.spark.audit.records.past_records import CONFIGS
 from tests.cli.conftest import Driver, Ended
 from tests.cli.on_postgresql import PASSWORD, OnPostgresql, on_postgresql
 from tests.cli.recorded import RUN, Records
 from tests.servers.jdbc_driver import jdbc_driver
 from tests.servers.postgresql import postgresql_programs
-from tests.spark.audit.history.past import QUICK, record_of
+from tests.spark.audit.records.past import QUICK, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 

@@ -16,13 +16,13 @@ pytest.importorskip("pyspark.sql.session")
 
 from airflow_config_providers.cli.definition import commands
 from airflow_config_providers.core.layers import ConfigSource
-from airflow_config_providers.spark.audit.history_audit import KINDS
-from airflow_config_providers.spark.audit.past_records import CONFIGS
+from airflow_config_providers.spark.audit.records.history_audit import KINDS
+from airflow_config_providers.spark.audit.records.past_records import CONFIGS
 from tests.cli.conftest import Cli, Driver, Ended
 from tests.cli.recorded import Records, records_in
 from tests.cli.test_docs import PAGE, codes, examples
 from tests.docs.pages import ROOT, snippets
-from tests.spark.audit.history.past import QUICK, Past
+from tests.spark.audit.records.past import QUICK, Past
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from airflow_config_providers.deployment.audit_scope import RecordsChoice, scope_of_leaks, scope_of_records
 from airflow_config_providers.deployment.known_secrets import KnownSecrets
-from airflow_config_providers.spark.audit.leak_audit import LeakRequest
-from airflow_config_providers.spark.audit.past_records import PastRecords
+from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest
+from airflow_config_providers.spark.audit.records.past_records import PastRecords
 
 NO_RECORDS = PastRecords(None, {}, 0, 0, 0)  # type: ignore[arg-type] - its rows are not read
 

@@ -14,9 +14,9 @@ pytest.importorskip("airflow")
 
 from airflow_config_providers.deployment.object_stores import stores_of
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.files import FileListing
-from airflow_config_providers.spark.audit.fsspec_objects import FsspecObjects
-from airflow_config_providers.spark.audit.object_store import ObjectStore, mounted
+from airflow_config_providers.spark.audit.leaks.files import FileListing
+from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
+from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mounted
 
 SECRET_KEY = "c4nary-secret-key"
 

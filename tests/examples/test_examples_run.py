@@ -17,8 +17,8 @@ from dags_examples.demo.pipeline import json_rows
 from dags_examples.demo.workspace import EXAMPLES, Workspace, make_secret, unpack_flights
 from tests.examples.runs import places_of, rendered_fields, run
 from tests.limits import PATIENT_AIRFLOW
-from tests.spark.audit.clean import false_alarms, searched
-from tests.spark.audit.history.past import Past
+from tests.spark.audit.leaks.clean import false_alarms, searched
+from tests.spark.audit.records.past import Past
 
 pytestmark = pytest.mark.integration
 

@@ -17,10 +17,10 @@ from airflow_config_providers.operators.record_audits import (
     ConfigPolicyAuditOperator,
     ConfigReferenceAuditOperator,
 )
-from airflow_config_providers.spark.audit.past_records import CONFIGS
+from airflow_config_providers.spark.audit.records.past_records import CONFIGS
 from airflow_config_providers.spark.audit.session import audit_session
 from tests.servers.own_jvm import own_jvm
-from tests.spark.audit.history.past import QUICK, Past
+from tests.spark.audit.records.past import QUICK, Past
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("session")]
 

@@ -1,1 +1,1 @@
-"""PySpark jobs that search logs for known values. What runs in executors needs no Airflow."""
+"""Audits of a whole deployment, as PySpark jobs. What runs in executors needs no Airflow."""

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from airflow_config_providers.spark.audit.leak import Leak
-from airflow_config_providers.spark.audit.reference_audit import reference_rows
+from airflow_config_providers.spark.audit.leaks.leak import Leak
+from airflow_config_providers.spark.audit.records.reference_audit import reference_rows
 from airflow_config_providers.spark.audit.report_file import HISTORY, LEAK, POLICY, REFERENCE, write_findings
 
 LEAKED = Leak("/logs/a\udcff.log", 1, 2, "${vault:apps/db:password}", "plain", "current", "2026-11-25T12:00:00+00:00")

@@ -1,0 +1,1 @@
+"""Audit of leaks: where values of references stand in files and tables."""

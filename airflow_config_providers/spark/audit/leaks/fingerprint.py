@@ -1,0 +1,401 @@
+"""
+Fingerprints of values: with them a value is found in files, by people and audits that do not know it.
+
+Their files hold no values, and only an audit with the same key can use them.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from airflow_config_providers.core.reversal.reverse import telling_forms
+from airflow_config_providers.core.text import octets, one_line, printable
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.leaks.leak import require_types
+from airflow_config_providers.spark.audit.leaks.leak_finder import (
+    CURRENT,
+    KnownSecret,
+    Occurrence,
+    encodings_of,
+    united,
+)
+from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
+from airflow_config_providers.spark.audit.report_file import replace_lines
+
+if TYPE_CHECKING:
+    from numpy import uint32
+    from numpy.typing import NDArray
+
+WINDOW: Final = 8
+"""How many bytes of a form decide where its digest is compared."""
+
+SHORT_WINDOW: Final = 5
+"""The same for shorter forms; no form has fewer bytes."""
+
+MIDDLE_BITS: Final = 24
+"""Bits of the hash of a window: enough to skip almost all places, and too few to find the window from them."""
+
+DIGEST_BITS: Final = 128
+"""Bits of the digest of a form."""
+
+KEY_DIGITS: Final = 8
+"""Digits of the fingerprint of something that was found that name its key."""
+
+FOUND_DIGITS: Final = KEY_DIGITS + 20
+"""All digits of such a fingerprint."""
+
+_DIGEST: Final = DIGEST_BITS // 8
+_LONGEST: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fingerprint:
+    """
+    What is known of one form of a value, such as its base64, without the value.
+
+    :param reference: the reference that has, or had, the value
+    :param encoding: the encoding of the form
+    :param size: the bytes of the form
+    :param middle: a keyed hash of the bytes in its middle, with ``MIDDLE_BITS`` bits; only the key shows it
+    :param digest: a keyed digest of the form, in hexadecimal digits
+    :param age: as that of a leak
+    """
+
+    reference: str
+    encoding: str
+    size: int
+    middle: int
+    digest: str
+    age: str = CURRENT
+
+    def row(self) -> dict[str, Any]:
+        """Return what is kept of it. The age is not: it is that of the moment at which it is searched for."""
+        return {name: getattr(self, name) for name in ("reference", "encoding", "size", "middle", "digest")}
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> Self:
+        """
+        Return the fingerprint of a row.
+
+        :raises KeyError: a field is missing
+        :raises TypeError: a field is of another type
+        :raises ValueError: a field cannot be that of a fingerprint
+        """
+        require_types(row, {"reference": str, "encoding": str, "size": int, "middle": int, "digest": str})
+        found = cls(*(row[name] for name in ("reference", "encoding", "size", "middle", "digest")))
+        is_possible = SHORT_WINDOW <= found.size <= _LONGEST and 0 <= found.middle < 1 << MIDDLE_BITS
+        digest = bytes.fromhex(found.digest)
+        if not is_possible or len(digest) != _DIGEST or digest.hex() != found.digest:
+            raise ValueError
+        return found
+
+    def of_age(self, age: str) -> Fingerprint:
+        """Return the same with another age."""
+        return replace(self, age=age)
+
+
+@dataclass(frozen=True, slots=True)
+class FingerprintKey:
+    """
+    The secret key of fingerprints.
+
+    Without it, they reveal nothing but lengths, and which forms are the same. With it, guesses can be tested: of the
+    bytes in the middle by themselves, and of a value as a whole.
+
+    :param secret: 32 bytes
+    """
+
+    secret: bytes = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """A name of the key: only fingerprints of the same key can be compared."""
+        return self._derived("name")[:8].hex()
+
+    def multipliers(self, window: int) -> tuple[int, int]:
+        """Return the two numbers, of 64 bits, of the hash of a window; the first is odd."""
+        made = self._derived(f"window of {window}")
+        return int.from_bytes(made[:8], "little") | 1, int.from_bytes(made[8:16], "little")
+
+    def middle(self, form: bytes) -> int:
+        """Return the hash of the bytes in the middle of a form."""
+        window = window_of(len(form))
+        factor, summand = self.multipliers(window)
+        place = place_of_window(len(form))
+        number = int.from_bytes(form[place : place + window], "little") * factor + summand
+        return (number & (1 << 64) - 1) >> (64 - MIDDLE_BITS)
+
+    def sealed(self, middle: int, digest: str) -> int:
+        """
+        Return the hash of the middle as a fingerprint has it; sealing that again returns the hash.
+
+        The hash must be fast, so it is linear: with a few forms that one knows, one could compute what it says of the
+        others. What seals it is a different number for each digest.
+        """
+        pad = blake2b(bytes.fromhex(digest), key=self.secret, digest_size=MIDDLE_BITS // 8, person=b"middle").digest()
+        return middle ^ int.from_bytes(pad, "little")
+
+    def digest(self, form: bytes) -> str:
+        """Return the digest of a form."""
+        return blake2b(form, key=self.secret, digest_size=_DIGEST).hexdigest()
+
+    def of_found(self, data: bytes) -> str:
+        """Return a fingerprint of what was found in a file, which names the key; no other fingerprint is like it."""
+        size = (FOUND_DIGITS - KEY_DIGITS) // 2
+        return self.id[:KEY_DIGITS] + blake2b(data, key=self.secret, digest_size=size, person=b"found").hexdigest()
+
+    def of_ends(self, ends: str) -> str:
+        """Return what can be kept of a hash of the ends of a file, which could be guessed if the file is short."""
+        return blake2b(octets(ends), key=self.secret, digest_size=_DIGEST, person=b"ends").hexdigest() if ends else ""
+
+    def of_secrets(self, secrets: Iterable[KnownSecret]) -> Iterator[Fingerprint]:
+        """Yield the fingerprints of every form of ``secrets`` that the audit searches for, up to 16 MiB of it."""
+        for one in secrets:
+            encodings = encodings_of(one.value)
+            for form in (form for form in telling_forms(one.value) if len(form) <= _LONGEST):
+                digest = self.digest(form)
+                middle = self.sealed(self.middle(form), digest)
+                yield Fingerprint(str(one.variable), encodings[form], len(form), middle, digest, one.age)
+
+    def _derived(self, purpose: str) -> bytes:
+        return hmac.digest(self.secret, octets(purpose), "sha256")
+
+
+def window_of(size: int) -> int:
+    """Return how many bytes of a form of ``size`` bytes its hash is of."""
+    return WINDOW if size >= WINDOW else SHORT_WINDOW
+
+
+def place_of_window(size: int) -> int:
+    """
+    Return where in a form its window is: in the middle.
+
+    Many values begin alike, such as addresses and private keys, and logs are full of such beginnings.
+    """
+    return (size - window_of(size)) // 2
+
+
+_KIND: Final = "airflow-config-providers fingerprints"
+_FORMAT: Final = 2
+_LONGEST_LINE: Final = 64 * 1024
+_MOST: Final = 5_000_000
+_WRONG: Final = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
+
+class OtherKeyError(ConfigException):
+    """The fingerprints were made with another key."""
+
+
+def write_fingerprints(
+    path: str, fingerprints: Iterable[Fingerprint], key: FingerprintKey, *, way_out: str = "Name another file."
+) -> None:
+    """
+    Write a file that only this user can read. One of an earlier audit is replaced, but no other file.
+
+    :param way_out: what to do if it cannot be written
+    :raises ConfigException: it cannot be written, or is a file of another kind
+    """
+    target = Path(os.path.realpath(path))
+    if os.path.lexists(target):
+        _require_fingerprints(path)
+    rows = [one.row() for one in sorted({one.of_age(CURRENT) for one in fingerprints})]  # an age is of a search
+    header = {"kind": _KIND, "format": _FORMAT, "key": key.id, "count": len(rows)}
+    try:
+        replace_lines(target, map(json.dumps, chain([header], rows)))
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    else:
+        return
+    raise ConfigException(f"The fingerprints cannot be written to {printable(path)}: {problem}. {way_out}")
+
+
+def read_fingerprints(path: str, key: FingerprintKey) -> list[Fingerprint]:
+    """
+    Return the fingerprints in a file.
+
+    :raises OtherKeyError: they were made with another key
+    :raises ConfigException: the file cannot be read, or is of another kind
+    """
+    rows = _rows(path)
+    header = _header(path, rows)
+    if header["key"] != key.id:
+        raise OtherKeyError(
+            f"The fingerprints in {printable(path)} were made with another key. Set [config_providers] "
+            f"password_encoder_secret to that of the deployment that wrote them."
+        )
+    try:
+        found = [Fingerprint.read(row) for row in rows]
+    except _WRONG:
+        pass
+    else:
+        if header.get("count", len(found)) == len(found):  # older files have none
+            return found
+    raise _wrong(path)
+
+
+def _require_fingerprints(path: str) -> None:
+    _header(path, _rows(path))
+
+
+def _header(path: str, rows: Iterator[Any]) -> dict[str, Any]:
+    header = next(rows, None)
+    if not isinstance(header, dict) or header.get("kind") != _KIND or header.get("format") != _FORMAT:
+        raise _wrong(path)
+    return {"key": "", **header}
+
+
+def _rows(path: str) -> Iterator[Any]:
+    """Yield what the lines of a file say."""
+    try:
+        with opened_text(os.path.realpath(path)) as file:
+            for _ in range(_MOST):
+                if not (line := file.readline(_LONGEST_LINE)):
+                    return
+                yield json.loads(line if line.endswith("\n") else "")
+    except ContentError as error:
+        problem = str(error)
+    except (ValueError, RecursionError):
+        raise _wrong(path) from None
+    else:
+        raise ConfigException(f"{printable(path)} has more than {_MOST:,} fingerprints. Search for fewer at a time.")
+    raise ConfigException(f"The fingerprints in {printable(path)} cannot be read: {problem}")
+
+
+def _wrong(path: str) -> ConfigException:
+    return ConfigException(
+        f"{printable(path)} has no fingerprints, or is damaged. Name a file that --write-fingerprints has written."
+    )
+
+
+_CHUNK: Final = 1 << 16
+"""How many places are hashed at a time: their numbers fit into a processor's cache."""
+
+_FIRST_BITS: Final = 19
+"""Bits of the first of two tables, which fits into a cache, too."""
+
+_REST_BITS: Final = MIDDLE_BITS - _FIRST_BITS
+
+_NO_NUMPY: Final = (
+    "Fingerprints are searched for with numpy, which is not installed. Install the extra 'audit', as the page "
+    "'Install' of the documentation says, also where Spark's executors run."
+)
+
+
+class FingerprintFinder:
+    """
+    Finds the forms of values of which only ``fingerprints`` are known.
+
+    At each place, a keyed hash of the next bytes says whether they can be the middle of a form; a digest of as many
+    bytes as it has confirms that. What is inside a reference of theirs is a part of its name. Safe
+    to use from several threads.
+
+    :raises ConfigException: numpy is not installed
+    """
+
+    def __init__(self, fingerprints: Iterable[Fingerprint], key: FingerprintKey) -> None:
+        self._references: set[bytes] = set()
+        self._around = lru_cache(maxsize=4096)(self._references_around)
+        by_window: dict[int, list[Fingerprint]] = defaultdict(list)
+        for one in fingerprints:
+            by_window[window_of(one.size)].append(one)
+            self._references.add(octets(one_line(one.reference)))
+        self._middles = [_Middles(some, key, window) for window, some in sorted(by_window.items())]
+        self.margin = max((*(one.longest for one in self._middles), *map(len, self._references)), default=0)
+
+    def clues(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield the ranges in ``data`` of which each occurrence has one; see ``OccurrenceFinder``."""
+        return (clue for middles in self._middles for clue in middles.clues(data))
+
+    def find(self, data: bytes) -> Iterator[Occurrence]:
+        """Yield the occurrences in ``data``, in order; those that overlap are one."""
+        found = (one for middles in self._middles for one in middles.find(data))
+        return united(one for one in found if not self._is_in_reference(data, one))
+
+    def _is_in_reference(self, data: bytes, one: Occurrence) -> bool:
+        around = self._around(data[one.start : one.end])
+        return any(one.start >= at and data.startswith(reference, one.start - at) for reference, at in around)
+
+    def _references_around(self, form: bytes) -> Sequence[tuple[bytes, int]]:
+        """Return the references that have a form in them, and where."""
+        return [
+            (reference, at)
+            for reference in self._references
+            if form in reference
+            for at in range(len(reference))
+            if reference.startswith(form, at)
+        ]
+
+
+class _Middles:
+    """The fingerprints of forms of which ``window`` bytes in the middle decide."""
+
+    def __init__(self, fingerprints: Sequence[Fingerprint], key: FingerprintKey, window: int) -> None:
+        np = _numpy()
+        self._window = window
+        self._digest = lru_cache(maxsize=4096)(key.digest)  # a hostile text can have the same bytes at every place
+        self._shift = np.uint64(64 - MIDDLE_BITS)
+        self._factor, self._summand = (np.uint64(number) for number in key.multipliers(window))
+        self._sizes: dict[int, dict[int, None]] = defaultdict(dict)
+        self._of_digest: dict[str, Fingerprint] = {}
+        for one in sorted(fingerprints, reverse=True):  # of several with the same form, the first counts
+            self._of_digest[one.digest] = one
+            self._sizes[key.sealed(one.middle, one.digest)][one.size] = None
+        self.longest = max((one.size for one in fingerprints), default=0)
+        known = np.array(sorted(self._sizes), dtype=np.uint32)
+        self._is_known = np.zeros(1 << MIDDLE_BITS, dtype=np.bool_)
+        self._is_known[known] = True
+        self._is_possible = np.zeros(1 << _FIRST_BITS, dtype=np.bool_)
+        self._is_possible[known >> _REST_BITS] = True
+
+    def clues(self, data: bytes) -> Iterator[tuple[int, int]]:
+        return ((middle, middle + self._window) for middle, _ in self._candidates(data))
+
+    def find(self, data: bytes) -> Iterator[Occurrence]:
+        for middle, hashed in self._candidates(data):
+            for size in self._sizes[hashed]:
+                place = middle - place_of_window(size)
+                form = data[place : place + size] if place >= 0 else b""
+                if len(form) == size and (known := self._of_digest.get(self._digest(form))):
+                    reference = one_line(known.reference)  # its file can come from others
+                    yield Occurrence(place, place + size, reference, one_line(known.encoding), known.age)
+
+    def _candidates(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield the places at which the middle of a form can begin, with the hash there."""
+        np = _numpy()
+        padded = data + bytes(WINDOW)  # so that a number can be read at the last places, too
+        for first in range(0, len(data) - self._window + 1, _CHUNK):
+            count = min(_CHUNK, len(data) - self._window + 1 - first)
+            hashes = self._hashes(padded[first : first + count + WINDOW], count)
+            places = np.flatnonzero(self._is_possible[hashes >> _REST_BITS])
+            places = places[self._is_known[hashes[places]]]
+            for place in places.tolist():
+                yield first + place, int(hashes[place])
+
+    def _hashes(self, data: bytes, count: int) -> NDArray[uint32]:
+        """Return the hash of the window at each of the first ``count`` places."""
+        np = _numpy()
+        numbers = np.ndarray(count, "<u8", buffer=data, strides=(1,))
+        if self._window < WINDOW:
+            numbers = numbers & np.uint64((1 << 8 * self._window) - 1)
+        found: NDArray[uint32] = (numbers * self._factor + self._summand >> self._shift).astype(np.uint32)
+        return found
+
+
+def _numpy() -> Any:
+    try:
+        import numpy  # noqa: PLC0415 - slow to import, and it may be missing
+    except ImportError:
+        problem = _NO_NUMPY
+    else:
+        return numpy
+    raise ConfigException(problem)

@@ -1,0 +1,462 @@
+"""The Spark job that searches files for known values."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_config_providers.core.text import how_many
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.leaks.baseline import Baseline, read_baseline
+from airflow_config_providers.spark.audit.leaks.files import (
+    FileListing,
+    FoundFile,
+    GroupRow,
+    Split,
+    group_of,
+    grouped,
+    row_of,
+    splits_of,
+)
+from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
+from airflow_config_providers.spark.audit.leaks.leak import Leak, moment
+from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mount, mounted
+from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
+from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
+from airflow_config_providers.spark.audit.leaks.seldom_collected import seldom_collected
+from airflow_config_providers.spark.audit.leaks.small_files import search_all
+from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
+from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, SplitColumns, SplitLeaks
+from airflow_config_providers.spark.audit.leaks.split_search import Search
+from airflow_config_providers.spark.audit.leaks.state_folder import locked
+from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
+from airflow_config_providers.spark.audit.leaks.tables import (
+    SearchedRows,
+    TableReport,
+    TextDatabase,
+    TextTable,
+    search_rows,
+    search_tables,
+)
+from airflow_config_providers.spark.audit.leaks.telling_paths import TellingPaths
+from airflow_config_providers.spark.audit.session import audit_session, job_failed, telling_failures
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ROUND: Final = 32
+"""How many groups each core searches, at most, between two moments at which what was found is kept."""
+
+_ROUND_FILES: Final = 32_000
+"""How many files each core searches, at most, between two such moments."""
+
+_SECONDS: Final = 0.5
+"""How often the progress is told."""
+
+_REQUESTS: Final = 8
+"""How many objects each core reads side by side."""
+
+_NOT_STORED: Final = "only what is searched can be in object storage. Name a path in the file system."
+
+_OTHER_VALUE: Final = "The baseline has the id of {}, but accepts another value there."
+_INCOMPARABLE: Final = (
+    "The baseline has the id of {}, but the values cannot be compared: its fingerprints were made with another "
+    "[config_providers] password_encoder_secret, or that is not set here. Set it, or accept the leaks again."
+)
+
+_ANY_VALUE: Final = (
+    "The baseline has no fingerprint for {} that it leaves out, so it accepts any value there. Write it again with "
+    "[config_providers] password_encoder_secret set."
+)
+
+_Sent = tuple[Sought, Sequence[ObjectStore]]
+"""What executors get by the broadcast."""
+
+Tick = Callable[[int, int], None]
+
+
+def no_tick(octets: int, total: int) -> None:
+    """Ignore the progress."""
+
+
+_made: list[tuple[_Sent, SoughtFinder]] = []
+"""The finder of this process of an executor, which takes a while to build, and what was sent for it."""
+
+
+@dataclass(slots=True)
+class LeakReport:
+    """
+    The result of an audit.
+
+    :param leaks: all leaks, by file and line
+    :param unread: path -> why it, or a part of it, could not be read
+    :param uncopied: path -> why it has no reversed copy
+    :param unresolved: why references have no value, and so were not searched for
+    :param skipped: path -> why it was not read: links, pipes, sockets, devices
+    :param files: how many files were searched
+    :param octets: how many bytes were searched
+    :param read: how many of the files were read by this audit, and not by an earlier one
+    :param accepted: how many leaks are left out, because a baseline accepts them
+    :param sought: what was searched for
+    :param rows: how many rows of Airflow's database were searched
+    :param notes: what else people should know, in sentences
+    """
+
+    leaks: list[Leak] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)
+    uncopied: dict[str, str] = field(default_factory=dict)
+    unresolved: Sequence[str] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    files: int = 0
+    octets: int = 0
+    read: int = 0
+    accepted: int = 0
+    sought: Sought = field(default=Sought(), repr=False)
+    rows: int = 0
+    notes: Sequence[str] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all files could be read, and copied if that was asked for, and every reference has a value."""
+        return not self.unread and not self.uncopied and not self.unresolved
+
+    def accept(self, baseline: Baseline) -> None:
+        """Leave out the leaks that a baseline accepts, and note why it does not accept others in the same places."""
+        any_value = sum(map(baseline.accepts_any, self.leaks))
+        fresh = [leak for leak in self.leaks if not baseline.accepts(leak)]
+        self.accepted += len(self.leaks) - len(fresh)
+        self.leaks = fresh
+        counts = {
+            _OTHER_VALUE: sum(map(baseline.has_other_value, fresh)),
+            _INCOMPARABLE: sum(map(baseline.is_incomparable, fresh)),
+            _ANY_VALUE: any_value,
+        }
+        self.notes = [*self.notes, *(note.format(how_many(count, "leak")) for note, count in counts.items() if count)]
+
+    def add_all(
+        self, some: Sequence[SearchedFile], seen: SeenFiles | None, *, hidden: Collection[str] = frozenset()
+    ) -> None:
+        """Add what was found in files that were read now, and let ``seen`` keep it, but not of ``hidden`` paths."""
+        for one in some:
+            self.add(one)
+        self.read += len(some)
+        if seen:
+            seen.keep([one for one in some if one.file.path not in hidden])
+
+    def show(self, telling: TellingPaths) -> None:
+        """Replace the values in paths, and add them as leaks."""
+        self.leaks = [replace(leak, file=telling.show(leak.file)) for leak in self.leaks] + list(telling.leaks)
+        self.unread = {telling.show(path): reason for path, reason in self.unread.items()}
+        self.uncopied = {telling.show(path): reason for path, reason in self.uncopied.items()}
+        self.skipped = {telling.show(path): reason for path, reason in self.skipped.items()}
+
+    def add_tables(self, found: TableReport) -> None:
+        """Add what was found in a database."""
+        self.leaks += found.found.leaks
+        self.rows += found.found.rows
+        self.octets += found.found.octets
+        self.unread |= found.unread
+        self.notes = [*self.notes, *([found.note] if found.note else [])]
+
+    def add(self, one: SearchedFile) -> None:
+        """Add what was found in a file."""
+        self.leaks += one.leaks
+        self.files += 1
+        self.octets += one.octets
+        if one.problem:
+            self.unread[one.file.path] = one.problem
+
+
+@dataclass(frozen=True, slots=True)
+class LeakRequest:
+    """
+    What to search, and what to leave behind.
+
+    :param paths: files and folders, which can be in object storage; nothing else of a request can
+    :param baseline: a file with accepted leaks
+    :param state: a folder that keeps what was searched, so that the next audit reads only what is new
+    :param reversed_copy: a folder for copies with references in place of the values
+    :param master: Spark's master; None for the one of Spark's own defaults, or else this machine
+    :param configs: configuration of the Spark job
+    :param database: a database to search, too, each time as a whole; None for none
+    :param fingerprints: files with fingerprints of values to search for
+    :param write_fingerprints: a file for the fingerprints of the values
+    :param tokens: whether tokens of well-known formats are searched for, too
+    :param excepted: patterns of references that are no secrets, in which ``*`` is any text
+    """
+
+    paths: Sequence[str]
+    baseline: str | None = None
+    state: str | None = None
+    reversed_copy: str | None = None
+    master: str | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
+    database: TextDatabase | None = None
+    fingerprints: Sequence[str] = ()
+    write_fingerprints: str | None = None
+    tokens: bool = False
+    excepted: Sequence[str] = ()
+
+    def require_local(self) -> None:
+        """
+        Check that only ``paths`` are in object storage.
+
+        :raises ConfigException: something else is
+        """
+        given = {
+            "--baseline": (self.baseline,),
+            "--state": (self.state,),
+            "--reversed-copy": (self.reversed_copy,),
+            "--fingerprints": self.fingerprints,
+            "--write-fingerprints": (self.write_fingerprints,),
+        }
+        wrong = [option for option, paths in given.items() if any(is_stored(path) for path in paths if path)]
+        if wrong:  # the path is not shown, because it could have a password
+            raise ConfigException(*(f"{option}: {_NOT_STORED}" for option in wrong))
+
+
+def audit_leaks(
+    request: LeakRequest, sought: Sought, *, stores: Sequence[ObjectStore] = (), tick: Tick = no_tick
+) -> LeakReport:
+    """
+    Search files, in a Spark session of its own, and return what was found without what is accepted.
+
+    :param stores: the stores of objects that paths of the request are in
+    :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
+    :raises ConfigException: a file or folder of the request cannot be used, or Spark does not start
+    """
+    with seldom_collected(), mounted(stores), locked(request.state) if request.state else nullcontext():
+        return _audited(request, sought, stores, tick)
+
+
+def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore], tick: Tick) -> LeakReport:
+    accepted = read_baseline(request.baseline) if request.baseline else Baseline()
+    seen = SeenFiles.open(request.state, wanted) if request.state else None
+    sought = seen.sought if seen else wanted
+    finder, listing = sought.finder(), FileListing.of(request.paths)
+    telling = TellingPaths.of(listing, request.paths, finder)
+    target = target_of(request.reversed_copy, request.paths) if request.reversed_copy else None
+    work = Work.of(listing, seen.files if seen else {}, margin=finder.margin, key=sought.key)
+    report = LeakReport(unread=dict(listing.unread), skipped=listing.skipped, sought=sought)
+    for one in work.unchanged:
+        report.add(one)
+    if work.files or (target and listing.files) or request.database:
+        with (
+            audit_session(request.master, request.configs) as session,
+            closing(LeakAudit(session, sought, stores=stores, tick=tick)) as audit,
+        ):
+            for some in audit.run(work):
+                report.add_all(some, seen, hidden=telling.shown)
+            if target:
+                report.uncopied.update(dict.fromkeys(telling.shown, "Its path shows a value."))
+                report.uncopied.update(audit.copy(telling.others(listing.files), target))
+            if request.database:
+                report.add_tables(audit.search_database(request.database))
+    if seen:
+        seen.compact({file.path for file in listing.files})
+        report.notes = [*seen.notes, *report.notes]
+    report.show(telling)
+    report.leaks.sort(key=lambda leak: (leak.file, leak.line, leak))  # in Parquet, offsets are those in cells
+    report.accept(accepted)
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """
+    What an audit has to do.
+
+    :param files: the files to search
+    :param grown: path -> what was found in the beginning of a file, which is not searched again
+    :param unchanged: what was found in files that are as they were
+    """
+
+    files: Sequence[FoundFile]
+    grown: Mapping[str, SearchedFile] = field(default_factory=dict)
+    unchanged: Sequence[SearchedFile] = ()
+
+    @classmethod
+    def of(
+        cls, listing: FileListing, known: Mapping[str, SearchedFile], *, margin: int, key: FingerprintKey | None = None
+    ) -> Work:
+        """Return what is to be done with the files of ``listing``, of which some are ``known`` by path."""
+        files = [file for file in listing.files if not is_unchanged(file, known.get(file.path))]
+        begun = ((file.path, grown_since(file, known.get(file.path), margin=margin, key=key)) for file in files)
+        grown = {path: found for path, found in begun if found}
+        old = {file.path for file in listing.files}.difference(file.path for file in files)
+        return cls(files, grown, [known[path] for path in sorted(old)])
+
+    @property
+    def octets(self) -> int:
+        """How many bytes are to be read."""
+        return sum(file.size for file in self.files) - sum(one.file.size for one in self.grown.values())
+
+    def splits(self) -> Iterator[Split]:
+        """Yield the splits of all files."""
+        for file in self.files:
+            begun = self.grown.get(file.path)
+            yield from splits_of(file, begin=begun.file.size if begun else 0)
+
+
+class LeakAudit:
+    """
+    Searches files on Spark.
+
+    The values, and the credentials of ``stores``, reach executors by one broadcast, which is encrypted. They are in no
+    configuration, plan or argument.
+
+    :param session: see ``audit_session``
+    :param sought: what to search for
+    :param stores: the stores of objects that files are in
+    :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        sought: Sought,
+        *,
+        stores: Sequence[ObjectStore] = (),
+        tick: Tick = no_tick,
+    ) -> None:
+        self._session = session
+        self._context = session.sparkContext
+        self._sent = self._context.broadcast((sought, tuple(stores)))
+        self._octets = self._context.accumulator(0)
+        self._tick = tick
+
+    def run(self, work: Work) -> Iterator[list[SearchedFile]]:
+        """Search files, and yield what was found in some of them as soon as a round of tasks is over."""
+        total = work.octets
+        pending: list[SplitLeaks] = []
+        for some in _rounds(grouped(work.splits()), self._context.defaultParallelism):
+            pending += self._round(some, total)
+            last = pending[-1].split.file.path  # perhaps not all of it was searched in this round
+            yield _by_file((one for one in pending if one.split.file.path != last), work.grown)
+            pending = [one for one in pending if one.split.file.path == last]
+        if pending:
+            yield _by_file(pending, work.grown)
+
+    def copy(self, files: Sequence[FoundFile], target: Callable[[str], Path]) -> dict[str, str]:
+        """
+        Write copies of files, with references in place of the values.
+
+        :param target: returns where the copy of a file goes
+        :return: path -> why there is no copy
+        """
+        sent = self._sent
+        pairs = [(file, target(file.path)) for file in files]
+        groups = [[(one.file, target(one.file.path)) for one in group] for group in grouped(map(Split, files))]
+        tasks = self._context.parallelize(groups, max(1, len(groups)))
+        with telling_failures(job_failed):
+            problems = tasks.flatMap(lambda group: _copy_all(group, sent)).collect()
+        return {file.path: problem for (file, _), problem in zip(pairs, problems, strict=True) if problem}
+
+    def search_database(self, database: TextDatabase) -> TableReport:
+        """Search the text in a database."""
+        return search_tables(self._session, database, partial(_search_rows, self._sent))
+
+    def _round(self, groups: Sequence[Sequence[Split]], total: int) -> list[SplitLeaks]:
+        """Return the results of all splits in ``groups``, in order. A lost executor costs its tasks only."""
+        sent, octets = self._sent, self._octets
+        tasks = self._context.parallelize([row_of(group) for group in groups], len(groups))
+        with telling_failures(job_failed), ThreadPoolExecutor(1) as threads:
+            found = threads.submit(tasks.flatMap(lambda row: _search_all(row, sent, octets)).collect)
+            while not found.done():
+                wait([found], _SECONDS)
+                self._tick(self._octets.value, total)
+            splits = chain.from_iterable(groups)
+            rests = chain.from_iterable(zip(*columns, strict=True) for columns in found.result())
+            return [SplitLeaks(split, *rest) for split, rest in zip(splits, rests, strict=True)]
+
+    def close(self) -> None:
+        """Remove the values and credentials from the executors."""
+        self._sent.destroy()
+
+
+def _rounds(groups: Iterable[Sequence[Split]], cores: int) -> Iterator[Sequence[Sequence[Split]]]:
+    """Yield the groups that are searched before what was found is kept."""
+    some, files = list[Sequence[Split]](), 0
+    for group in groups:
+        if some and (len(some) == _ROUND * cores or files + len(group) > _ROUND_FILES * cores):
+            yield some
+            some, files = [], 0
+        some.append(group)
+        files += len(group)
+    if some:
+        yield some
+
+
+def _search_all(row: GroupRow, sent: Any, octets: Any) -> Iterator[SplitColumns]:
+    finder, splits = _finder(sent.value), list(group_of(row))
+    if not any(is_stored(split.file.path) for split in splits):
+        yield from map(_columns, search_all(splits, finder, octets.add))
+        return
+    # A small object is mostly time that passes until its store answers.
+    with Search(finder, octets.add) as search, ThreadPoolExecutor(_REQUESTS) as threads:
+        for one in threads.map(search, splits):
+            yield _columns([one])
+
+
+def _columns(results: Sequence[SplitLeaks]) -> SplitColumns:
+    leaks, octets, lines, problems, ends = zip(*(one.rest for one in results), strict=True)
+    return leaks, octets, lines, problems, ends
+
+
+def _search_rows(sent: Any, table: TextTable, rows: Iterable[Sequence[Any]]) -> SearchedRows:
+    return search_rows(table, rows, _finder(sent.value))
+
+
+def _copy_all(group: Iterable[tuple[FoundFile, Path]], sent: Any) -> list[str]:
+    return write_copies(group, _finder(sent.value))
+
+
+def _finder(sent: _Sent) -> SoughtFinder:
+    """
+    Return the finder of this process, which then can also read the stores.
+
+    Spark keeps a broadcast value while the process has tasks that use it.
+    """
+    if _made and _made[0][0] is sent:
+        return _made[0][1]
+    sought, stores = sent
+    mount(stores)
+    gc.unfreeze()
+    _made[:] = [(sent, finder := sought.finder())]
+    _ = finder.margin  # builds its tables
+    gc.collect()
+    gc.freeze()  # Spark's worker collects garbage after each task, and would go through all the tables each time
+    return finder
+
+
+def _by_file(results: Iterable[SplitLeaks], grown: Mapping[str, SearchedFile]) -> list[SearchedFile]:
+    return [_of_file(list(of), grown.get(path)) for path, of in groupby(results, attrgetter("split.file.path"))]
+
+
+def _of_file(results: Sequence[SplitLeaks], before: SearchedFile | None) -> SearchedFile:
+    """Return the results of the splits of a file as one, with the numbers of lines in the whole file."""
+    file = results[0].split.file
+    if len(results) == 1 and not results[0].leaks and not before:  # almost always, and fast
+        _, _, octets, lines, problem, ends = results[0]
+        return SearchedFile(file, (), lines, octets, problem, ends)
+    leaks, lines = ([*before.leaks], before.lines) if before else (list[Leak](), 0)
+    for one in results:
+        leaks += [_leak(file, found, lines) for found in one.leaks]
+        lines += one.lines
+    octets = sum(one.octets for one in results) + (before.octets if before else 0)
+    problems = dict.fromkeys(one.problem for one in results if one.problem)
+    return SearchedFile(file, leaks, lines, octets, " ".join(problems), results[-1].ends)
+
+
+def _leak(file: FoundFile, found: FoundLeak, lines: int) -> Leak:
+    one = found.occurrence
+    line, at = lines + found.lines + 1, moment(file.modified)
+    return Leak(file.path, one.start, line, one.reference, one.encoding, one.age, at, one.fingerprint, found.column)

@@ -1,0 +1,194 @@
+"""The result of a search for leaks as one page of HTML, with the kinds of files in which values are found."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from airflow_config_providers.core.text import counted, how_many, octets
+from airflow_config_providers.spark.audit.html_page import (
+    Bar,
+    Plot,
+    moment,
+    monday,
+    page_of,
+    paragraph,
+    plots,
+    ranking,
+    section,
+    table,
+    verdict,
+    weekly,
+)
+from airflow_config_providers.spark.audit.leaks.leak_finder import referring
+from airflow_config_providers.spark.audit.records.scope import NOT_KNOWN, AuditScope
+from airflow_config_providers.spark.audit.report_file import write_page
+
+if TYPE_CHECKING:
+    from airflow_config_providers.spark.audit.leaks.leak import Leak
+    from airflow_config_providers.spark.audit.leaks.leak_audit import LeakReport
+    from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
+
+
+def write_report(path: str, report: LeakReport, scope: AuditScope) -> None:
+    """
+    Write the page.
+
+    :param scope: what was searched
+    :raises ConfigException: the file cannot be written
+    """
+    write_page(path, page(report, scope))
+
+
+def summary(report: LeakReport) -> str:
+    """Return the result in one line."""
+    accepted = f", and {report.accepted} that the baseline accepts" if report.accepted else ""
+    files = how_many(report.files, "file") if report.files or not report.rows else ""
+    rows = f"{how_many(report.rows, 'row')} of Airflow's database" if report.rows else ""
+    what = " and ".join(filter(None, (files, rows)))
+    size = f" with {how_many(report.octets, 'byte')}" if report.octets else ""
+    read = f" ({report.read:,} read now)" if report.files else ""
+    return f"{what}{size} searched{read}: {how_many(len(report.leaks), 'leak')}{accepted}."
+
+
+def nothing_found(report: LeakReport) -> str:
+    """Return what to say if there are no leaks."""
+    return "Nothing found." if report.is_complete else "Nothing found so far."
+
+
+def page(report: LeakReport, scope: AuditScope = NOT_KNOWN) -> str:
+    """
+    Return the page, in which nothing that came from outside is markup.
+
+    :param scope: what was searched; values in it are shown as references
+    """
+    return page_of(
+        "Leaks of known values",
+        (
+            verdict(_verdict(report)),
+            paragraph(summary(report)),
+            plots(_plots(report.leaks)),
+            _undated(report.leaks),
+            scope.section(partial(_reversed, report.sought.finder())),
+            _unread(report),
+            _uncopied(report),
+            _table(report.leaks),
+        ),
+    )
+
+
+def _reversed(finder: OccurrenceFinder, shown: str) -> str:
+    """Return a string with references in place of values, which the name of a folder can hold."""
+    data = octets(shown)
+    return referring(data, finder.find(data)).decode("utf-8", "backslashreplace")
+
+
+def _verdict(report: LeakReport) -> str:
+    if report.leaks:
+        return f"{how_many(len(report.leaks), 'leak')} in {how_many(len(_files(report.leaks)), 'file')}."
+    return nothing_found(report)
+
+
+def _files(leaks: Sequence[Leak]) -> set[str]:
+    return {leak.file for leak in leaks}
+
+
+def _plots(leaks: Sequence[Leak]) -> tuple[str, ...]:
+    dated = [leak for leak in leaks if leak.modified]
+    return (
+        weekly(Plot("By week of the file or row", "leaks"), _bars(dated, lambda leak: monday(leak.modified))),
+        ranking(Plot("By kind of file", "leaks"), _bars(leaks, lambda leak: sink(leak.file))),
+        ranking(Plot("By DAG", "leaks"), _bars(leaks, lambda leak: dag(leak.file) or "(no DAG in the path)")),
+        ranking(Plot("By reference", "leaks"), _bars(leaks, lambda leak: leak.reference)),
+        ranking(Plot("By encoding", "leaks"), _bars(leaks, lambda leak: leak.encoding)),
+    )
+
+
+def _undated(leaks: Sequence[Leak]) -> str:
+    count = sum(not leak.modified for leak in leaks)
+    if not count:
+        return ""
+    return paragraph(f"{counted(count, 'leak')} in tables that do not say when a row was written: not in any week.")
+
+
+def _bars(leaks: Sequence[Leak], name: Callable[[Leak], str]) -> list[Bar]:
+    return [Bar(*one) for one in Counter(map(name, leaks)).most_common()]
+
+
+def _unread(report: LeakReport) -> str:
+    skipped = [(path, f"Skipped: {why}.") for path, why in sorted(report.skipped.items())]
+    rows = [*sorted(report.unread.items()), *skipped]
+    return section("Not read, or not wholly", table(("file", "why"), rows)) if rows else ""
+
+
+def _uncopied(report: LeakReport) -> str:
+    rows = sorted(report.uncopied.items())
+    return section("Without a copy", table(("file", "why"), rows)) if rows else ""
+
+
+def _table(leaks: Sequence[Leak]) -> str:
+    if not leaks:
+        return ""
+    has_columns = any(one.column for one in leaks)
+    rows = [
+        (
+            one.file,
+            sink(one.file),
+            *((one.column,) if has_columns else ()),
+            one.line,
+            one.offset,
+            one.reference,
+            one.encoding,
+            one.age,
+            moment(one.modified),
+            one.id,
+        )
+        for one in leaks
+    ]
+    column = ("column",) if has_columns else ()
+    heads = ("file", "kind of file", *column, "line", "offset", "reference", "encoding", "age", "modified (UTC)", "id")
+    return section("Leaks", table(heads, rows))
+
+
+_DATABASE: Final = re.compile(r"^database:([^.:]+)")
+_DAG: Final = re.compile(r"(?:^|[/:])dag_id=([^/]+)")
+"""The folder in which Airflow keeps the logs of a DAG, or the name of a row in its database."""
+
+_RENDERED: Final = re.compile(r"rendered[-_]?(?:task[-_]?instance[-_]?)?(?:fields|template)", re.IGNORECASE)
+
+_APPLICATION: Final = r"(?:application_\d+_\d+|app-\d+-\d+|local-\d+|spark-[0-9a-f]{32})"
+"""What Spark and its cluster managers call an application."""
+
+_EVENTS: Final = re.compile(
+    rf"(?:^|/)(?:eventlog_v2_[^/]+/events_|{_APPLICATION}(?:_\w+)?(?:\.(?:lz4|lzf|snappy|zstd))?(?:\.inprogress)?$)"
+)
+
+_COMPONENT: Final = re.compile(r"(?:^|/)(scheduler|dag_processor|dag_processor_manager|triggerer)/")
+"""A folder of the logs of a part of Airflow."""
+
+
+def sink(path: str) -> str:
+    """Return the kind of a file by its path."""
+    if _RENDERED.search(path):
+        return "rendered fields"
+    if table := _DATABASE.match(path):
+        return f"Airflow's database, {table[1]}"
+    if _EVENTS.search(path):
+        return "Spark event log"
+    if _DAG.search(path):
+        return "task log"
+    if component := _COMPONENT.search(path):
+        return f"log of Airflow, {component[1]}"
+    if path.endswith(".parquet"):
+        return "table in Parquet"
+    return f"other, {''.join(PurePosixPath(path).suffixes[-2:]) or 'no extension'}"
+
+
+def dag(path: str) -> str:
+    """Return the DAG whose log a file is, by its path; empty if it is none."""
+    found = _DAG.search(path)
+    return found[1] if found else ""

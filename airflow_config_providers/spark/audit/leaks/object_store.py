@@ -1,0 +1,196 @@
+"""Stores of objects, such as buckets, that are read as if they were folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from airflow_config_providers.spark.audit.leaks.open_file import ContentError, reason
+from airflow_config_providers.spark.audit.leaks.stored_path import split_root
+
+FAR_BLOCK: Final = 8 * 1024 * 1024
+"""How many bytes are asked for at a time; a smaller object is one request."""
+
+_MOST_FAILURES: Final = 5
+"""After how many failures in a row a process no longer asks a store: it is away, and each request waits for long."""
+
+
+class RefusedError(Exception):
+    """
+    A store refused a request.
+
+    :param code: what it calls the reason, such as ``AccessDenied``
+    :param is_away: whether it would refuse any request now
+    """
+
+    def __init__(self, code: str, *, is_away: bool = False) -> None:
+        super().__init__(code)
+        self.code = code
+        self.is_away = is_away
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """
+    An object, as its store lists it.
+
+    :param size: in bytes; None if it is something else, or the store does not say
+    :param modified: in nanoseconds since 1970; 0 if the store does not say
+    :param etag: another one for another content; empty if the store does not say
+    """
+
+    key: str
+    size: int | None
+    modified: int = 0
+    etag: str = ""
+
+
+class Objects(Protocol):
+    """The objects of a store, as a library reads them. It is safe to use from several threads, and can be pickled."""
+
+    def below(self, key: str) -> Iterator[StoredObject]:
+        """
+        Yield the object with this key, and those below it.
+
+        :raises Exception: whatever the library raises
+        """
+
+    def read(self, key: str, start: int, end: int) -> bytes:
+        """
+        Return the bytes of an object from ``start`` to ``end``; fewer if it ends before.
+
+        :raises Exception: whatever the library raises
+        """
+
+
+@dataclass(slots=True)
+class ObjectStore:
+    """
+    A store of objects. It is safe to use from several threads.
+
+    :param root: the beginning of the paths in it, such as ``s3://connection@bucket``. It has no credentials
+    :param objects: has the credentials, if there are some
+    """
+
+    root: str
+    objects: Objects = field(repr=False)
+    _failures: int = field(default=0, init=False, repr=False, compare=False)
+
+    def below(self, path: str) -> Iterator[tuple[str, StoredObject]]:
+        """
+        Yield the path of each object at and below ``path``, and what the store says of it.
+
+        :raises ContentError: not all could be listed
+        """
+        try:
+            for one in self.objects.below(split_root(path)[1]):
+                yield f"{self.root}/{one.key}", one
+        except Exception as error:  # noqa: BLE001 - the libraries raise what they like, with addresses in it
+            problem = _reason(error)
+        else:
+            return
+        raise ContentError(f"It cannot be listed: {problem}.")
+
+    def read(self, key: str, start: int, end: int) -> bytes:
+        """
+        Return the bytes of an object from ``start`` to ``end``; fewer if it ends before.
+
+        :raises ContentError: it has vanished, cannot be read, or the store is away
+        """
+        if self._failures >= _MOST_FAILURES:
+            raise ContentError("Its store did not answer several times, so it was not asked again.")
+        try:
+            found = self.objects.read(key, start, end)
+        except Exception as error:  # noqa: BLE001 - as above
+            problem, is_away = _reason(error), _is_away(error)
+        else:
+            self._failures = 0
+            return found
+        self._failures = self._failures + 1 if is_away else 0
+        raise ContentError(f"It cannot be read: {problem}.")
+
+
+@dataclass(slots=True)
+class OpenObject:
+    """
+    An object that is open for reading. What is small is asked for once, as a whole.
+
+    :param size: its size, as it was listed
+    """
+
+    store: ObjectStore
+    key: str
+    size: int
+    _whole: bytes | None = None
+
+    @property
+    def is_far(self) -> bool:
+        """Whether each read is a request."""
+        return self.size > FAR_BLOCK
+
+    def read(self, at: int, size: int) -> bytes:
+        """
+        Return up to ``size`` bytes from the offset ``at``; nothing after the size that was listed.
+
+        :raises ContentError: it has vanished, or cannot be read now
+        """
+        end = min(at + size, self.size)
+        if at >= end:
+            return b""
+        if self.is_far:
+            return self.store.read(self.key, at, end)
+        if self._whole is None:
+            self._whole = self.store.read(self.key, 0, self.size)
+        return self._whole[at:end]
+
+
+_mounted: dict[str, ObjectStore] = {}
+"""The stores that this process can read, by their roots."""
+
+
+def mount(stores: Iterable[ObjectStore]) -> None:
+    """Let this process read ``stores``, and no others."""
+    _mounted.clear()
+    _mounted.update((one.root, one) for one in stores)
+
+
+@contextmanager
+def mounted(stores: Iterable[ObjectStore]) -> Iterator[None]:
+    """Let this process read ``stores`` until the end of the block."""
+    mount(stores)
+    try:
+        yield
+    finally:
+        mount(())
+
+
+def store_of(path: str) -> ObjectStore:
+    """
+    Return the store that ``path`` is in.
+
+    :raises ContentError: this process cannot read it
+    """
+    found = _mounted.get(split_root(path)[0])
+    if found is None:
+        raise ContentError("It is in object storage that this audit does not know.")
+    return found
+
+
+def opened_object(path: str, size: int) -> OpenObject:
+    """
+    Return an object of a mounted store for reading.
+
+    :param size: its size, as it was listed
+    :raises ContentError: this process cannot read its store
+    """
+    return OpenObject(store_of(path), split_root(path)[1], size)
+
+
+def _reason(error: Exception) -> str:
+    return f"the store refused it ({error.code})" if isinstance(error, RefusedError) else reason(error)
+
+
+def _is_away(error: Exception) -> bool:
+    return bool(getattr(error, "is_away", not isinstance(error, FileNotFoundError | PermissionError)))

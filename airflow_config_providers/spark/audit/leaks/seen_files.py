@@ -1,0 +1,365 @@
+"""What earlier audits have searched, so that the next one reads only what is new or has grown."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from airflow_config_providers.core.text import octets, printable
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.leaks.content import ends_hash, opened
+from airflow_config_providers.spark.audit.leaks.files import FoundFile
+from airflow_config_providers.spark.audit.leaks.fingerprint import (
+    Fingerprint,
+    FingerprintKey,
+    OtherKeyError,
+    read_fingerprints,
+    write_fingerprints,
+)
+from airflow_config_providers.spark.audit.leaks.leak import Leak, require_types
+from airflow_config_providers.spark.audit.leaks.object_store import FAR_BLOCK
+from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
+from airflow_config_providers.spark.audit.leaks.search_version import search_version
+from airflow_config_providers.spark.audit.leaks.sought import Sought
+from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
+from airflow_config_providers.spark.audit.leaks.token_finder import FORMATS
+from airflow_config_providers.spark.audit.report_file import replace_lines
+
+_FORMAT: Final = 3
+_WRONG: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading a part that something else has written can raise."""
+
+_FINGERPRINTS: Final = "fingerprints.jsonl"
+
+_NO_KEY: Final = (
+    "[config_providers] password_encoder_secret is not set, so --state remembers no fingerprints: later audits will "
+    "not search for today's values when they have been rotated, and will read grown files from their beginning."
+)
+_OTHER_KEY: Final = (
+    "The fingerprints of earlier values in --state were made with another password_encoder_secret. They are kept in "
+    "its file {name}, but not searched for: --fingerprints with that file does it, where the earlier secret is set."
+)
+
+_NOT_KEPT: Final = (
+    "--state {folder}: not all of what was searched could be kept there ({problem}), so the next audit reads it again. "
+    "Make room, or see that the folder can be written."
+)
+
+_NO_ROOM: Final = "Make room there, or name another folder with --state."
+
+_NOT_REMOVED: Final = (
+    "--state {folder}: older parts could not be removed there ({problem}). No result is missing; see that the folder, "
+    "and all in it, can be written."
+)
+
+_DAMAGED: Final = (
+    "--state {folder}: its file fingerprints.jsonl cannot be read, or is damaged. Restore it from a backup; without "
+    "one, remove it: values that were rotated before are then no longer found."
+)
+
+_SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
+
+
+class SearchedFile(NamedTuple):
+    """
+    A file that was searched.
+
+    :param file: the file as it was when it was listed
+    :param leaks: what was found in it, in order
+    :param lines: how many line ends it has
+    :param octets: how many bytes were searched, of the decompressed content
+    :param problem: why not all of it could be searched; empty if all was
+    :param ends: a hash of its first and its last bytes, which is keyed if it was kept; empty if the file must be read
+        from the beginning when it has grown
+    """
+
+    file: FoundFile
+    leaks: Sequence[Leak] = ()
+    lines: int = 0
+    octets: int = 0
+    problem: str = ""
+    ends: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was searched."""
+        return not self.problem
+
+
+@dataclass(slots=True)
+class SeenFiles:
+    """
+    The files that earlier audits have searched, in a folder. It holds no values.
+
+    What is kept belongs to what was searched for, and to the search: if either is another one now, everything is read
+    again. A run that is killed loses only what it found since the last ``keep``. The folder also remembers the
+    fingerprints of values, so that they are searched for when they are no longer current.
+
+    Of the content of files, only keyed hashes are kept, because who reads the folder could guess what a short file
+    contains. Without a key there are none, and a file that has grown is read from its beginning.
+
+    :param folder: where they are kept
+    :param sought: what is searched for: also the values that earlier audits knew
+    :param version: that of the search
+    :param notes: what people should know of the folder, in sentences
+    """
+
+    folder: Path
+    sought: Sought
+    version: str
+    notes: Sequence[str] = ()
+    files: dict[str, SearchedFile] = field(default_factory=dict)
+    _rows: int = field(default=0, init=False, repr=False)
+    """How many rows the parts have. Files have one each if nothing was replaced, forgotten, or is broken."""
+
+    @classmethod
+    def open(cls, folder: str, sought: Sought, *, version: str | None = None) -> SeenFiles:
+        """
+        Return what was kept in ``folder`` for what is ``sought``.
+
+        :param version: that of the search; None for the one of this process
+        :raises ConfigException: the folder cannot be used
+        """
+        seen = cls(Path(os.path.realpath(folder)), sought, version or search_version())
+        try:
+            seen.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            seen._require_ours()
+            seen._clean()
+            seen._remember()
+            seen._require_any()
+            if seen._is_current():
+                seen._load()
+            else:
+                seen._begin()
+        except OSError as error:
+            problem = error.strerror or type(error).__name__
+        else:
+            return seen
+        raise ConfigException(f"--state {printable(folder)}: {problem}. Name a folder that can be written.")
+
+    def keep(self, found: Iterable[SearchedFile]) -> None:
+        """
+        Keep what was found in some files, all or nothing.
+
+        If the disk is full, a note says so, and the audit goes on.
+        """
+        rows = [one._replace(ends=self.sought.key.of_ends(one.ends) if self.sought.key else "") for one in found]
+        if problem := self._write(rows):
+            self._tell(_NOT_KEPT, problem)
+        else:
+            self._rows += len(rows)
+            self.files.update((one.file.path, one) for one in rows)
+
+    def compact(self, present: Collection[str]) -> None:
+        """
+        Write what is kept of the files that are ``present`` as one part, unless it is; the others are forgotten.
+
+        If older parts cannot be removed, a note says so: the audit has its result, and the next one reads them, too.
+        """
+        self.files = {path: one for path, one in self.files.items() if path in present}
+        try:
+            old = self._parts()
+            if len(old) == 1 and len(self.files) == self._rows:
+                return
+            if not self._write(self.files.values()):  # otherwise, the old parts have it
+                self._rows = len(self.files)
+                _remove(old)
+        except OSError as error:
+            self._tell(_NOT_REMOVED, error.strerror or type(error).__name__)
+
+    def _write(self, rows: Collection[SearchedFile]) -> str:
+        """Write a part, unless it would be empty, and return why it could not be written; nothing if it was."""
+        if not rows:
+            return ""
+        try:
+            part = self.folder / f"seen-{len(self._parts()):08}-{uuid.uuid4().hex}.jsonl"
+            replace_lines(part, (json.dumps(_plain(one)) for one in rows))
+        except OSError as error:
+            return error.strerror or type(error).__name__
+        return ""
+
+    def _parts(self) -> list[Path]:
+        return sorted(self.folder.glob("seen-*.jsonl"))
+
+    def _tell(self, note: str, problem: str) -> None:
+        told = note.format(folder=printable(str(self.folder)), problem=problem)
+        self.notes = tuple(dict.fromkeys((*self.notes, told)))
+
+    def _require_ours(self) -> None:
+        others = [path.name for path in self.folder.iterdir() if not _is_ours(path)]
+        if others:
+            raise ConfigException(
+                f"--state {printable(str(self.folder))}: it has other files, such as {printable(min(others))}. "
+                f"Name an empty folder, or one of an earlier audit."
+            )
+
+    def _clean(self) -> None:
+        """Remove what an audit that was killed was writing."""
+        for path in self.folder.glob(f".{'[0-9a-f]' * 32}"):
+            path.unlink(missing_ok=True)
+
+    def _remember(self) -> None:
+        """Search for the values of earlier audits, too, and keep the fingerprints of all for later ones."""
+        if key := self.sought.key:
+            path = self.folder / _FINGERPRINTS
+            self.sought = self.sought.with_fingerprints(self._earlier(path, key))
+            write_fingerprints(str(path), self.sought.all_fingerprints(), key, way_out=_NO_ROOM)
+        else:
+            self.notes = (_NO_KEY,)
+
+    def _require_any(self) -> None:
+        if not self.sought:
+            nothing = "There is no value to search for, and --state has no fingerprints of earlier ones."
+            raise ConfigException(nothing, *self.notes)
+
+    def _earlier(self, path: Path, key: FingerprintKey) -> list[Fingerprint]:
+        """
+        Return the fingerprints that earlier audits have kept.
+
+        :raises ConfigException: they cannot be read
+        """
+        try:
+            return read_fingerprints(str(path), key) if path.exists() else []
+        except OtherKeyError:
+            kept = path.rename(path.with_name(f"{_FINGERPRINTS}.{uuid.uuid4().hex[:8]}"))
+            self.notes = (_OTHER_KEY.format(name=kept.name),)
+            return []
+        except ConfigException:
+            problem = _DAMAGED.format(folder=printable(str(self.folder)))
+        raise ConfigException(problem)
+
+    def _is_current(self) -> bool:
+        """Return whether the parts are those of this search for the same values."""
+        try:
+            [line] = _lines(self.folder / "secrets.json")
+            known = json.loads(line)
+            return bool(known["format"] == _FORMAT and known["digest"] == self._digest(bytes.fromhex(known["salt"])))
+        except (ContentError, *_WRONG):
+            return False
+
+    def _begin(self) -> None:
+        _remove(self._parts())
+        salt = os.urandom(16)
+        known = {"format": _FORMAT, "salt": salt.hex(), "digest": self._digest(salt)}
+        replace_lines(self.folder / "secrets.json", [json.dumps(known)])
+
+    def _digest(self, salt: bytes) -> str:
+        return _digest(self.sought, self.version, salt)
+
+    def _load(self) -> None:
+        for part in self._parts():
+            self._rows += 1  # until all of the part is read, so that one that is broken is written anew
+            with suppress(ContentError, UnicodeDecodeError):  # it is searched again
+                for line in _lines(part):
+                    self._rows += 1
+                    with suppress(*_WRONG):  # as above
+                        one = _read(json.loads(line))
+                        self.files[one.file.path] = one
+                self._rows -= 1
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether an audit can have written what is in its folder; others can have a hidden file or folder there."""
+    if path.name.startswith("."):
+        return True
+    return path.name.startswith(("seen-", "secrets.json", _FINGERPRINTS)) and not path.is_dir()
+
+
+def _remove(parts: Iterable[Path]) -> None:
+    """
+    Remove all that can be removed.
+
+    :raises OSError: why one cannot be
+    """
+    problem = None
+    for part in parts:
+        try:
+            part.unlink(missing_ok=True)
+        except OSError as error:
+            problem = error
+    if problem:
+        raise problem
+
+
+def is_unchanged(file: FoundFile, seen: SearchedFile | None) -> bool:
+    """Return whether a file is as it was when all of it was searched; not if nothing says when that was."""
+    return seen is not None and seen.is_whole and seen.file == file and bool(file.modified or file.etag)
+
+
+def grown_since(
+    file: FoundFile, seen: SearchedFile | None, *, margin: int, key: FingerprintKey | None
+) -> SearchedFile | None:
+    """
+    Return what was found in a part of ``file`` that need not be searched again; None if it has not only grown.
+
+    It is trusted to have only grown if its first bytes, and those before its former end, are as they were. What begins
+    within ``margin`` bytes of its former end is searched again: it could have been written half.
+
+    :param key: that of the hashes that were kept
+    """
+    if key is None or seen is None or not seen.is_whole or not seen.ends or file.size <= seen.file.size:
+        return None
+    if is_stored(file.path) and file.size <= FAR_BLOCK:  # one request reads it as a whole
+        return None
+    size = max(0, seen.file.size - margin)
+    try:
+        with opened(file.path, file.size) as source:
+            if key.of_ends(ends_hash(source, seen.file.size)) != seen.ends:
+                return None
+            lines = source.read(size, seen.file.size - size).count(b"\n")
+    except ContentError:  # whoever searches it says so
+        return None
+    kept = [leak for leak in seen.leaks if leak.offset < size]
+    octets = seen.octets - (seen.file.size - size)
+    return seen._replace(file=seen.file._replace(size=size), leaks=kept, lines=seen.lines - lines, octets=octets)
+
+
+def _digest(sought: Sought, version: str, salt: bytes) -> str:
+    """
+    Return a hash of the search and of all values together.
+
+    It is slow enough that a weak value among strong ones cannot be guessed from it.
+    """
+    values = [json.dumps([str(one.variable), one.value, one.age]) for one in sought.secrets]
+    fingerprints = [json.dumps([*one.row().values(), one.age]) for one in sought.fingerprints]
+    key = sought.key.id if sought.key else ""  # that of the fingerprints of leaks
+    no_secrets = [json.dumps([one.value]) for one in sought.no_secrets]
+    formats = FORMATS if sought.tokens else {}
+    parts = [version, key, sorted(values), sorted(fingerprints), sorted(no_secrets), formats]
+    return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
+
+
+def _plain(one: SearchedFile) -> dict[str, Any]:
+    file = one.file
+    return {
+        "path": file.path,
+        "size": file.size,
+        "modified": file.modified,
+        "etag": file.etag,
+        "changed": file.changed,
+        "ends": one.ends,
+        "lines": one.lines,
+        "octets": one.octets,
+        "problem": one.problem,
+        "leaks": [leak.row() for leak in one.leaks],
+    }
+
+
+def _lines(path: Path) -> Iterator[str]:
+    with opened_text(str(path)) as file:
+        yield from file
+
+
+def _read(row: Mapping[str, Any]) -> SearchedFile:
+    texts, numbers = ("path", "problem", "etag", "ends"), ("size", "modified", "changed", "lines", "octets")
+    require_types(row, {**dict.fromkeys(texts, str), **dict.fromkeys(numbers, int)})
+    file = FoundFile(*(row[name] for name in FoundFile._fields))
+    leaks = tuple(Leak.read(leak) for leak in row["leaks"])
+    return SearchedFile(file, leaks, row["lines"], row["octets"], row["problem"], row["ends"])

@@ -1,0 +1,134 @@
+"""What was found in splits of files, and how far the search of one is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final, NamedTuple
+
+from airflow_config_providers.spark.audit.leaks.content import is_encoded
+from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence
+from airflow_config_providers.spark.audit.leaks.open_file import ContentError
+from airflow_config_providers.spark.audit.leaks.tar_members import CompressedMembers, is_tar
+
+MOST_LEAKS: Final = 10_000
+"""The most leaks that are listed of one split, so that a file that is full of a value does not fill the memory."""
+
+_MEMBERS: Final = (
+    "It has compressed files in a tar archive: only their bytes as they are were searched. Unpack it to search them."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLeak:
+    """
+    An occurrence in a split.
+
+    :param lines: the number of line ends between the beginning of the split and the occurrence; in a column, the number
+        of rows before its own, in the whole file
+    :param column: the column that it is in, if the file has columns
+    """
+
+    occurrence: Occurrence
+    lines: int
+    column: str = ""
+
+
+SplitRest = tuple[Sequence[FoundLeak], int, int, str, str]
+
+SplitColumns = tuple[Sequence[Sequence[FoundLeak]], Sequence[int], Sequence[int], Sequence[str], Sequence[str]]
+"""Several ``SplitRest`` as columns, which is pickled fastest."""
+
+
+class SplitLeaks(NamedTuple):
+    """
+    The result of one split.
+
+    :param octets: how many bytes were searched, of the decompressed content
+    :param lines: how many line ends the split has
+    :param problem: why not all of it could be read; empty if all was
+    :param ends: a hash of both ends of the file, if the split has the last; see ``ends_hash``
+    """
+
+    split: Split
+    leaks: Sequence[FoundLeak] = ()
+    octets: int = 0
+    lines: int = 0
+    problem: str = ""
+    ends: str = ""
+
+    @property
+    def rest(self) -> SplitRest:
+        """All but the split, which whoever asked for it has."""
+        return self.leaks, self.octets, self.lines, self.problem, self.ends
+
+
+@dataclass(slots=True)
+class Progress:
+    """
+    How far the search of a split is.
+
+    :param octets: bytes of content
+    :param lines: line ends
+    :param problems: why not all of it could be read
+    """
+
+    octets: int = 0
+    lines: int = 0
+    leaks: list[FoundLeak] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    ends: str = ""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more leaks are listed."""
+        return len(self.leaks) >= MOST_LEAKS
+
+    def take(self, other: Progress) -> None:
+        """Add what ``other`` has found."""
+        self.octets += other.octets
+        self.leaks += other.leaks
+        self.problems += other.problems
+
+    @contextmanager
+    def noting_failure(self) -> Iterator[None]:
+        """Keep why the block fails, whatever one file does, so that the others are searched."""
+        try:
+            yield
+        except ContentError as error:
+            self.problems.append(str(error))
+        except Exception as error:  # noqa: BLE001 - its message could hold something of the content
+            self.problems.append(f"It could not be searched ({type(error).__name__}).")
+
+    def until_broken(self, content: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield what can be read, so that it is searched, and keep why the rest cannot be."""
+        try:
+            yield from content
+        except ContentError as error:
+            self.problems.append(str(error))
+
+    def noting_compressed(self, content: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield decompressed ``content``, and keep that it is compressed again, because that is not undone."""
+        for place, block in enumerate(content):
+            if place == 0 and is_encoded(block):
+                self.problems.append("Its content is compressed again: only its bytes as they are were searched.")
+            if place == 0 and is_tar(block):
+                yield from self.noting_members(chain([block], content), CompressedMembers())
+            else:
+                yield block
+
+    def noting_members(self, content: Iterator[bytes], members: CompressedMembers) -> Iterator[bytes]:
+        """Yield the ``content`` of a tar archive, and keep that it has compressed files, because that is not undone."""
+        for block in content:
+            if _MEMBERS not in self.problems and members.are_in(block):
+                self.problems.append(_MEMBERS)
+            yield block
+
+    def of(self, split: Split) -> SplitLeaks:
+        """Return the result of ``split``."""
+        if self.is_full:
+            self.problems.append(f"It has {MOST_LEAKS:,} leaks in one place: no more are listed of that.")
+        return SplitLeaks(split, tuple(self.leaks), self.octets, self.lines, " ".join(self.problems), self.ends)

@@ -1,0 +1,222 @@
+"""Searches splits of files for known values, in constant memory. It runs in executors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from airflow_config_providers.core.closing import ClosedOnExit
+from airflow_config_providers.spark.audit.leaks.apart import Readers
+from airflow_config_providers.spark.audit.leaks.column_search import search_columns
+from airflow_config_providers.spark.audit.leaks.content import (
+    BLOCK,
+    COMPRESSED_BLOCK,
+    LONGEST_MAGIC,
+    blocks,
+    compression_of,
+    decompressed,
+    doubt,
+    ends_hash,
+    is_parquet,
+    joined,
+    opened,
+)
+from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile
+from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile
+from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
+from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, Progress, SplitLeaks
+from airflow_config_providers.spark.audit.leaks.tar_members import CONTEXT, HEADER, CompressedMembers, is_tar
+
+Tick = Callable[[int], None]
+"""Is told how many bytes were read."""
+
+_ONLY_BYTES: Final = "Only its bytes as they are were searched."
+_AND_BYTES: Final = "Its bytes as they are were searched, too."
+
+Opened = Callable[[str, int], AbstractContextManager[OpenFile]]
+"""Opens a file, of which the size is known, as ``content.opened`` does."""
+
+
+def search(
+    split: Split,
+    finder: OccurrenceFinder,
+    tick: Tick = lambda octets: None,
+    *,
+    block: int = BLOCK,
+    opened: Opened = opened,
+) -> SplitLeaks:
+    """Search one split; see ``Search``."""
+    with Search(finder, tick, block=block) as one:
+        return one(split, opened)
+
+
+class Search(ClosedOnExit):
+    """
+    Searches splits, also in several threads.
+
+    A file with columns is searched in a process of its own, which a broken one can end; it goes on with the next one.
+
+    :param block: how many bytes are searched at a time
+    """
+
+    def __init__(self, finder: OccurrenceFinder, tick: Tick, *, block: int = BLOCK) -> None:
+        self.finder = finder
+        self.tick = tick
+        self._block = block
+        self._readers = Readers[Split, _Columns](
+            lambda source, split: _searched_columns(source, split, finder), prepare=_import_once
+        )
+
+    def __call__(self, split: Split, opened: Opened = opened) -> SplitLeaks:
+        """Search one split. It never fails: what cannot be read is a problem in the result."""
+        progress = Progress()
+        with progress.noting_failure(), opened(split.file.path, split.file.size) as source:
+            self._search(split, source, progress)
+        return progress.of(split)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._readers.close()
+
+    def _search(self, split: Split, source: OpenFile, progress: Progress) -> None:
+        beginning = source.read(0, HEADER)
+        columns = self._columns(split, source) if is_parquet(beginning) else None
+        if columns:
+            progress.take(columns.progress)
+            if columns.have_rows:
+                return
+            progress.problems.append(_AND_BYTES if columns.are_known else _ONLY_BYTES)
+        compression = compression_of(beginning) if split.end is None else ""
+        stretch = _stretch(source, split, self.finder.margin, self.tick, compression=compression)
+        if not compression and is_tar(beginning):
+            at = max(0, stretch.first - CONTEXT)
+            members = CompressedMembers(source.read(at, stretch.first - at), at=at)
+            stretch = replace(stretch, content=progress.noting_members(stretch.content, members))
+        _find_in(stretch, self.finder, progress, self._block)
+        if columns and columns.are_known:
+            progress.lines = 0  # leaks in other splits have the rows of the whole file
+        if split.end in {None, split.file.size}:
+            progress.ends = ends_hash(source, split.file.size)
+        if split.begin == 0 and not compression and (reason := doubt(split.file.path, beginning[:LONGEST_MAGIC])):
+            progress.problems.append(reason)
+
+    def _columns(self, split: Split, source: OpenFile) -> _Columns:
+        """Return what is found in a file in Parquet."""
+        try:
+            return self._readers.read(source, split, self.tick)
+        except ContentError as error:
+            return _Columns(Progress(problems=[str(error)]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """
+    What is found in a split of a file with columns.
+
+    :param are_known: whether the footer can be read
+    :param have_rows: whether rows were searched, or there are none
+    """
+
+    progress: Progress
+    are_known: bool = True
+    have_rows: bool = False
+
+
+def _import_once() -> None:
+    with suppress(ImportError):  # whoever reads a file says so
+        import pyarrow.parquet  # noqa: F401, PLC0415 - only such files need it
+
+
+def _searched_columns(source: OpenFile, split: Split, finder: OccurrenceFinder) -> _Columns:
+    progress = Progress()
+    try:
+        file = ParquetFile.open(source, split.file.size)
+    except ContentError as error:
+        return _Columns(Progress(problems=[str(error)]), are_known=False)
+    have_rows = True
+    with progress.noting_failure():
+        have_rows = search_columns(file, split, finder, progress)
+    return _Columns(progress, have_rows=have_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """
+    The content in which a split is searched for.
+
+    :param first: the offset of its first byte
+    :param begin: the offset of the split; what begins before it belongs to another
+    :param end: the offset after the split; None if it ends with the content
+    """
+
+    content: Iterator[bytes]
+    first: int = 0
+    begin: int = 0
+    end: int | None = None
+    is_decompressed: bool = False
+
+
+def _stretch(source: OpenFile, split: Split, margin: int, tick: Tick, *, compression: str) -> _Stretch:
+    if compression:
+        compressed = _ticking(blocks(source, 0, None, size=COMPRESSED_BLOCK), tick)
+        return _Stretch(decompressed(compression, compressed), is_decompressed=True)
+    first = max(0, split.begin - margin)
+    last = split.file.size if split.end is None else split.end
+    return _Stretch(_ticking(_bounded(source, first, last, margin), tick), first, split.begin, last)
+
+
+def _bounded(source: OpenFile, first: int, last: int, margin: int) -> Iterator[bytes]:
+    """Yield the bytes until ``last``, which must be there, and what follows within ``margin``, if there is more."""
+    yield from blocks(source, first, last)
+    if after := source.read(last, margin):
+        yield after
+
+
+def _ticking(content: Iterator[bytes], tick: Tick) -> Iterator[bytes]:
+    for block in content:
+        tick(len(block))
+        yield block
+
+
+def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: Progress, least: int) -> None:
+    """
+    Add to ``progress`` the occurrences that begin in the split.
+
+    Each is searched for with as many bytes around it as the longest can have, so that the blocks make no difference.
+
+    :param least: how many bytes are searched at a time
+    """
+    content = joined(progress.until_broken(stretch.content), least)
+    if stretch.is_decompressed:
+        content = progress.noting_compressed(content)
+    kept, at, done = b"", stretch.first, stretch.begin  # at: the offset of kept; done: up to there, all were found
+    block = next(content, b"")
+    while True:
+        following = next(content, None)
+        data = kept + block
+        end = at + len(data) if following is None else max(done, at + len(data) - finder.margin)
+        if stretch.end is not None:
+            end = min(end, stretch.end)
+        _add(data, at, (done, end), finder, progress)
+        done = max(done, end)
+        if following is None:
+            return
+        keep = max(0, done - finder.margin - at)
+        kept, at, block = data[keep:], at + keep, following
+
+
+def _add(data: bytes, at: int, within: tuple[int, int], finder: OccurrenceFinder, progress: Progress) -> None:
+    """Add the occurrences in ``data`` that begin ``within`` a range of offsets, and count its lines."""
+    begin, end = within
+    counted = begin
+    for one in () if progress.is_full else finder.find(data):
+        start = at + one.start
+        if begin <= start < end and not progress.is_full:
+            progress.lines += data.count(b"\n", counted - at, one.start)
+            counted = start
+            progress.leaks.append(FoundLeak(replace(one, start=start, end=at + one.end), progress.lines))
+    progress.lines += data.count(b"\n", max(0, counted - at), max(0, end - at))
+    progress.octets += max(0, end - begin)

@@ -1,0 +1,285 @@
+"""Searches the text in tables of a database for known values, in executors if they can read it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_config_providers.core.text import octets, one_line
+from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, predicates
+from airflow_config_providers.spark.audit.leaks.content import BLOCK
+from airflow_config_providers.spark.audit.leaks.leak import Leak
+from airflow_config_providers.spark.audit.leaks.leak_finder import referring
+from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
+from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS
+from airflow_config_providers.spark.audit.session import name_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LARGEST: Final = 256 * 1024 * 1024
+"""The most bytes of a compressed value that are searched."""
+
+_TOO_LARGE: Final = f"Of its decompressed content, only the first {LARGEST:,} bytes were searched."
+_TOO_MANY: Final = f"It has {MOST_LEAKS:,} leaks: no more are listed of that."
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """
+    A table whose text is searched.
+
+    Both queries name the columns that they return ``k0``, ``k1`` and so on for ``labels``, ``at`` for when the row was
+    written, and ``c0``, ``c1`` and so on for ``columns``.
+
+    :param labels: the columns that name a row for people
+    :param key: those of the primary key, as the queries name them
+    :param columns: the columns that are searched
+    :param query: the rows of the table
+    :param bounds: the key of one row in many thousands, with the number of the row in the order of keys
+    """
+
+    name: str
+    labels: Sequence[str]
+    key: Sequence[str]
+    columns: Sequence[str]
+    query: str = field(repr=False)
+    bounds: str = field(repr=False)
+
+
+@dataclass(slots=True)
+class SearchedRows:
+    """
+    The result of some rows of a table.
+
+    :param octets: how many bytes of text they have
+    :param problems: the name of a value -> why not all of it was searched
+    """
+
+    rows: int = 0
+    octets: int = 0
+    leaks: list[Leak] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row with the contents of its columns; ``labels`` name it."""
+
+    labels: Sequence[Any]
+    at: Any
+    contents: Sequence[bytes]
+
+
+def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: OccurrenceFinder) -> SearchedRows:
+    """Search rows as the query of ``table`` returns them, in memory for a few of them."""
+    found = SearchedRows()
+    for some in _blocks(_parted(table, row) for row in rows):
+        found.rows += len(some)
+        found.octets += sum(len(content) for row in some for content in row.contents)
+        try:
+            _search_some(found, table, some, finder)
+        except Exception as error:  # noqa: BLE001 - whatever one row does, the others are searched
+            found.problems[f"database:{table.name}"] = f"Some rows could not be searched ({type(error).__name__})."
+    return found
+
+
+def _search_some(found: SearchedRows, table: TextTable, rows: Sequence[_Row], finder: OccurrenceFinder) -> None:
+    contents = [content for row in rows for content in row.contents]
+    is_cut = any(len(content) >= LARGEST for content in contents)
+    if is_cut or any(finder.find(b"\0".join(contents))):  # all at once, because that is fast
+        for row in rows:
+            _add(found, table, row, finder)
+
+
+def _parted(table: TextTable, row: Sequence[Any]) -> _Row:
+    values = iter(row)
+    labels, at = tuple(islice(values, len(table.labels))), next(values)
+    return _Row(labels, at, [_content(value) for value in values])
+
+
+def _content(value: Any) -> bytes:
+    """
+    Return the text of a value in UTF-8, or its bytes: decompressed, if zlib has compressed them.
+
+    What is left then, because the compressed bytes end before it or never, follows as it is.
+    """
+    if value is None or isinstance(value, str):
+        return octets(value or "")
+    data = bytes(value)
+    inflater = zlib.decompressobj()
+    try:
+        content = inflater.decompress(data, LARGEST)
+    except zlib.error:
+        return data
+    rest = inflater.unused_data if inflater.eof or len(content) >= LARGEST else data
+    return b"\0".join((content, rest)) if rest else content
+
+
+def _blocks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
+    some: list[_Row] = []
+    size = 0
+    for row in rows:
+        some.append(row)
+        size += sum(map(len, row.contents))
+        if size >= BLOCK:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFinder) -> None:
+    for column, content in zip(table.columns, row.contents, strict=True):
+        leaks = list(islice(finder.find(content), MOST_LEAKS)) if content else []
+        file = _name(table, column, row, finder) if leaks or len(content) >= LARGEST else ""
+        line, counted, at = 1, 0, _moment(row.at)
+        for one in leaks:
+            line += content.count(b"\n", counted, one.start)
+            counted = one.start
+            leak = Leak(file, one.start, line, one.reference, one.encoding, one.age, at, one.fingerprint)
+            found.leaks.append(leak)
+        if len(leaks) == MOST_LEAKS:
+            found.problems[file] = _TOO_MANY
+        elif len(content) >= LARGEST:
+            found.problems[file] = _TOO_LARGE
+
+
+def _name(table: TextTable, column: str, row: _Row, finder: OccurrenceFinder) -> str:
+    """Return the name of a value: references in place of values that its key shows, and no empty parts of the key."""
+    labels = zip(table.labels, row.labels, strict=True)
+    key = "/".join(f"{label}={value}" for label, value in labels if value is not None)
+    name = octets(f"database:{table.name}.{column}:{key}")
+    return one_line(referring(name, finder.find(name)).decode("utf-8", "backslashreplace"))
+
+
+def _moment(at: Any) -> str:
+    """Return a moment that a database wrote, in ISO 8601 and UTC; empty if it is none."""
+    try:
+        found = datetime.fromisoformat(str(at))
+        return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError):  # databases know years that Python does not
+        return ""
+
+
+_AT_ONCE: Final = 4
+"""How many tables are read at a time: most are small."""
+
+Search = Callable[[TextTable, Iterable[Sequence[Any]]], SearchedRows]
+"""Searches rows of a table. It runs in executors, so it is a function of a module."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextDatabase:
+    """
+    A database whose text is searched.
+
+    :param batches: returns the rows of a table as its query does, some at a time; it runs in the driver of the audit
+    :param jdbc: where executors read it; None if they cannot
+    """
+
+    tables: Sequence[TextTable]
+    batches: Callable[[TextTable], Iterator[list[Sequence[Any]]]] = field(repr=False)
+    jdbc: JdbcDatabase | None = None
+
+
+@dataclass(slots=True)
+class TableReport:
+    """
+    The result of a database.
+
+    :param unread: the name of a table or a value -> why not all of it was searched
+    :param note: how it was read, if there is a better way; empty if there is none
+    """
+
+    found: SearchedRows = field(default_factory=SearchedRows)
+    unread: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+
+    def add(self, some: SearchedRows) -> None:
+        """Add the result of some rows."""
+        self.found.rows += some.rows
+        self.found.octets += some.octets
+        self.found.leaks += some.leaks
+        self.unread |= some.problems
+
+
+def search_tables(session: SparkSession, database: TextDatabase, search: Search) -> TableReport:
+    """Search all tables: in executors that read them by JDBC or, if Spark lacks the driver, read by this process."""
+    report = TableReport()
+    try:
+        read = _reader(session, database, report)
+    except ConfigProvidersError as error:
+        report.unread["database"] = " ".join(error.problems)
+        return report
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        found: dict[str, list[SearchedRows]] = {table.name: [] for table in database.tables}
+        running = {
+            threads.submit(_search_table, read, table, search, found[table.name]): table for table in database.tables
+        }
+        for done in as_completed(running):
+            for some in found[running[done].name]:  # also what was found before it failed
+                report.add(some)
+            try:
+                done.result()
+            except ConfigProvidersError as error:
+                report.unread[f"database:{running[done].name}"] = " ".join(error.problems)
+            except Exception as error:  # noqa: BLE001 - Py4J's errors hold a whole stack of Java, and perhaps values
+                report.unread[f"database:{running[done].name}"] = f"It could not be read ({name_of(error)})."
+    return report
+
+
+def _reader(session: SparkSession, database: TextDatabase, report: TableReport) -> Callable[[TextTable], Iterator[Any]]:
+    """Return what yields the rows of a table, some at a time, as data that is spread over the executors."""
+    jdbc = database.jdbc
+    if jdbc is not None and jdbc.has_driver(session):
+        return partial(_by_jdbc, session, jdbc)
+    if jdbc is not None:
+        report.note = jdbc.driver.note
+    return partial(_by_batches, session, database)
+
+
+def _search_table(
+    read: Callable[[TextTable], Iterator[Any]], table: TextTable, search: Search, found: list[SearchedRows]
+) -> None:
+    for rows in read(table):
+        kept = rows.context.accumulator([], _Lists())
+        try:
+            rows.foreachPartition(partial(_search_part, search, table, kept))
+        finally:  # a task that fails does not take along what others have found
+            found += kept.value
+
+
+def _search_part(search: Search, table: TextTable, kept: Any, rows: Iterable[Sequence[Any]]) -> None:
+    kept.add([search(table, rows)])
+
+
+class _Lists:
+    """How an accumulator adds lists."""
+
+    @staticmethod
+    def zero(value: list[Any]) -> list[Any]:
+        return []
+
+    @staticmethod
+    def addInPlace(value: list[Any], more: list[Any]) -> list[Any]:  # noqa: N802 - Spark calls it so
+        value += more
+        return value
+
+
+def _by_jdbc(session: SparkSession, jdbc: JdbcDatabase, table: TextTable) -> Iterator[Any]:
+    numbered = sorted(jdbc.read(session, table.bounds).collect(), key=lambda row: row.number)
+    yield jdbc.read(session, table.query, predicates(table.key, [row[:-1] for row in numbered])).rdd
+
+
+def _by_batches(session: SparkSession, database: TextDatabase, table: TextTable) -> Iterator[Any]:
+    context = session.sparkContext
+    for rows in database.batches(table):
+        yield context.parallelize(rows, max(1, min(len(rows), context.defaultParallelism)))

@@ -1,0 +1,1 @@
+"""Audits of what runs left in their records: history, policies and references."""

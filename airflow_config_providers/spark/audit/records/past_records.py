@@ -1,0 +1,418 @@
+"""The records of past tries: read by Spark, each once, and kept as Parquet if there is a folder for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date
+from functools import partial
+from hashlib import sha256
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_config_providers.core.text import octets
+from airflow_config_providers.spark.audit.records.record_row import CONTENT, SCHEMA, TRY, Content, RecordRow
+from airflow_config_providers.spark.audit.records.record_tables import RecordTables, TablesReader
+from airflow_config_providers.spark.audit.session import NO_PATH
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+Read = Callable[[Iterable[Content]], Iterator[RecordRow]]
+"""Returns the records in files. It runs in executors, so it is a function of a module."""
+
+Tick = Callable[[int, int], None]
+"""Is called with how many files were read so far, and how many there are to read."""
+
+_SECONDS: Final = 0.5
+
+
+class ReadProgress:
+    """
+    Counts the files that executors read. A task that runs twice is counted twice, so it is not for results.
+
+    :param session: whose executors read
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        self._read = session.sparkContext.accumulator(0)
+        self._total = 0
+
+    def expect(self, files: int) -> None:
+        """Add files that will be read."""
+        self._total += files
+
+    def counting(self, read: Read) -> Read:
+        """Return ``read`` such that it counts the files."""
+        return partial(_counted, read, self._read)
+
+    @property
+    def now(self) -> tuple[int, int]:
+        """How many files were read, and how many there are."""
+        return min(self._read.value, self._total), self._total
+
+
+def _counted(read: Read, counter: Any, contents: Iterable[Content]) -> Iterator[RecordRow]:
+    return read(_each(contents, counter))
+
+
+def _each(contents: Iterable[Content], counter: Any) -> Iterator[Content]:
+    for one in contents:
+        counter.add(1)
+        yield one
+
+
+@contextmanager
+def ticking(session: SparkSession, tick: Tick | None, *, every: float = _SECONDS) -> Iterator[ReadProgress | None]:
+    """
+    Yield what counts files, and call ``tick`` now and then in a thread, which ends with the block.
+
+    :param tick: None to count nothing, without a thread
+    :param every: seconds between two calls
+    """
+    if tick is None:
+        yield None
+        return
+    progress, is_over = ReadProgress(session), Event()
+    thread = Thread(target=_tick, args=(progress, tick, is_over, every), name="audit-progress", daemon=True)
+    thread.start()
+    try:
+        yield progress
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _tick(progress: ReadProgress, tick: Tick, is_over: Event, every: float) -> None:
+    while not is_over.wait(every):
+        tick(*progress.now)
+    tick(*progress.now)
+
+
+@contextmanager
+def persisted(*frames: DataFrame) -> Iterator[tuple[DataFrame, ...]]:
+    """
+    Yield ``frames`` such that each is computed once, until the end of the block.
+
+    Afterwards, Spark must forget them: it takes two reads of the same path for the same rows, whatever has changed.
+    """
+    try:
+        yield tuple(frame.persist() for frame in frames)
+    finally:
+        for frame in frames:
+            frame.unpersist()
+
+
+CONFIGS: Final = {"spark.sql.files.openCostInBytes": "65536", "spark.sql.shuffle.partitions": "32"}
+"""What a session needs so that a task reads thousands of small files, and millions of records are no burden."""
+
+_FEW: Final = 20_000
+"""Up to so many records, Spark takes longer to plan and compile what it does than to do it."""
+
+_OF_FEW: Final = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+_OF_MANY: Final = {
+    "spark.sql.shuffle.partitions": CONFIGS["spark.sql.shuffle.partitions"],
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+
+
+@contextmanager
+def restored(session: SparkSession) -> Iterator[None]:
+    """Restore, when the block ends, what reading few records has changed in the configuration of ``session``."""
+    before = {key: session.conf.get(key, None) for key in _OF_FEW}
+    try:
+        yield
+    finally:
+        for key, text in before.items():
+            session.conf.unset(key) if text is None else session.conf.set(key, text)
+
+
+def _suit(session: SparkSession, records: int) -> None:
+    """Let ``session`` do without what takes longest if there are few records, and with it again if there are many."""
+    if records <= _FEW:
+        configs = _OF_FEW
+    elif all(session.conf.get(key, None) == text for key, text in _OF_FEW.items()):  # few were read before
+        configs = _OF_MANY
+    else:
+        return
+    for key, text in configs.items():
+        session.conf.set(key, text)
+
+
+LARGEST_FILE: Final = 32 * 1024 * 1024
+"""The most bytes of a file that is read, as many as a record has at most."""
+
+_DAY: Final = r"^(.*?/day=(\d{4}-\d{2}-\d{2}))/"
+"""The folder of a day in a path, and the day."""
+
+_TABLE: Final = "records-1"
+"""The folder of the tables. It has another name when their columns change."""
+
+_FILE: Final = ("file", "modified", "length")
+"""The columns that are the same as long as a file is."""
+
+_NAMED: Final = 1000
+
+_PART: Final = 5000
+"""About how many records a task gets from the driver, so that its rows need not much memory."""
+
+Contents = Callable[["DataFrame"], "DataFrame"]
+"""Returns the contents of the listed files, and perhaps of others in their folders."""
+
+_UNREADABLE: Final = "It could not be read, or it has vanished."
+_NO_DAY: Final = "It is not below the folder of a day, as the other files are."
+
+
+@dataclass(frozen=True, slots=True)
+class PastRecords:
+    """
+    The records of a deployment.
+
+    :param frame: a row for each try, with the columns of ``RecordRow``
+    :param unread: name of a file -> why it is no record; only the first thousand, if there are more
+    :param unread_count: how many there are
+    :param count: how many records there are
+    :param later_count: how many of them a later version of this package has written
+    """
+
+    frame: DataFrame = field(repr=False)
+    unread: Mapping[str, str]
+    unread_count: int
+    count: int
+    later_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """
+    The records that an audit is about.
+
+    :param since: the first day, such as ``2026-11-01``; empty for all
+    :param dag: the only DAG; empty for all
+    """
+
+    since: str = ""
+    dag: str = ""
+
+    @classmethod
+    def of(cls, since: str | None, dag: str | None) -> RecordFilter:
+        """
+        Return the filter of what a user writes.
+
+        :raises ValueError: ``since`` is no day
+        """
+        return cls(date.fromisoformat(since).isoformat() if since else "", dag or "")
+
+    def days(self, day: Column) -> Column:
+        """Return whether a day is selected. What has no day always is."""
+        return (day >= self.since) | ~day.rlike("^[0-9]")
+
+    def records(self, rows: DataFrame) -> DataFrame:
+        """Return the selected records in ``rows``, without what is none."""
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; slow to import
+
+        found = rows.where(self.days(F.col("day")) & (F.col("problem") == ""))
+        return found.where(F.col("dag") == self.dag) if self.dag else found
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReader:
+    """
+    Reads records on Spark.
+
+    :param session: see ``audit_session``; it needs ``CONFIGS``
+    :param read: returns the records in files
+    :param parquet: the folder in which records are kept, in a table for each source; empty to keep none
+    :param round_files: about how many files are read between two moments at which they are kept
+    :param progress: counts the files that are read; None if nobody watches
+    """
+
+    session: SparkSession
+    read: Read
+    parquet: str = ""
+    round_files: int = 100_000
+    progress: ReadProgress | None = None
+
+    def of_files(self, path: str, wanted: RecordFilter) -> PastRecords:
+        """Return the records in the files below ``path``. If records are kept, only files that are new are read."""
+        return self._read(path, self._listed(path, wanted), partial(self._contents, path), wanted)
+
+    def of_tables(self, source: str, tables: RecordTables, wanted: RecordFilter) -> PastRecords:
+        """
+        Return the records in a database that executors read. If records are kept, only those that are new are read.
+
+        :param source: its name
+        """
+        there = TablesReader.of(self.session, tables)
+        return self._read(source, there.listed(), there.contents, wanted)
+
+    def _read(self, source: str, found: DataFrame, contents: Contents, wanted: RecordFilter) -> PastRecords:
+        with persisted(found) as (listed,):
+            if not self.parquet:
+                self._expect(listed.count)
+                return _past(self._parsed(contents(listed)).persist(), wanted, listed)
+            self._keep_new(source, listed, contents)
+            return _past(self._kept(source), wanted, listed)
+
+    def _keep_new(self, source: str, listed: DataFrame, contents: Contents) -> None:
+        """Add the records that the table does not have to it, some folders at a time, each of which is kept."""
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+        with persisted(_not_in(self._kept(source), listed)) as (new,):
+            counts, all_counts = _by_folder(new), _by_folder(listed)
+            if len(all_counts) > 1:
+                counts.pop("", None)  # what is beside the folders of days is named
+            self._expect(lambda: sum(counts.values()))
+            for folders in _rounds(counts, most=self.round_files):
+                some = new.where(F.col("folder").isin(folders))
+                read = contents(some)
+                if any(counts[folder] < all_counts[folder] for folder in folders):
+                    read = read.join(some.select(*_FILE), [*_FILE], "left_semi")
+                self._keep(self._parsed(read), source)
+
+    def of_batches(
+        self,
+        source: str,
+        known: Mapping[str, int],
+        batches: Callable[[Sequence[str]], Iterator[list[Content]]],
+        wanted: RecordFilter,
+    ) -> PastRecords:
+        """
+        Return records that the driver reads, such as those in a database. Each batch that is over is kept.
+
+        :param source: its name
+        :param known: name of each record there -> when it was modified, in microseconds since 1970
+        :param batches: returns the contents of records, whose length is 0; what cannot be read has no bytes
+        """
+        files = [(file, modified, 0, source) for file, modified in known.items()]
+        listed = self.session.createDataFrame(files, f"{CONTENT.removesuffix(', content binary')}, folder string")
+        if not self.parquet:
+            self._expect(lambda: len(known))
+            contents = [one for batch in batches(list(known)) for one in batch]
+            return _past(self._parsed(self._given(contents)).persist(), wanted, listed)
+        new = _not_in(self._kept(source), listed).orderBy("modified").collect()
+        self._expect(lambda: len(new))
+        for batch in batches([row.file for row in new]):
+            self._keep(self._parsed(self._given(batch)), source)
+        return _past(self._kept(source), wanted, listed)
+
+    def _listed(self, path: str, wanted: RecordFilter) -> DataFrame:
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+        folder, day = (F.regexp_extract("file", _DAY, group) for group in (1, 2))
+        return self._files([path]).select(*_FILE).withColumn("folder", folder).where(wanted.days(day))
+
+    def _files(self, paths: Sequence[str]) -> DataFrame:
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+        reader = self.session.read.format("binaryFile").option("pathGlobFilter", "*.jsonl")
+        # What vanishes or breaks meanwhile is missing in the rows, and therefore named.
+        forgiving = {"recursiveFileLookup": "true", "ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
+        found = reader.options(**forgiving).load(list(paths))
+        return found.withColumns({"file": F.col("path"), "modified": F.unix_micros("modificationTime")})
+
+    def _contents(self, path: str, new: DataFrame) -> DataFrame:
+        """
+        Return the files in the folders of ``new`` with their contents, without those of files that are too large.
+
+        Millions of paths would be too many for a list of what is to be read, but not the folders of days.
+        """
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+        days = sorted(row.folder for row in new.select("folder").distinct().collect())
+        folders = [folder for folder in days if folder] or [path]
+        read = self._files(folders).where((F.col("length") > 0) & (F.col("length") <= LARGEST_FILE))
+        large = new.where(F.col("length") > LARGEST_FILE).withColumn("content", F.lit(None).cast("binary"))
+        columns = (*_FILE, "content")
+        return read.select(*columns).union(large.select(*columns))
+
+    def _given(self, contents: Sequence[Content]) -> DataFrame:
+        context = self.session.sparkContext
+        parts = max(context.defaultParallelism, len(contents) // _PART)
+        return self.session.createDataFrame(context.parallelize(contents, parts), CONTENT)
+
+    def _expect(self, files: Callable[[], int]) -> None:
+        if self.progress:
+            self.progress.expect(files())
+
+    def _parsed(self, contents: DataFrame) -> DataFrame:
+        read = self.progress.counting(self.read) if self.progress else self.read
+        rows = contents.rdd.map(lambda row: Content(*row)).mapPartitions(read)
+        return self.session.createDataFrame(rows, SCHEMA, verifySchema=False)
+
+    def _table(self, source: str) -> str:
+        return f"{self.parquet.rstrip('/')}/{_TABLE}/{sha256(octets(source)).hexdigest()[:16]}"
+
+    def _keep(self, rows: DataFrame, source: str) -> None:
+        """Add rows to a table. A run that is killed leaves none of its files or some, and each is whole."""
+        by_day = self.session.sql("SELECT /*+ REBALANCE(day) */ * FROM {rows}", rows=rows)  # Spark 3.5 has no other way
+        by_day.write.mode("append").partitionBy("day").parquet(self._table(source))
+
+    def _kept(self, source: str) -> DataFrame:
+        from pyspark.errors import AnalysisException  # noqa: PLC0415 - as above
+
+        try:
+            return self.session.read.schema(SCHEMA).parquet(self._table(source))
+        except AnalysisException as error:
+            if (error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()) != NO_PATH:
+                raise
+        return self.session.createDataFrame([], SCHEMA)
+
+
+def _past(rows: DataFrame, wanted: RecordFilter, listed: DataFrame) -> PastRecords:
+    """
+    Return the selected records, each try once, and the files that have none.
+
+    :param listed: the files that there are now; what another file had once no longer matters
+    """
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    why = F.when(F.col("folder") == "", _NO_DAY).otherwise(_UNREADABLE).alias("problem")
+    missing = _not_in(rows, listed).select("file", why)
+    broken = rows.where(F.col("problem") != "").join(listed, [*_FILE], "left_semi").select("file", "problem")
+    records = latest(wanted.records(rows))
+    [counts] = records.agg(F.count("*"), F.count_if("is_later")).collect()
+    _suit(records.sparkSession, counts[0])
+    with persisted(broken.union(missing)) as (unread,):
+        named = {row.file: row.problem for row in unread.orderBy("file").limit(_NAMED).collect()}
+        return PastRecords(records, named, unread.count(), *counts)
+
+
+def _not_in(rows: DataFrame, listed: DataFrame) -> DataFrame:
+    """Return the files in ``listed`` of which there is no row."""
+    return listed.join(rows.select(*_FILE), [*_FILE], "left_anti")
+
+
+def _by_folder(files: DataFrame) -> dict[str, int]:
+    """Return folder -> number of files, in order."""
+    counted = files.groupBy("folder").count().orderBy("folder").collect()
+    return {row["folder"]: row["count"] for row in counted}
+
+
+def _rounds(counts: Mapping[str, int], *, most: int) -> Iterator[list[str]]:
+    """Yield folders with about ``most`` files together, and at least one of them."""
+    folders: list[str] = []
+    for folder, count in counts.items():
+        if folders and sum(counts[one] for one in folders) + count > most:
+            yield folders
+            folders = []
+        folders.append(folder)
+    if folders:
+        yield folders
+
+
+def latest(rows: DataFrame) -> DataFrame:
+    """Return what each try had last. The rows of a task are in one partition afterwards."""
+    from pyspark.sql import Window  # noqa: PLC0415 - as above
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    newest_first = Window.partitionBy(*TRY).orderBy(*map(F.desc, ("at", "modified", "file")))
+    numbered = rows.repartition("dag", "task").withColumn("number", F.row_number().over(newest_first))
+    return numbered.where(F.col("number") == 1).drop("number")

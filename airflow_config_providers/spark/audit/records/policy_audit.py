@@ -1,0 +1,225 @@
+"""Which past runs policies would have stopped, and the page of HTML about them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from airflow_config_providers.core.text import counted
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.html_page import (
+    Bar,
+    Plot,
+    moment,
+    page_of,
+    paragraph,
+    percent,
+    plots,
+    ranking,
+    section,
+    table,
+    verdict,
+    weekly,
+)
+from airflow_config_providers.spark.audit.records.past_records import persisted
+from airflow_config_providers.spark.audit.records.runs import week
+from airflow_config_providers.spark.audit.records.scope import NOT_KNOWN, AuditScope
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Verdict(NamedTuple):
+    """
+    A policy that would have stopped a run, or a problem.
+
+    :param reason: why the policy denies it
+    :param problem: why the policies could not be asked: about a record or, without a file, about anything
+    """
+
+    policy: str = ""
+    dag: str = ""
+    task: str = ""
+    run: str = ""
+    at: str = ""
+    file: str = ""
+    reason: str = ""
+    problem: str = ""
+
+
+_RUN: Final = ("dag", "task", "run")
+
+_VERDICT: Final = ", ".join(f"{name} string" for name in Verdict.__annotations__)
+
+
+class RunShare(NamedTuple):
+    """How many of the runs of a DAG, or of a week by its Monday, would have been stopped."""
+
+    name: str
+    stopped: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedRuns:
+    """
+    The result of an audit with policies.
+
+    A run is one of a task, with all of its tries.
+
+    :param rows: for each policy and task, the runs that it would have stopped
+    :param runs: how many runs would have been stopped
+    :param unjudged: file of a record -> why the policies could not be asked about it
+    :param by_week: for each week, how many of all runs
+    :param by_dag: for each DAG, how many of all runs
+    """
+
+    rows: list[dict[str, Any]]
+    runs: int
+    unjudged: Mapping[str, str] = field(default_factory=dict)
+    by_week: Sequence[RunShare] = field(default=(), compare=False)
+    by_dag: Sequence[RunShare] = field(default=(), compare=False)
+
+    @property
+    def all_runs(self) -> int:
+        """How many runs there are."""
+        return sum(one.runs for one in self.by_week)
+
+    def rows_with(self, owners: Mapping[str, str]) -> list[dict[str, Any]]:
+        """
+        Return the rows with the owners of their DAGs.
+
+        :param owners: DAG -> owner
+        """
+        return [
+            {"policy": row["policy"], "dag": row["dag"], "owner": owners.get(row["dag"], ""), **row}
+            for row in self.rows
+        ]
+
+
+def stopped_runs(
+    session: SparkSession, records: DataFrame, judge: Callable[[Iterable[Any]], Iterator[Verdict]]
+) -> StoppedRuns:
+    """
+    Return the runs that policies would have stopped. A try that only followed a job is left out.
+
+    :param judge: returns the verdicts on records; it runs in executors
+    :raises ConfigException: the policies cannot be opened there
+    """
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; slow to import
+
+    asked = records.where(F.col("follows").isNull()).rdd.mapPartitions(judge)
+    with persisted(session.createDataFrame(asked, _VERDICT, verifySchema=False)) as (verdicts,):
+        return _stopped(verdicts, records)
+
+
+def _stopped(verdicts: DataFrame, records: DataFrame) -> StoppedRuns:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    problems = verdicts.where(F.col("problem") != "").select("file", "problem").distinct().collect()
+    if unopened := sorted({row.problem for row in problems if not row.file}):
+        raise ConfigException(*unopened)
+    denied = verdicts.where(F.col("problem") == "")
+    by_policy = denied.groupBy("policy", "dag", "task").agg(
+        F.count_distinct("run").alias("runs"), F.min("at").alias("first"), F.max("at").alias("last"),
+        F.max_by("reason", "at").alias("reason"),
+    )  # fmt: skip
+    rows = [row.asDict() for row in by_policy.orderBy("policy", "dag", "task").collect()]
+    with persisted(_runs(records, denied)) as (runs,):
+        by_week, by_dag = _shares(runs, "week"), _shares(runs, "dag")
+    stopped = sum(one.stopped for one in by_dag)
+    return StoppedRuns(rows, stopped, {row.file: row.problem for row in problems}, by_week, by_dag)
+
+
+def _runs(records: DataFrame, denied: DataFrame) -> DataFrame:
+    """Return all runs, with the week of their last try and whether they would have been stopped."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    runs = records.groupBy(*_RUN).agg(week(F.max("at")).alias("week"))
+    stopped = denied.select(*_RUN).distinct().withColumn("is_stopped", F.lit(True))
+    return runs.join(stopped, [*_RUN], "left")
+
+
+def _shares(runs: DataFrame, column: str) -> list[RunShare]:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    counts = runs.groupBy(column).agg(F.count("is_stopped").alias("stopped"), F.count("*").alias("runs"))
+    return [RunShare(*row) for row in counts.orderBy(column).collect()]
+
+
+_COLUMNS: Final = ("policy", "dag", "owner", "task", "runs")
+_HEADS: Final = (*_COLUMNS, "first (UTC)", "last (UTC)", "reason")
+
+
+def page(stopped: StoppedRuns, owners: Mapping[str, str], scope: AuditScope = NOT_KNOWN) -> str:
+    """
+    Return the page, in which nothing that came from outside is markup.
+
+    :param owners: DAG -> owner; empty if they are not known
+    :param scope: what was read
+    """
+    return page_of(
+        "What the policies would have stopped",
+        (
+            verdict(_verdict(stopped)),
+            paragraph(summary(stopped)),
+            plots(_plots(stopped, owners)),
+            scope.section(),
+            _rows(stopped.rows_with(owners)),
+            _unjudged(stopped),
+        ),
+    )
+
+
+def _verdict(stopped: StoppedRuns) -> str:
+    if stopped.runs:
+        return f"{percent(stopped.runs, stopped.all_runs)} of all runs of tasks would have been stopped."
+    return "No run would have been stopped."
+
+
+def summary(stopped: StoppedRuns) -> str:
+    """Return the result in one line."""
+    return f"{stopped.runs} of {counted(stopped.all_runs, 'run of a task', 'runs of tasks')} would have been stopped."
+
+
+def _plots(stopped: StoppedRuns, owners: Mapping[str, str]) -> Iterator[str]:
+    yield weekly(Plot("Share of all runs, by week", "stopped"), map(_bar, stopped.by_week))
+    policies = Counter[str]()
+    for row in stopped.rows:
+        policies[row["policy"]] += row["runs"]
+    yield _ranking("By policy", [Bar(name, runs, stopped.all_runs) for name, runs in policies.items()])
+    yield _ranking("By DAG", [_bar(one) for one in stopped.by_dag])
+    if owners:
+        yield _ranking("By owner", _by_owner(stopped.by_dag, owners))
+
+
+def _ranking(title: str, bars: Sequence[Bar]) -> str:
+    worst_first = sorted((bar for bar in bars if bar.count), key=lambda bar: (-bar.count, bar.label))
+    return ranking(Plot(title, "stopped"), worst_first)
+
+
+def _by_owner(by_dag: Sequence[RunShare], owners: Mapping[str, str]) -> list[Bar]:
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for one in by_dag:
+        of = counts[owners.get(one.name) or "(unknown)"]
+        of[0] += one.stopped
+        of[1] += one.runs
+    return [Bar(owner, stopped, runs) for owner, (stopped, runs) in counts.items()]
+
+
+def _bar(share: RunShare) -> Bar:
+    return Bar(share.name, share.stopped, share.runs)
+
+
+def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
+    cells = [
+        (*(row[name] for name in _COLUMNS), moment(row["first"]), moment(row["last"]), row["reason"]) for row in rows
+    ]
+    return section("What would have been stopped, and why", table(_HEADS, cells)) if rows else ""
+
+
+def _unjudged(stopped: StoppedRuns) -> str:
+    rows = sorted(stopped.unjudged.items())
+    return section("Not judged", table(("record", "why"), rows)) if rows else ""

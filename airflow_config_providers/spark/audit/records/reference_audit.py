@@ -1,0 +1,169 @@
+"""Who used which reference, how many values each had, and the page of HTML about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_config_providers.core.text import how_many
+from airflow_config_providers.spark.audit.html_page import (
+    Bar,
+    Plot,
+    moment,
+    page_of,
+    paragraph,
+    plots,
+    ranking,
+    section,
+    table,
+    verdict,
+)
+from airflow_config_providers.spark.audit.records.past_records import persisted
+from airflow_config_providers.spark.audit.records.scope import NOT_KNOWN, AuditScope
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+OWNERS: Final = "dag string, owner string"
+
+
+def reference_uses(
+    session: SparkSession, records: DataFrame, owners: Sequence[tuple[str, str]] = ()
+) -> list[dict[str, Any]]:
+    """
+    Return a row for each reference in records: its tasks, DAGs and owners, and the generations of its value.
+
+    A generation is a value, told from others by its keyed hash. Hashes of different keys cannot be compared, so a new
+    key is taken for no new value. ``older`` has the tasks whose last try had another value than the last of all tries.
+
+    :param owners: (DAG, owner)
+    """
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; slow to import
+
+    used = records.select("dag", "task", "run", "at", "key_id", F.explode("references").alias("reference", "hash"))
+    with persisted(used.join(F.broadcast(session.createDataFrame(owners, OWNERS)), "dag", "left")) as (uses,):
+        return [row.asDict() for row in _by_reference(uses).orderBy("reference").collect()]
+
+
+def reference_rows(uses: Sequence[Mapping[str, Any]], known: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """
+    Return a row for each reference, with what is odd about it in ``finding``.
+
+    :param uses: as ``reference_uses`` returns them
+    :param known: references that are listed even if no record has them
+    """
+    used = {use["reference"] for use in uses}
+    unread = [{"reference": one, "tasks": 0, "runs": 0} for one in known if one not in used]
+    return [_row(use) for use in (*uses, *unread)]
+
+
+def _row(use: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "reference": use["reference"],
+        "finding": list(_findings(use)),
+        "generations": use.get("generations"),
+        "tasks": use["tasks"],
+        "runs": use["runs"],
+        "dags": use.get("dags", []),
+        "owners": use.get("owners", []),
+        "older": use.get("older") or [],
+        "first": use.get("first"),
+        "last": use.get("last"),
+    }
+
+
+def _findings(use: Mapping[str, Any]) -> Iterator[str]:
+    if not use["runs"]:
+        yield "unread"
+    if len(use.get("dags", [])) > 1:
+        yield "shared"
+    if use.get("older"):
+        yield "older values"
+
+
+def _by_reference(uses: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    hashed = uses.where(F.col("hash").isNotNull()).withColumn("value", F.struct("key_id", "hash"))
+    newest = hashed.groupBy("reference").agg(
+        F.max_by("value", "at").alias("newest"),
+        (F.count_distinct("key_id", "hash") - F.count_distinct("key_id") + 1).alias("generations"),
+    )
+    last = (
+        hashed.groupBy("reference", "dag", "task").agg(F.max_by("value", "at").alias("had")).join(newest, "reference")
+    )
+    is_older = (F.col("had.key_id") == F.col("newest.key_id")) & (F.col("had.hash") != F.col("newest.hash"))
+    older = last.where(is_older).groupBy("reference").agg(_set(F.concat_ws(".", "dag", "task"), "older"))
+    found = uses.groupBy("reference").agg(
+        F.count_distinct("dag", "task").alias("tasks"), _set("dag", "dags"), _set("owner", "owners"),
+        F.count_distinct("dag", "task", "run").alias("runs"), F.min("at").alias("first"), F.max("at").alias("last"),
+    )  # fmt: skip
+    return found.join(newest.drop("newest"), "reference", "left").join(older, "reference", "left")
+
+
+def _set(column: Any, name: str) -> Any:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    return F.sort_array(F.collect_set(column)).alias(name)
+
+
+_COLUMNS: Final = ("reference", "finding", "generations", "tasks", "runs", "dags", "owners", "older")
+_HEADS: Final = (*_COLUMNS, "first (UTC)", "last (UTC)")
+
+_ROOM: Final = 16
+"""With so many zeros for each long word, the ten columns fit into a window of 1,200 pixels."""
+
+
+def page(rows: Sequence[Mapping[str, Any]], scope: AuditScope = NOT_KNOWN) -> str:
+    """
+    Return the page, in which nothing that came from outside is markup.
+
+    :param scope: what was read
+    """
+    return page_of(
+        "Who uses which reference",
+        (
+            verdict(_verdict(rows)),
+            paragraph(_counts(rows)),
+            plots(_plots(rows)),
+            scope.section(),
+            section("References", table(_HEADS, list(map(_cells, rows)), most_room=_ROOM)) if rows else "",
+        ),
+    )
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[object, ...]:
+    return (*(row[name] for name in _COLUMNS), moment(row["first"]), moment(row["last"]))
+
+
+def _verdict(rows: Sequence[Mapping[str, Any]]) -> str:
+    older = sum(bool(row["older"]) for row in rows)
+    if older:
+        return f"{how_many(older, 'reference')} with a task that last had an older value."
+    return "No task is known to have an older value."
+
+
+def _counts(rows: Sequence[Mapping[str, Any]]) -> str:
+    shared = sum(len(row["dags"]) > 1 for row in rows)
+    unread = sum(not row["runs"] for row in rows)
+    return f"{how_many(len(rows), 'reference')}: {shared:,} shared by several DAGs, {unread:,} read by no run."
+
+
+def _plots(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield _ranking("Tasks that had an older value", "tasks", rows, "older", is_bad=True)
+    yield _ranking("Tasks that use it", "tasks", rows, "tasks")
+    yield _ranking("DAGs that share it", "DAGs", rows, "dags", least=2)
+    yield _ranking("Owners that share it", "owners", rows, "owners", least=2)
+    yield _ranking("Generations of its value", "generations", rows, "generations", least=2)
+
+
+def _ranking(  # noqa: PLR0913 - the column, and how it is shown
+    title: str, of: str, rows: Sequence[Mapping[str, Any]], column: str, *, least: int = 1, is_bad: bool = False
+) -> str:
+    counts = [(_size(row[column]), str(row["reference"])) for row in rows]
+    most_first = sorted((one for one in counts if one[0] >= least), key=lambda one: (-one[0], one[1]))
+    return ranking(Plot(title, of, is_bad), [Bar(reference, count) for count, reference in most_first])
+
+
+def _size(cell: object) -> int:
+    return len(cell) if isinstance(cell, Sequence) else int(str(cell or 0))

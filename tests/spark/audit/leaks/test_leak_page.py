@@ -1,0 +1,70 @@
+"""What an audit of leaks says of itself in one line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from airflow_config_providers.spark.audit.leaks.leak import Leak
+from airflow_config_providers.spark.audit.leaks.leak_audit import LeakReport
+from airflow_config_providers.spark.audit.leaks.leak_page import page, summary
+
+
+@pytest.mark.parametrize(
+    ("report", "line"),
+    [
+        pytest.param(LeakReport(), "no files searched: no leaks.", id="nothing"),
+        pytest.param(
+            LeakReport(files=1, octets=1, read=1), "1 file with 1 byte searched (1 read now): no leaks.", id="one"
+        ),
+        pytest.param(
+            LeakReport(files=2, octets=4096, accepted=1, rows=3),
+            "2 files and 3 rows of Airflow's database with 4,096 bytes searched (0 read now): no leaks, and 1 that the "
+            "baseline accepts.",
+            id="several",
+        ),
+        pytest.param(
+            LeakReport(rows=1, octets=9),
+            "1 row of Airflow's database with 9 bytes searched: no leaks.",
+            id="only-the-database",
+        ),
+    ],
+)
+def test_the_summary_counts_what_was_searched(report: LeakReport, line: str) -> None:
+    assert summary(report) == line
+
+
+def leak(modified: str) -> Leak:
+    return Leak("a.log", 0, 1, "${vault:a:b}", "plain", "current", modified)
+
+
+def test_a_leak_without_a_time_is_in_no_week() -> None:
+    shown = page(LeakReport([leak("2026-11-25T08:00:00+00:00"), leak("")]))
+
+    assert '<tr><td>2026-11-23</td><td class="number">1</td></tr>' in shown
+    assert "<p>1 leak in tables that do not say when a row was written: not in any week.</p>" in shown
+
+
+def test_leaks_that_all_have_no_time_have_no_weeks() -> None:
+    assert "By week" not in page(LeakReport([leak("")]))
+
+
+def test_the_table_of_leaks_says_when_the_file_was_modified() -> None:
+    assert ">2026-11-25 08:00</td>" in page(LeakReport([leak("2026-11-25T08:00:00+00:00")]))
+
+
+def test_the_table_of_leaks_has_columns_only_if_a_file_has_some() -> None:
+    in_column = replace(leak(""), column="user.name")
+
+    assert "<td>user.name</td>" in page(LeakReport([in_column, leak("")]))
+    assert ">column</th>" in page(LeakReport([in_column, leak("")]))
+    assert ">column</th>" not in page(LeakReport([leak("")]))
+
+
+def test_files_without_a_copy_are_listed_apart_from_what_was_not_read() -> None:
+    shown = page(LeakReport(uncopied={"a.parquet": "References cannot replace the values in Parquet."}))
+
+    assert "Without a copy" in shown
+    assert "<td>a.parquet</td>" in shown
+    assert "Not read, or not wholly" not in shown

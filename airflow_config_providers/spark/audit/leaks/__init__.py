@@ -1,1 +1,1 @@
-"""Audit of leaks: where values of references stand in files and tables."""
+"""The audit of leaks: searches files and tables for the values of references."""

@@ -1,1 +1,1 @@
-"""Audits of what runs left in their records: history, policies and references."""
+"""The audits of past runs, from their records: history, policies and references."""

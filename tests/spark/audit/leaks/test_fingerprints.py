@@ -34,6 +34,7 @@ from airflow_config_providers.spark.audit.leaks.reversed_copies import replaced,
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.split_search import search
+from tests.spark.audit.leaks.logs import QUIET, log_with
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 TOKEN = ConfigVariable("vault", "apps/web", "token")
@@ -43,7 +44,6 @@ SECRETS = [KnownSecret(PASSWORD, VALUE), KnownSecret(TOKEN, OTHER), KnownSecret(
 KEY, OTHER_KEY = FingerprintKey(b"k" * 32), FingerprintKey(b"o" * 32)
 FINGERPRINTS = list(KEY.of_secrets(SECRETS))
 FINDER = FingerprintFinder(FINGERPRINTS, KEY)
-QUIET = b"2026-11-25T08:00:00 INFO a line of a log that shows nothing\n"
 
 
 def found(path: Path, *, size: int = 1 << 30, block: int = 4096) -> list[tuple[int, str, str]]:
@@ -95,10 +95,7 @@ def test_a_value_is_found_at_each_place_of_a_text_and_at_its_end(place: int) -> 
 def test_splits_and_blocks_make_no_difference(
     tmp_path: Path, places: list[tuple[int, str]], size: int, block: int
 ) -> None:
-    content = QUIET * 350
-    for place, value in sorted(places, reverse=True):
-        content = content[:place] + b" " + value.encode() + b" " + content[place:]
-    (tmp_path / "log").write_bytes(content)
+    (tmp_path / "log").write_bytes(log_with(places))
 
     whole = found(tmp_path / "log")
 

@@ -52,6 +52,7 @@ from airflow_config_providers.spark.audit.leaks.state_folder import locked
 from airflow_config_providers.spark.audit.leaks.tables import TextDatabase, TextTable
 from airflow_config_providers.spark.audit.session import audit_session
 from tests.spark.audit.leaks.compressing import COMPRESSED
+from tests.spark.audit.leaks.logs import QUIET
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("jvm")]
 
@@ -59,7 +60,6 @@ PASSWORD = ConfigVariable("vault", "apps/db", "password")
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
 KEY = FingerprintKey(b"the key of the fingerprints .....")
 SOUGHT = Sought([KnownSecret(PASSWORD, VALUE)], key=KEY)
-QUIET = b"2026-11-25T08:00:00 INFO a line of a log that shows nothing\n"
 MARGIN = 1000
 
 

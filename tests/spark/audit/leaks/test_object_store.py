@@ -33,13 +33,13 @@ from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
 from airflow_config_providers.spark.audit.leaks.split_search import search
 from airflow_config_providers.spark.audit.leaks.telling_paths import TellingPaths
+from tests.spark.audit.leaks.logs import QUIET
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
 FINDER = Sought([KnownSecret(PASSWORD, VALUE)]).finder()
 KEY = FingerprintKey(b"the key of the fingerprints .....")
 ROOT = "memory://logs_store@bucket"
-QUIET = b"2026-11-25T08:00:00 INFO a line of a log that shows nothing\n"
 
 
 class Bucket:

@@ -28,12 +28,12 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import (
 from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS
 from airflow_config_providers.spark.audit.leaks.split_search import search
 from tests.spark.audit.leaks.compressing import COMPRESSED
+from tests.spark.audit.leaks.logs import QUIET, log_with
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 TOKEN = ConfigVariable("vault", "apps/web", "token")
 VALUE, OLD, OTHER = 'k9#Qv"7/wZ&é\\x2', "0ld-pass-w0rd", "t0ken-of-the-web"
 FINDER = LeakFinder([KnownSecret(PASSWORD, VALUE), KnownSecret(PASSWORD, OLD, EARLIER), KnownSecret(TOKEN, OTHER)])
-QUIET = b"2026-11-25T08:00:00 INFO a line of a log that shows nothing\n"
 
 
 def found(path: Path, *, size: int = 1 << 30, block: int = 4096) -> list[tuple[int, int, str, str, bool]]:
@@ -99,10 +99,7 @@ def test_a_reference_is_no_leak() -> None:
 def test_splits_and_blocks_make_no_difference(
     tmp_path: Path, places: list[tuple[int, str]], size: int, block: int
 ) -> None:
-    content = QUIET * 350
-    for place, value in sorted(places, reverse=True):
-        content = content[:place] + b" " + value.encode() + b" " + content[place:]
-    (tmp_path / "log").write_bytes(content)
+    (tmp_path / "log").write_bytes(log_with(places))
 
     whole = found(tmp_path / "log")
 

@@ -231,7 +231,7 @@ class FileProposer:
             self._replace(call, setting, text, is_conf=is_conf)
 
     def _replace(self, call: OperatorCall, setting: Setting, text: str, *, is_conf: bool) -> None:
-        if is_conf and is_exposed(setting.key):
+        if is_conf and is_exposed(setting.key, text):
             self._leave(setting.node, _EXPOSED.format(printable(setting.key)))
         elif self._edit(self._positions.replacing(setting.node, _literal(text)), setting.node):
             self._replacements.append(Replacement(call.task_id, setting.key, text, is_conf))

@@ -124,7 +124,7 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
         f"{printable(item.name)}: the value of {printable(str(variable))} would be readable by every user of the "
         f"machine or of Spark's UI. Pass it {_elsewhere(item)}, or set allow_exposed_arguments=True."
         for item in texts
-        if item.key.startswith(IN_COMMAND) or exposure.is_exposed(item.key)
+        if item.key.startswith(IN_COMMAND) or exposure.is_exposed(item.key, item.text)
         for variable in variables(item.text)
         if variable.provider in providers
     ]
@@ -309,7 +309,7 @@ class DriverResolver(JobResolver):
             if specification.is_specification(item.key):
                 yield f"{printable(item.name)}: the providers of a driver belong to the deployment. Remove the key."
             for variable in variables(item.text):
-                if problem := _why_not(item.key, variable.provider, names, self.not_python):
+                if problem := _why_not(item, variable.provider, names, self.not_python):
                     yield f"{printable(item.name)}: {printable(str(variable))}: {problem}"
         for name, text in texts.items():
             if name.startswith("env_vars[") and variables(text):
@@ -319,7 +319,7 @@ class DriverResolver(JobResolver):
                 )
 
 
-def _why_not(key: str, provider: str, names: set[str], not_python: str) -> str:
+def _why_not(item: PlacedText, provider: str, names: set[str], not_python: str) -> str:
     if provider not in names and provider in SUBSTITUTED_BY_SPARK:
         return ""
     if not_python:
@@ -332,9 +332,9 @@ def _why_not(key: str, provider: str, names: set[str], not_python: str) -> str:
         return (
             f"the driver has no provider '{printable(provider)}'{hint} It has: {printable(', '.join(sorted(names)))}."
         )
-    if not key.startswith("spark."):
+    if not item.key.startswith("spark."):
         return "spark-submit ignores keys that do not begin with 'spark.'. Choose a name that does."
-    if is_early(key):
+    if is_early(item.key, item.text):
         return "Spark reads it before the driver can resolve it, or shows it. Write a value, or resolve on the worker."
     return ""
 

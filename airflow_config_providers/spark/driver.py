@@ -235,7 +235,7 @@ def _refuse_early(written: Mapping[str, str], providers: Mapping[str, ConfigProv
         f"{printable(key)}: Spark reads this key before Python runs, or shows it, so {printable(str(variable))} cannot "
         f"be resolved in the driver. Write the value itself, or resolve on the worker."
         for key, text in written.items()
-        if is_early(key)
+        if is_early(key, text)
         for variable in variables(text)
         if variable.provider in providers
     ]

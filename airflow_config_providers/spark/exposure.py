@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from airflow_config_providers.core.definition.config_type import ConfigType
@@ -28,6 +29,8 @@ _WRITTEN_OUT: Final = frozenset(
         "spark.executor.extraJavaOptions",
         "spark.executor.extraLibraryPath",
         "spark.files",
+        "spark.hadoop.hive.metastore.warehouse.dir",
+        "spark.hive.metastore.warehouse.dir",
         "spark.jars",
         "spark.jars.ivy",
         "spark.jars.packages",
@@ -41,6 +44,7 @@ _WRITTEN_OUT: Final = frozenset(
         "spark.python.worker.module",
         "spark.repl.class.uri",
         "spark.repl.local.jars",
+        "spark.sql.warehouse.dir",
         "spark.submit.pyFiles",
         "spark.ui.custom.executor.log.url",
         "spark.ui.store.path",
@@ -58,8 +62,16 @@ Keys whose values are in Spark's UI or event log, in the command or the log of a
 From files, jars and packages, Spark derives other keys, the URLs of its file server, and the class path. Redaction does
 not hide the class path: Spark hides the source next to a path, not the path. The local directory is an argument of the
 ``chmod`` that Hadoop runs for each file, and the directory of the UI's store one of the ``rm`` that Spark runs at its
-end.
+end. The warehouse is in the plans of queries and in the logs of executors.
 """
+
+_FOLDERS: Final = frozenset({"spark.checkpoint.dir", "spark.eventLog.dir", "spark.sql.streaming.checkpointLocation"})
+"""Keys of folders. One of the machine is an argument of the ``chmod`` that Hadoop runs for each file in it."""
+
+_REMOTE: Final = re.compile(
+    "(?:abfss?|adl|cosn|gs|hdfs|o3fs|obs|ofs|oss|s3[an]?|swebhdfs|wasbs?|webhdfs)://", re.ASCII | re.IGNORECASE
+)
+"""How the address of a folder begins that is not on the machine, so that Hadoop runs no command for its files."""
 
 _ENVIRONMENT_OF_EXECUTORS: Final = "spark.executorEnv."
 """The JSON page of a standalone Worker shows these keys."""
@@ -97,17 +109,27 @@ _READ_EARLY_BELOW: Final = (
 """Prefixes of more keys that spark-submit or the driver's JVM reads before Python runs."""
 
 
-def is_exposed(key: str) -> bool:
-    """Return whether Spark itself shows the value of ``key`` in a command or a page. Numbers are not secret."""
+def is_exposed(key: str, text: str = "") -> bool:
+    """
+    Return whether Spark itself shows the value of ``key`` in a command or a page. Numbers are not secret.
+
+    :param text: the value as it is written, with its references; empty if it is not known
+    """
     known = spark_definition().config_keys.get(key)
     if known is not None and known.type in _NUMBERS:
         return False
     if key == "spark.authenticate.secret" or (key.startswith("spark.ssl.") and "Password" in key):
         return False
+    if key in _FOLDERS:
+        return not _REMOTE.match(text)
     written_out_below = (_ENVIRONMENT_OF_EXECUTORS, *_NEEDED_BEFORE_EXECUTORS_CONNECT)
     return key in _WRITTEN_OUT or key.startswith(written_out_below) or key.endswith(".port")
 
 
-def is_early(key: str) -> bool:
-    """Return whether spark-submit or the driver's JVM reads ``key`` before Python runs, or Spark shows it."""
-    return key in _READ_EARLY or key.startswith(_READ_EARLY_BELOW) or is_exposed(key)
+def is_early(key: str, text: str = "") -> bool:
+    """
+    Return whether spark-submit or the driver's JVM reads ``key`` before Python runs, or Spark shows it.
+
+    :param text: the value as it is written, with its references; empty if it is not known
+    """
+    return key in _READ_EARLY or key.startswith(_READ_EARLY_BELOW) or is_exposed(key, text)

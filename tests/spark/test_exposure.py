@@ -32,6 +32,9 @@ from airflow_config_providers.spark.exposure import is_early, is_exposed
         "spark.ui.view.acls",
         "spark.metrics.namespace",
         "spark.ui.store.path",
+        "spark.checkpoint.dir",
+        "spark.sql.warehouse.dir",
+        "spark.hive.metastore.warehouse.dir",
     ],
 )
 def test_a_value_under_this_key_would_be_seen(key):
@@ -48,13 +51,33 @@ def test_a_value_under_this_key_would_be_seen(key):
         "spark.driver.port",
         "spark.jars.excludes",
         "spark.jars.repositories",
-        "spark.sql.warehouse.dir",
         "spark.metrics.conf.driver.sink.x.password",
         "spark.authenticate",
     ],
 )
 def test_a_value_under_this_key_is_kept_or_is_a_number(key):
     assert not is_exposed(key)
+
+
+FOLDERS = ["spark.checkpoint.dir", "spark.eventLog.dir", "spark.sql.streaming.checkpointLocation"]
+
+
+@pytest.mark.parametrize("text", ["", "/data/${v:k}", "file:///${v:k}", "viewfs://x/${v:k}", "${v:k}", " s3a://${v:k}"])
+@pytest.mark.parametrize("key", FOLDERS)
+def test_a_folder_that_may_be_one_of_the_machine_would_be_seen(key: str, text: str) -> None:
+    assert is_exposed(key, text)
+    assert is_early(key, text)
+
+
+@pytest.mark.parametrize("text", ["s3a://${v:k}/x", "HDFS://${v:k}/x", "abfss://x@${v:k}/x", "gs://${v:k}"])
+@pytest.mark.parametrize("key", FOLDERS)
+def test_a_folder_of_another_file_system_is_in_no_command(key: str, text: str) -> None:
+    assert not is_exposed(key, text)
+    assert not is_early(key, text)
+
+
+def test_a_warehouse_is_in_plans_wherever_it_is() -> None:
+    assert is_exposed("spark.sql.warehouse.dir", "s3a://${v:k}/x")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import ratios
-from benchmarks.measure import QUICK, Aim, Effort, Report, number
+from benchmarks.measure import QUICK, Aim, Effort, Report, number, pace
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 WATCHED = ["resolve", "settle", "hostile", "imports", "parsing", "submit", "dynamic", "reverse"]
@@ -114,9 +114,10 @@ def page(reports: Sequence[Report]) -> str:
     libraries = ", ".join(f"{name} {found}" for name in LIBRARIES if (found := installed(name)))
     machine = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, Python {platform.python_version()}"
     made = f"Measured on {datetime.datetime.now(datetime.UTC):%Y-%m-%d} with {machine}; {libraries}."
+    speed = f"A million empty turns of a loop take {number(pace())} ms: where they take longer, so does the rest."
     aims = table(("", "aim", "measured", ""), [aim_row(aim) for report in reports for aim in report.aims])
     sections = [f"## {report.title}\n\n{report.text}\n\n{table(report.header, report.rows)}" for report in reports]
-    return "\n\n".join([HEAD.rstrip(), made, f"## Aims\n\n{aims}", *sections]) + "\n"
+    return "\n\n".join([HEAD.rstrip(), made, speed, f"## Aims\n\n{aims}", *sections]) + "\n"
 
 
 def compared(name: str, only: Collection[str] | None = None) -> dict[str, float]:

@@ -21,7 +21,8 @@ BLOCK: Final = 4 * 1024 * 1024
 COMPRESSED_BLOCK: Final = 64 * 1024
 """How many bytes of a compressed file are read at a time: what follows a member is copied for the next one."""
 
-_STEP: Final = 4096
+_STEP: Final = 512
+"""How many bytes of zstd are decompressed at a time. Four of them can be 128 KiB, so the content has at most 16 MiB."""
 
 _LARGEST_FRAME: Final = 64 * 1024 * 1024
 """The most bytes of a compressed frame, and of its content. Those of Spark have at most 32 MiB."""
@@ -327,7 +328,7 @@ class _Zstd:
         self.rest: bytes | None = None
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the content of ``data``. A few bytes can be a large block, so little is decompressed at a time."""
+        """Yield the content of ``data``, in blocks of a limited size."""
         for place in range(0, len(data), _STEP):
             yield self._inner.decompress(data[place : place + _STEP])
             if self._inner.eof:

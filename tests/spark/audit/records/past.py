@@ -11,7 +11,8 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, Laye
 from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, references_of
 from airflow_config_providers.job.record_rows import rows_of
 from airflow_config_providers.job.record_store import RecordFiles, place_of
-from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader
+from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader, latest
+from airflow_config_providers.spark.audit.records.record_row import SCHEMA, Content
 from airflow_config_providers.spark.catalogue import spark_definition
 
 QUICK = {
@@ -61,6 +62,13 @@ def record_of(layers: Sequence[ConfigLayer], **fields: Any) -> TryRecord:
 
 def read(session: Any, past: Past, parquet: object = "", **wanted: str) -> PastRecords:
     return RecordReader(session, rows_of, str(parquet)).of_files(str(past.folder), RecordFilter(**wanted))
+
+
+def frame(session: Any, past: Past) -> Any:
+    """Return what ``read(session, past).frame`` has. It starts no job, for tests of what is done with records."""
+    files = [(path, path.stat()) for path in sorted(past.folder.rglob("*.jsonl"))]
+    contents = [Content(str(path), of.st_mtime_ns // 1000, of.st_size, path.read_bytes()) for path, of in files]
+    return latest(RecordFilter().records(session.createDataFrame(list(rows_of(contents)), SCHEMA)))
 
 
 def tries(records: PastRecords) -> list[tuple[str, str, str, int]]:

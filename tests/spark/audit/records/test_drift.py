@@ -13,13 +13,13 @@ from airflow_config_providers.spark.audit.records.history_audit import (
     drift_of,
     history_of,
 )
-from tests.spark.audit.records.past import Past, read
+from tests.spark.audit.records.past import Past, frame
 
 pytestmark = pytest.mark.slow
 
 
 def drift(session: Any, past: Past) -> Drift:
-    with history_of(session, read(session, past).frame, KnownElsewhere()) as history:
+    with history_of(session, frame(session, past), KnownElsewhere()) as history:
         return drift_of(history.runs, history.changes)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.spark.audit.records.history_audit import KnownElsewhere, history_of
-from tests.spark.audit.records.past import Past, read
+from tests.spark.audit.records.past import Past, frame
 
 pytestmark = pytest.mark.slow
 
@@ -27,8 +27,8 @@ class Audit:
         self._past = past
 
     def __call__(self, kind: str, *, against: Past | None = None, **known: Any) -> list[dict[str, Any]]:
-        there = read(self._session, against).frame if against else None
-        records = read(self._session, self._past).frame
+        there = frame(self._session, against) if against else None
+        records = frame(self._session, self._past)
         with history_of(self._session, records, KnownElsewhere(**known), there) as history:
             return history.findings([kind])
 
@@ -429,7 +429,7 @@ def test_all_kinds_are_found_at_once_in_order(session: Any, past: Past):
     past({MEMORY: "4g"}, run="r1", day=1)
     past({MEMORY: "64g"}, run="r2", day=2, problems=("too much",))
 
-    with history_of(session, read(session, past).frame, KnownElsewhere()) as history:
+    with history_of(session, frame(session, past), KnownElsewhere()) as history:
         found = history.findings()
 
     assert [row["kind"] for row in found] == ["before-failure", "between-runs", "only-in-failed"]
@@ -438,5 +438,5 @@ def test_all_kinds_are_found_at_once_in_order(session: Any, past: Past):
 def test_no_records_have_no_findings(session: Any, past: Past):
     past.folder.mkdir()
 
-    with history_of(session, read(session, past).frame, KnownElsewhere()) as history:
+    with history_of(session, frame(session, past), KnownElsewhere()) as history:
         assert history.findings() == []

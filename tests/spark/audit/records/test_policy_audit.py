@@ -12,7 +12,7 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.past_policies import PastPolicies
 from airflow_config_providers.spark.audit.records.policy_audit import StoppedRuns, stopped_runs
-from tests.spark.audit.records.past import Past, read, record_of
+from tests.spark.audit.records.past import Past, frame, record_of
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ class Audit:
         path.write_text(text)
         policies = PastPolicies.read(str(path), ())
         path.unlink()  # executors have no such file
-        return stopped_runs(self._session, read(self._session, self._past).frame, policies.verdicts)
+        return stopped_runs(self._session, frame(self._session, self._past), policies.verdicts)
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_policies_that_only_executors_cannot_open_are_an_error(session: Any, pas
     broken = PastPolicies("policies.yaml", b"policies: [{name: x, class: nosuch}]")
 
     with pytest.raises(ConfigException, match=r"policies\.yaml:1"):
-        stopped_runs(session, read(session, past).frame, broken.verdicts)
+        stopped_runs(session, frame(session, past), broken.verdicts)
 
 
 def test_the_name_of_the_file_leads_nowhere(tmp_path: Path):

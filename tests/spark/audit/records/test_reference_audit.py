@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.spark.audit.records.reference_audit import reference_uses
-from tests.spark.audit.records.past import Past, read
+from tests.spark.audit.records.past import Past, frame
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ def used(past: Past, digest: str | None, *, key_id: str = "k", **fields: Any) ->
 
 
 def uses(session: Any, past: Past, **more: Any) -> Any:
-    return reference_uses(session, read(session, past).frame, **more)
+    return reference_uses(session, frame(session, past), **more)
 
 
 def test_each_reference_is_a_row_with_who_used_it(session: Any, past: Past):

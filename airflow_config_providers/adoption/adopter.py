@@ -12,12 +12,13 @@ from airflow_config_providers import settings
 from airflow_config_providers.adoption.dag_source import imported_files
 from airflow_config_providers.adoption.edits import FileChange, blocks, patch
 from airflow_config_providers.adoption.file_proposal import ByHand, FileProposal, ProposalRules
-from airflow_config_providers.adoption.proof import Imports, ProofMaker, are_in_all
+from airflow_config_providers.adoption.proof import ENVIRONMENT, Imports, ProofMaker, are_in_all
 from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.job.job_layers import deployed_layers
+from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.paths import LintedPaths, dags_folder
 
 LAYERS = "layers"
@@ -103,8 +104,8 @@ class Adopter:
         root = _root(request.paths)
         folder = request.layers_folder or str(root / LAYERS)
         read, problems = _read(paths, root)
-        with self.progress(2 * len(read)) as tick:
-            imports = Imports(root, request.seconds, tick)
+        with self.progress(2 * len(read)) as tick, AirflowProcess(ENVIRONMENT) as origin:
+            imports = Imports(root, request.seconds, tick, origin)
             before = dict(zip(read, imports.before(list(read)), strict=True))
             is_of_all = are_in_all(() if request.paths else before.values())
             taken = _names_in(root / LAYERS, Path(folder))

@@ -26,7 +26,11 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.job_layers import ReadFile, deployed_layers, file_as_deployed
 from airflow_config_providers.lint.dag_files import DagFile, DagImports, read_all
+from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.spark.catalogue import spark_definition
+
+ENVIRONMENT: Final = {"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark"}
+"""What the process needs that imports the files."""
 
 _IGNORED = shutil.ignore_patterns(".git", "__pycache__", "*.pyc")
 
@@ -56,11 +60,13 @@ class Imports:
     :param root: the folder of the DAG files
     :param seconds: the longest time for one file
     :param tick: is called after each file
+    :param origin: the process whose copies import the files, with the environment of ``ENVIRONMENT``
     """
 
     root: Path
     seconds: float
     tick: Callable[[], object]
+    origin: AirflowProcess
 
     def before(self, paths: Sequence[str]) -> list[DagFile]:
         """Return what is in the files as they are."""
@@ -79,9 +85,8 @@ class Imports:
         return [_as_deployed(one, copy, self.root) for one in read]
 
     def _read(self, folder: Path, paths: Sequence[str]) -> list[DagFile]:
-        environ = {"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark", "AIRFLOW__CORE__DAGS_FOLDER": str(folder)}
-        source = DagImports([str(folder)], self.seconds, environ, is_stored=True)
-        return list(read_all(paths, source=source, tick=self.tick)) if paths else []
+        source = DagImports([str(folder)], self.seconds, is_stored=True, dags_folder=str(folder))
+        return list(read_all(paths, source=source, tick=self.tick, origin=self.origin)) if paths else []
 
 
 def _write(path: Path, text: str) -> None:

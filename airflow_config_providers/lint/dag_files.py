@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import selectors
-import signal
-import subprocess
-import sys
-import time
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import airflow_config_providers
 from airflow_config_providers.core.closing import ClosedOnExit, close_all
 from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.text import counted, printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.lint.dag_process import AirflowProcess, DagWorker
 from airflow_config_providers.lint.entry import StoredJob, WrittenJob
 from airflow_config_providers.lint.finding import DAG_IMPORT, DAG_TIMEOUT, Finding, SourcePlace
-
-_START: Final = 300.0
-"""Seconds in which Airflow is imported, on the busiest machine."""
-
-_ENVIRONMENT: Final = {
-    "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "0",  # the limit of this process applies, which nothing can catch
-    "AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "True",
-    "AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACK_DEPTH": "100",
-}
-_CHUNK: Final = 1 << 16
 
 _WORTH_A_PROCESS: Final = 400
 """The number of files that take as long as starting another process."""
@@ -64,12 +47,14 @@ class DagImports:
     :param seconds: the longest time for one file
     :param environ: environment variables of the process that imports them, besides those of this process
     :param is_stored: whether to read the jobs as Airflow stores them, and not as ``lint`` checks them
+    :param dags_folder: the folder of the DAGs of the deployment; empty for the configured one
     """
 
     roots: Sequence[str]
     seconds: float
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_stored: bool = False
+    dags_folder: str = ""
 
 
 def read_all(
@@ -78,15 +63,21 @@ def read_all(
     source: DagImports,
     tick: Callable[[], object],
     files_per_process: int = _WORTH_A_PROCESS,
+    origin: AirflowProcess | None = None,
 ) -> Iterator[DagFile]:
     """
     Yield what is in each of the DAG files, in order.
 
     :param tick: is called after each file
     :param files_per_process: for as many files, another process is started, if there is a processor for it
+    :param origin: the process whose copies import the files, with the environment of ``source``; None for a new one
     """
+    if origin is None:
+        with AirflowProcess(source.environ) as own:
+            yield from read_all(paths, source=source, tick=tick, files_per_process=files_per_process, origin=own)
+        return
     count = min(len(os.sched_getaffinity(0)), 1 + len(paths) // files_per_process)
-    readers = [DagReader(source) for _ in range(count)]
+    readers = [DagReader(source, origin) for _ in range(count)]
     free: SimpleQueue[DagReader] = SimpleQueue()
     for reader in readers:
         free.put(reader)
@@ -109,18 +100,29 @@ def _read_with(free: SimpleQueue[DagReader], path: str) -> DagFile:
 
 
 class DagReader(ClosedOnExit):
-    """Reads DAG files, one after the other. If a file hangs or ends the process, the next one gets a new process."""
+    """
+    Reads DAG files, one after the other. If a file hangs or ends the process, the next one gets a new process.
 
-    def __init__(self, source: DagImports) -> None:
+    :param origin: the process whose copies import the files
+    """
+
+    def __init__(self, source: DagImports, origin: AirflowProcess) -> None:
         self._source = source
-        self._worker: _Worker | None = None
+        self._origin = origin
+        self._worker: DagWorker | None = None
 
     def read(self, path: str) -> DagFile:
         """Return what is in the DAG file at ``path``."""
         source = self._source
-        self._worker = self._worker or _Worker.started(source.environ)
+        self._worker = self._worker or self._origin.copy()
         absolute = os.path.abspath(path)  # noqa: PTH100 - links stay as they are
-        request = {"path": absolute, "name": path, "roots": list(source.roots), "is_stored": source.is_stored}
+        request = {
+            "path": absolute,
+            "name": path,
+            "roots": list(source.roots),
+            "is_stored": source.is_stored,
+            "dags_folder": source.dags_folder,
+        }
         try:
             found = self._worker.ask(request, source.seconds)
         except TimeoutError:
@@ -145,83 +147,6 @@ def _dag_file(path: str, absolute: str, found: dict[str, Any], *, is_stored: boo
     if is_stored:
         return DagFile(findings=findings, stored=tuple(StoredJob(**job) for job in found["jobs"]))
     return DagFile(tuple(map(WrittenJob.read, found["jobs"])), findings)
-
-
-class _Worker:
-    """A process that runs ``dag_worker``."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
-        self._rest = b""
-
-    @classmethod
-    def started(cls, environ: Mapping[str, str]) -> Self:
-        """
-        Return a process that is ready.
-
-        :param environ: environment variables, besides those of this process
-        :raises ConfigException: Airflow cannot be imported
-        """
-        worker = cls(
-            subprocess.Popen(
-                [sys.executable, "-P", "-m", "airflow_config_providers.lint.dag_worker"],
-                env={**os.environ, **_ENVIRONMENT, **environ},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        )
-        with suppress(TimeoutError, EOFError, ValueError):
-            worker._answer(_START)
-            return worker
-        worker.end()
-        raise ConfigException(
-            "DAG files cannot be read, because Airflow does not start. Run 'airflow info' to see why."
-        )
-
-    def ask(self, request: dict[str, Any], seconds: float) -> Any:
-        """
-        Return the answer to ``request``.
-
-        :raises TimeoutError: there was none in time
-        :raises EOFError: the process has ended
-        """
-        stdin = self._process.stdin
-        assert stdin is not None  # noqa: S101 - it is a pipe
-        stdin.write(json.dumps(request).encode() + b"\n")
-        stdin.flush()
-        return self._answer(seconds)
-
-    def _answer(self, seconds: float) -> Any:
-        end = time.monotonic() + seconds
-        line, newline, rest = self._rest.partition(b"\n")
-        pieces = [line]
-        while not newline:
-            piece, newline, rest = self._piece(end - time.monotonic()).partition(b"\n")
-            pieces.append(piece)
-        self._rest = rest
-        return json.loads(b"".join(pieces))
-
-    def _piece(self, seconds: float) -> bytes:
-        stdout = self._process.stdout
-        assert stdout is not None  # noqa: S101 - as above
-        with selectors.DefaultSelector() as selector:
-            selector.register(stdout, selectors.EVENT_READ)
-            if seconds <= 0 or not selector.select(seconds):
-                raise TimeoutError
-        if piece := os.read(stdout.fileno(), _CHUNK):
-            return piece
-        raise EOFError
-
-    def end(self) -> None:
-        """Kill the process and those that it started: importing a DAG file leaves nothing to finish."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # a request that it has not read
-                pipe.close()  # type: ignore[union-attr]  # both are pipes
 
 
 _FRAME: Final = re.compile(r'^ +File "([^"\n]+)", line (\d+)(, in )?', re.MULTILINE)

@@ -1,17 +1,20 @@
 """
 The process that imports DAG files for ``lint``, so that one that hangs or ends the process harms nothing else.
 
-It reads a request on each line of standard input, and answers each on a line of standard output, both as JSON.
+It imports Airflow, and makes copies of itself as it is asked to over a socket, which is its standard input. A copy
+reads a request on each line of one pipe, and answers each on a line of another, both as JSON.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -36,28 +39,81 @@ def _stored(dag_id: str, task: Any) -> StoredJob:
 
 
 READY = "ready"
+_LARGEST_MESSAGE = 1024
+_DESCRIPTORS = 2
 
 
 def main() -> None:
-    """Answer requests until standard input ends."""
-    with _own_streams() as (requests, answers):
+    """Make and end copies until the other end of the socket is closed."""
+    with socket.socket(fileno=os.dup(0)) as control:
+        _leave_streams()
         from airflow_config_providers.lint import task_jobs  # noqa: F401, PLC0415 - slow, and part of getting ready
 
         _bag()
-        _answer(answers, READY)
+        gc.freeze()  # so that copies share what is loaded
+        control.send(json.dumps(READY).encode())
+        copies: set[int] = set()
+        while message := _received(control):
+            asked, descriptors = message
+            if "end" in asked:
+                _end(asked["end"], copies)
+                control.send(b"null")
+            else:
+                pid = _copied(control, *descriptors)
+                copies.add(pid)
+                control.send(json.dumps(pid).encode())
+        for pid in tuple(copies):
+            _end(pid, copies)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _leave_streams() -> None:
+    """Let what DAG files and Airflow print or read go nowhere."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    os.close(nothing)
+
+
+def _received(control: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """Return the next message and its descriptors; None at the end."""
+    message, descriptors, _, _ = socket.recv_fds(control, _LARGEST_MESSAGE, _DESCRIPTORS)
+    for one in descriptors:
+        os.set_inheritable(one, False)  # programs that a DAG file starts have no part in them
+    return (json.loads(message), list(descriptors)) if message else None
+
+
+def _copied(control: socket.socket, requests: int, answers: int) -> int:
+    """Start a copy, in a session of its own, and return its id."""
+    pid = os.fork()
+    if pid:
+        os.close(requests)
+        os.close(answers)
+        return pid
+    try:
+        os.setsid()
+        control.close()
+        _serve(requests, answers)
+    finally:
+        os.kill(os.getpid(), signal.SIGKILL)  # without waiting for threads that a DAG file has started
+    return 0
+
+
+def _end(pid: int, copies: set[int]) -> None:
+    """Kill a copy and those that it started. Until it is waited for, no other process has its id."""
+    if pid in copies:
+        copies.remove(pid)
+        os.kill(pid, signal.SIGKILL)  # it is perhaps not in its session yet
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def _serve(request_pipe: int, answer_pipe: int) -> None:
+    """Answer requests until there are no more."""
+    with open(request_pipe, encoding="utf-8") as requests, open(answer_pipe, "w", encoding="utf-8") as answers:
         for line in requests:
             _answer(answers, _read(**json.loads(line)))
-    os.kill(os.getpid(), signal.SIGKILL)  # without waiting for threads that a DAG file has started
-
-
-@contextmanager
-def _own_streams() -> Iterator[tuple[IO[str], IO[str]]]:
-    """Yield the streams of requests and answers. What DAG files and Airflow print or read has no part in them."""
-    with os.fdopen(os.dup(0), encoding="utf-8") as requests, os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(nothing, stream)
-        yield requests, answers
 
 
 def _answer(answers: IO[str], answer: Any) -> None:
@@ -71,14 +127,17 @@ def _bag() -> Any:
     return DagBag(os.devnull, collect_dags=False, load_op_links=False)
 
 
-def _read(*, path: str, name: str, roots: list[str], is_stored: bool = False) -> dict[str, Any]:
+def _read(*, path: str, name: str, roots: list[str], is_stored: bool = False, dags_folder: str = "") -> dict[str, Any]:
     """
     Return the jobs of the DAG file at ``path``, and the tracebacks of what failed.
 
     :param name: its name in findings
     :param roots: the folders from which DAG files import modules
     :param is_stored: whether to return the jobs as Airflow stores them, and not as ``lint`` checks them
+    :param dags_folder: the folder of the DAGs of the deployment, instead of the configured one
     """
+    if dags_folder:
+        _move_dags(dags_folder)
     sys.path += [root for root in roots if root not in sys.path]
     bag = _bag()
     try:
@@ -87,6 +146,12 @@ def _read(*, path: str, name: str, roots: list[str], is_stored: bool = False) ->
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the file is reported, and the next one is read
         return {"jobs": [], "errors": [*bag.import_errors.values(), f"{type(error).__module__}.{type(error).__name__}"]}
     return {"jobs": jobs, "errors": list(bag.import_errors.values())}
+
+
+def _move_dags(folder: str) -> None:
+    from airflow import settings  # noqa: PLC0415 - slow
+
+    os.environ["AIRFLOW__CORE__DAGS_FOLDER"] = settings.DAGS_FOLDER = folder
 
 
 def _checked_jobs(bag: Any, name: str, path: str) -> list[dict[str, Any]]:

@@ -21,9 +21,10 @@ from jinja2 import Environment
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.adoption.proof import Imports, Meaning, _meanings, _reader
+from airflow_config_providers.adoption.proof import ENVIRONMENT, Imports, Meaning, _meanings, _reader
 from airflow_config_providers.cli.adopt import adopt
 from airflow_config_providers.core.document import read_key
+from airflow_config_providers.lint.dag_process import AirflowProcess
 from tests.limits import LONGEST
 
 pytestmark = [
@@ -177,10 +178,18 @@ def with_classes(environ: Path) -> Adopted:
     return adopted_with(environ, "classes")
 
 
+@pytest.fixture(scope="module")
+def origin(environ: Path) -> Iterator[AirflowProcess]:
+    """The process whose copies import what is compared."""
+    with AirflowProcess(ENVIRONMENT) as found:
+        yield found
+
+
 @cache
-def meanings(folder: Path, layers: Path) -> dict[tuple[str, str], Meaning]:
+def meanings(folder: Path, layers: Path, origin: AirflowProcess) -> dict[tuple[str, str], Meaning]:
     """Return what the jobs of a folder mean, with the layer files that it names."""
-    read = Imports(folder, LONGEST, lambda: None).before([str(folder / name) for name in ("flights.py", "trains.py")])
+    imports = Imports(folder, LONGEST, lambda: None, origin)
+    read = imports.before([str(folder / name) for name in ("flights.py", "trains.py")])
     proposed = {
         f"{layers}/layers/{path.name}": dict(line.split("=", 1) for line in path.read_text().splitlines())
         for path in (folder / "layers").glob("*.properties")
@@ -190,9 +199,9 @@ def meanings(folder: Path, layers: Path) -> dict[tuple[str, str], Meaning]:
     return {task: meaning for file in read for task, meaning in _meanings(file, _reader(unescaped), ())}
 
 
-def test_the_patched_dags_mean_the_same_apart_from_their_references(adopted: Adopted):
-    before = meanings(adopted.folder, adopted.folder)
-    after = meanings(adopted.after, adopted.folder)
+def test_the_patched_dags_mean_the_same_apart_from_their_references(adopted: Adopted, origin: AirflowProcess):
+    before = meanings(adopted.folder, adopted.folder, origin)
+    after = meanings(adopted.after, adopted.folder, origin)
 
     assert before.keys() == after.keys()
     assert {
@@ -209,8 +218,8 @@ def test_the_patched_dags_mean_the_same_apart_from_their_references(adopted: Ado
     }
 
 
-def test_environment_variables_get_references_too(adopted: Adopted):
-    after = meanings(adopted.after, adopted.folder)
+def test_environment_variables_get_references_too(adopted: Adopted, origin: AirflowProcess):
+    after = meanings(adopted.after, adopted.folder, origin)
 
     assert "${variable:token}" in after["flights", "report"].texts.values()
 

@@ -6,7 +6,9 @@ import contextlib
 import json
 import os
 import socket
+import stat
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +39,8 @@ DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
 }
 LARGEST = 16 * 1024 * 1024
+SETTLED = 2.0
+"""Seconds after a change of a file, after which another change gives it another time."""
 PAGES = ("environment/", "jobs/", "stages/", "storage/", "executors/", "api/v1/applications")
 OF_APPLICATION = ("environment", "jobs", "stages", "allexecutors", "storage/rdd")
 
@@ -54,6 +58,7 @@ class Traces:
     ui: str
     shown: set[str] = field(default_factory=set)
     looked: set[str] = field(default_factory=set)
+    searched: set[tuple[int, ...]] = field(default_factory=set)
 
     def look(self, processes: list[psutil.Process]) -> None:
         """Search what is there now."""
@@ -75,11 +80,16 @@ class Traces:
             self.shown.add(f"{kind} {place}")
 
     def file(self, path: Path, kind: str) -> None:
-        """Search a file, if it is one."""
+        """Search a file, if it is one, unless it is as it was when it was searched."""
         with contextlib.suppress(OSError):
-            if path.is_file():
+            status = path.stat()
+            version = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+            if stat.S_ISREG(status.st_mode) and version not in self.searched:
+                now = time.time()
                 with path.open("rb") as file:
                     self.add(kind, file.read(LARGEST), path)
+                if status.st_mtime < now - SETTLED:
+                    self.searched.add(version)
 
     def _pages(self) -> None:
         with contextlib.suppress(OSError, ValueError, LookupError):  # it has not begun, or has ended

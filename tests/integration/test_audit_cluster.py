@@ -37,10 +37,12 @@ ENOUGH = 24 * 1024 * 1024
 """How many bytes a Python worker has read when it is in the middle of a task."""
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    """A cluster of two workers. One test loses one of them; for the others, the other one is enough."""
     variables = {"PYTHONPATH": str(Path(airflow_config_providers.__file__).parents[1])}
-    with spark_cluster(tmp_path / "cluster", defaults=DEFAULTS, variables=variables, workers=2, cores=1) as found:
+    folder = tmp_path_factory.mktemp("cluster")
+    with spark_cluster(folder, defaults=DEFAULTS, variables=variables, workers=2, cores=1) as found:
         yield found
 
 
@@ -139,33 +141,34 @@ def test_a_cluster_with_another_secret_is_refused(cluster: SparkCluster, tmp_pat
     assert SECRET not in err
 
 
-def test_executors_without_the_package_are_refused_before_they_get_a_value(tmp_path: Path) -> None:
-    with spark_cluster(tmp_path / "cluster", defaults=DEFAULTS, variables={"PYTHONPATH": hidden(tmp_path)}) as cluster:
-        audit = audit_of(cluster, tmp_path)
-        audit.plant("a.log", 1)
+def test_executors_without_the_package_are_refused_before_they_get_a_value(
+    cluster: SparkCluster, tmp_path: Path
+) -> None:
+    audit = audit_of(cluster, tmp_path)
+    audit.plant("a.log", 1)
 
-        code, rows, err = audit.run("--master", cluster.master_url)
+    code, rows, err = audit.run("--master", cluster.master_url, *without_the_package(tmp_path))
 
     assert (code, rows) == (3, [])
     assert "error: The executors have no module airflow_config_providers" in err
 
 
-def test_a_bundle_brings_the_package_to_executors(tmp_path: Path) -> None:
+def test_a_bundle_brings_the_package_to_executors(cluster: SparkCluster, tmp_path: Path) -> None:
     bundle = tmp_path / "driver.zip"
     subprocess.run([sys.executable, "-m", "airflow_config_providers.spark.bundle", str(bundle)], check=True)
-    with spark_cluster(tmp_path / "cluster", defaults=DEFAULTS, variables={"PYTHONPATH": hidden(tmp_path)}) as cluster:
-        audit = audit_of(cluster, tmp_path)
-        planted = audit.plant("a.log", 1)
+    audit = audit_of(cluster, tmp_path)
+    planted = audit.plant("a.log", 1)
+    brought = ("--conf", f"spark.submit.pyFiles={bundle}")
 
-        code, rows, err = audit.run("--master", cluster.master_url, "--conf", f"spark.submit.pyFiles={bundle}")
+    code, rows, err = audit.run("--master", cluster.master_url, *without_the_package(tmp_path), *brought)
 
     assert code == 1, err
     assert places(rows) == [planted]
 
 
-def hidden(folder: Path) -> str:
-    """Return a folder with a package of the name of ours, so that Python does not find the installed one."""
+def without_the_package(folder: Path) -> tuple[str, str]:
+    """Return words that give executors a package of the name of ours, so that they do not find the installed one."""
     package = folder / "hiding" / "airflow_config_providers"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    return str(package.parent)
+    return ("--conf", f"spark.executorEnv.PYTHONPATH={package.parent}")

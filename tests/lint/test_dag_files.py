@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.lint.dag_files import DagFile, DagImports, DagReader, read_all
+from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
 from tests.limits import LONGEST, eventually
 
@@ -178,7 +179,7 @@ def test_a_file_that_hangs_is_ended_with_what_it_started(tmp_path: Path):
     path, pid = tmp_path / "hangs.py", tmp_path / "pid"
     path.write_text(HANGS.format(pid=str(pid)))
 
-    with DagReader(DagImports([], seconds=2)) as reader:
+    with AirflowProcess({}) as origin, DagReader(DagImports([], seconds=2), origin) as reader:
         read = reader.read(str(path))
 
     assert [(one.rule.code, one.place.path) for one in read.findings] == [("CP002", str(path))]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -513,16 +512,3 @@ class TestState:
 def test_a_fingerprint_shows_no_key_and_no_value() -> None:
     assert "kkkk" not in repr(KEY)
     assert VALUE not in repr(Sought(SECRETS, FINGERPRINTS, KEY))
-
-
-def test_without_numpy_the_way_out_is_named() -> None:
-    script = (
-        "import sys; sys.modules['numpy'] = None\n"
-        "from airflow_config_providers.spark.audit.leaks.fingerprint import Fingerprint, FingerprintKey\n"
-        "from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintFinder\n"
-        "FingerprintFinder([Fingerprint('r', 'plain', 8, 1, '00')], FingerprintKey(b'k'))\n"
-    )
-
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-
-    assert "numpy, which is not installed. Install the extra 'audit'" in done.stderr

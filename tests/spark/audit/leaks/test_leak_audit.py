@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tarfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -663,36 +663,46 @@ def test_the_secret_of_a_cluster_is_not_taken_from_arguments() -> None:
     assert "s3cret" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    "configs",
-    [
-        pytest.param({"spark.io.encryption.enabled": "false"}, id="disk"),
-        pytest.param({"spark.network.crypto.enabled": "false"}, id="wire"),
-    ],
-)
-def test_a_session_without_encryption_is_refused(configs: Mapping[str, str], tmp_path: Path) -> None:
-    """In a process of its own, because a JVM has one session."""
-    script = (
-        "import json, sys; from airflow_config_providers.spark.audit.session import audit_session\n"
-        "with audit_session('local[1]', json.loads(sys.argv[1])): print('started')"
-    )
-    command = [sys.executable, "-c", script, json.dumps(configs)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+SESSIONS = """
+import json, sys
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.session import audit_session
 
-    assert "started" not in done.stdout
-    assert f"set {next(iter(configs))}=true" in done.stderr
+ended = {}
+with audit_session() as session:
+    ended["master"] = session.sparkContext.master
+for key in sys.argv[1:]:
+    try:
+        with audit_session("local[1]", {key: "false"}):
+            ended[key] = "started"
+    except ConfigException as error:
+        ended[key] = str(error)
+print(json.dumps(ended))
+"""
+ENCRYPTING = ("spark.io.encryption.enabled", "spark.network.crypto.enabled")
 
 
-def test_the_master_of_sparks_defaults_is_taken(tmp_path: Path) -> None:
-    (tmp_path / "spark-defaults.conf").write_text("spark.master local[1]\n")
-    script = (
-        "from airflow_config_providers.spark.audit.session import audit_session\n"
-        "with audit_session() as session: print(session.sparkContext.master)"
-    )
-    environ = {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True)
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """
+    How sessions have ended, each of which lacks one of ``ENCRYPTING``, and the master of one that is given nothing.
 
-    assert done.stdout == "local[1]\n"
+    They are in a process of their own, one after the other, because a JVM has one session.
+    """
+    folder = tmp_path_factory.mktemp("conf")
+    (folder / "spark-defaults.conf").write_text("spark.master local[1]\n")
+    environ = {**os.environ, "SPARK_CONF_DIR": str(folder)}
+    command = [sys.executable, "-c", SESSIONS, *ENCRYPTING]
+    return json.loads(subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.mark.parametrize("key", ENCRYPTING, ids=["disk", "wire"])
+def test_a_session_without_encryption_is_refused(ended: Any, key: str) -> None:
+    assert f"set {key}=true" in ended[key]
+
+
+def test_the_master_of_sparks_defaults_is_taken(ended: Any) -> None:
+    assert ended["master"] == "local[1]"
 
 
 def test_a_session_that_was_there_before_goes_on(session: Any) -> None:

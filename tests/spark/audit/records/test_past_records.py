@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 from airflow_config_providers.job.record import written
 from airflow_config_providers.job.record_rows import rows_of
 from airflow_config_providers.spark.audit.records import past_records
-from airflow_config_providers.spark.audit.records.past_records import RecordFilter, RecordReader, restored
+from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader, restored
 from airflow_config_providers.spark.audit.records.record_row import Content
 from tests.limits import eventually
 from tests.spark.audit.records.past import DAG_LAYER, Past, read, record_of, tries
@@ -43,7 +45,99 @@ def problems(records: Any) -> dict[str, str]:
     return {Path(file).name: problem for file, problem in records.unread.items()}
 
 
-def test_each_record_is_a_row(session: Any, past: Past):
+ODD_RUN = "manual__2026-11-01T00:00:00+00:00#?" + "y" * 300
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """What one audit has read of a folder in which there is much beside usual records."""
+
+    records: PastRecords
+    rows: Mapping[tuple[str, str], Any]
+
+    def configs(self, run: str, dag: str = "flights") -> list[tuple[Any, ...]]:
+        return [tuple(one) for one in self.rows[dag, run].configs]
+
+
+@pytest.fixture(scope="module")
+def mixed(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Mixed:
+    past = Past(tmp_path_factory.mktemp("mixed") / "records")
+    past({"spark.a": "1"}, run="r1")
+    past({"spark.a": "2"}, run="r2", day=2)
+    past({"spark.a": "1"}, dag="a/b c%", task="{x}*", run=ODD_RUN)
+    past({"spark.a": "first"}, run="twice", hour=1, day=1)
+    past({"spark.a": "second"}, run="twice", hour=1, day=2)
+    past({}, run="later", format=2)
+    past.text("[" * 100_000, "deep")
+    with past.text("", "large").open("wb") as file:
+        file.truncate(past_records.LARGEST_FILE + 1)
+    day = past.folder / "day=2026-11-01"
+    os.mkfifo(day / "pipe.jsonl")
+    (day / "link.jsonl").symlink_to("/nowhere")
+    (day / "x=1" / "y=2").mkdir(parents=True)
+    (day / "x=1" / "y=2" / "z.jsonl").write_text("{")
+    surrogates = {"spark.\ud800": [["DAG_CONFIG", "conf\x1b[31m", "\0<script>"]]}
+    past.text(json.dumps({**record_of([], run="surrogates").document(), "configs": surrogates}), "surrogates")
+    found = read(session, past)
+    return Mixed(found, {(row.dag, row.run): row for row in found.frame.collect()})
+
+
+def test_each_record_is_a_row(mixed: Mixed):
+    runs = ("later", "r1", "r2", "surrogates", "twice")
+
+    assert tries(mixed.records) == [
+        ("a/b c%", "{x}*", ODD_RUN, 1),
+        *(("flights", "report", run, 1) for run in runs),
+    ]
+
+
+def test_names_with_odd_characters_are_read(mixed: Mixed):
+    assert mixed.rows["a/b c%", ODD_RUN].task == "{x}*"
+
+
+def test_of_two_records_of_a_try_the_later_counts(mixed: Mixed):
+    assert [value for *_, value, _, _ in mixed.configs("twice")] == ["second"]
+
+
+def test_what_is_no_record_is_named_and_the_others_are_read(mixed: Mixed):
+    assert problems(mixed.records)["deep.jsonl"] == "Line 1 is no record."
+    assert ("flights", "r1") in mixed.rows
+
+
+def test_a_file_that_is_too_large_is_named_and_not_read(mixed: Mixed):
+    assert problems(mixed.records)["large.jsonl"] == "It is too large to be a record."
+
+
+def test_pipes_and_broken_links_are_passed_by(mixed: Mixed):
+    assert not problems(mixed.records).keys() & {"pipe.jsonl", "link.jsonl"}
+    assert ("flights", "r1") in mixed.rows
+
+
+def test_odd_folders_do_not_end_the_audit(mixed: Mixed):
+    assert ("flights", "r1") in mixed.rows
+
+
+def test_only_what_is_no_record_is_named(mixed: Mixed):
+    assert problems(mixed.records).keys() == {"deep.jsonl", "large.jsonl", "z.jsonl"}
+    assert mixed.records.unread_count == 3
+
+
+def test_lone_surrogates_and_control_characters_are_read(mixed: Mixed):
+    ((key, _, _, _, value, _, _),) = mixed.configs("surrogates")
+
+    assert (key, value) == ("spark.?", "\0<script>")
+
+
+def test_records_of_a_later_version_are_counted(mixed: Mixed):
+    assert ("flights", "later") in mixed.rows
+    assert mixed.records.later_count == 1
+
+
+def test_the_layer_of_a_record_is_that_of_its_dag(mixed: Mixed):
+    assert mixed.configs("r1") == [("spark.a", 0, DAG_LAYER.name, "conf", "1", "spark.a", "")]
+
+
+def test_two_records_are_read_without_problems(session: Any, past: Past):
     past({"spark.a": "1"}, run="r1")
     past({"spark.a": "2"}, run="r2", day=2)
 
@@ -51,21 +145,6 @@ def test_each_record_is_a_row(session: Any, past: Past):
 
     assert tries(found) == [ONE, TWO]
     assert (found.unread_count, found.later_count) == (0, 0)
-
-
-def test_names_with_odd_characters_are_read(session: Any, past: Past):
-    past({"spark.a": "1"}, dag="a/b c%", task="{x}*", run="manual__2026-11-01T00:00:00+00:00#?" + "y" * 300)
-
-    assert [row[:2] for row in tries(read(session, past))] == [("a/b c%", "{x}*")]
-
-
-def test_of_two_records_of_a_try_the_later_counts(session: Any, past: Past):
-    past({"spark.a": "first"}, hour=1, day=1)
-    past({"spark.a": "second"}, hour=1, day=2)
-
-    (row,) = read(session, past).frame.collect()
-
-    assert row.configs[0].value == "second"
 
 
 def test_only_selected_days_and_dags_are_read(session: Any, past: Past):
@@ -200,62 +279,6 @@ def test_another_folder_has_a_table_of_its_own(session: Any, past: Past, tmp_pat
     assert tries(read(session, other, tmp_path / "parquet")) == [TWO]
 
 
-def test_what_is_no_record_is_named_and_the_others_are_read(session: Any, past: Past):
-    past({})
-    past.text("[" * 100_000)
-
-    found = read(session, past)
-
-    assert tries(found) == [ONE]
-    assert problems(found) == {"odd.jsonl": "Line 1 is no record."}
-
-
-def test_a_file_that_is_too_large_is_named_and_not_read(session: Any, past: Past):
-    past({})
-    with past.text("").open("wb") as file:
-        file.truncate(past_records.LARGEST_FILE + 1)
-
-    found = read(session, past)
-
-    assert tries(found) == [ONE]
-    assert problems(found) == {"odd.jsonl": "It is too large to be a record."}
-
-
-def test_pipes_and_broken_links_are_passed_by(session: Any, past: Past):
-    past({})
-    os.mkfifo(past.folder / "day=2026-11-01" / "pipe.jsonl")
-    (past.folder / "day=2026-11-01" / "link.jsonl").symlink_to("/nowhere")
-
-    assert tries(read(session, past)) == [ONE]
-
-
-def test_odd_folders_do_not_end_the_audit(session: Any, past: Past):
-    past({})
-    (past.folder / "day=2026-11-01" / "x=1" / "y=2").mkdir(parents=True)
-    (past.folder / "day=2026-11-01" / "x=1" / "y=2" / "z.jsonl").write_text("{")
-
-    assert tries(read(session, past)) == [ONE]
-
-
-def test_lone_surrogates_and_control_characters_are_read(session: Any, past: Past):
-    document = record_of([]).document()
-    configs = {"spark.\ud800": [["DAG_CONFIG", "conf\x1b[31m", "\0<script>"]]}
-    past.text(json.dumps({**document, "configs": configs}))
-
-    (row,) = read(session, past).frame.collect()
-
-    assert (row.configs[0].key, row.configs[0].value) == ("spark.?", "\0<script>")
-
-
-def test_records_of_a_later_version_are_counted(session: Any, past: Past):
-    past({}, format=2)
-
-    found = read(session, past)
-
-    assert tries(found) == [ONE]
-    assert found.later_count == 1
-
-
 class Database:
     """Records that the driver reads, in batches of one, which fails after some."""
 
@@ -295,14 +318,6 @@ def test_a_record_that_cannot_be_read_from_the_database_is_named(session: Any):
     database.batches = lambda names: iter([[Content("r1", 1, 0, b"")]])  # type: ignore[method-assign]
 
     assert of_database(session, database).unread == {"r1": "Line 1 is no record."}
-
-
-def test_the_layer_of_a_record_is_that_of_its_dag(session: Any, past: Past):
-    past({"spark.a": "1"})
-
-    (row,) = read(session, past).frame.collect()
-
-    assert [tuple(one) for one in row.configs] == [("spark.a", 0, DAG_LAYER.name, "conf", "1", "spark.a", "")]
 
 
 PARTITIONS = "spark.sql.shuffle.partitions"

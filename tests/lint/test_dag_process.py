@@ -1,0 +1,88 @@
+"""Airflow is imported once, and what DAG files do in one copy of its process is not seen in another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.lint.dag_files import DagFile, DagImports, DagReader
+from airflow_config_providers.lint.dag_process import AirflowProcess
+from tests.limits import LONGEST
+
+pytest.importorskip("airflow")
+pytestmark = pytest.mark.integration
+
+ONCE = """\
+# a DAG file for Airflow
+import json, os, random, sys
+from airflow import settings
+with open({seen!r}, "a") as file:
+    print(os.getppid(), hasattr(json, "seen"), "SEEN" in os.environ, random.random(), settings.DAGS_FOLDER, file=file)
+json.seen = True
+os.environ["SEEN"] = "1"
+"""
+ENDS_ITS_PARENT = """\
+# a DAG file for Airflow
+import os, signal
+os.kill(os.getppid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(scope="module")
+def origin() -> Iterator[AirflowProcess]:
+    with AirflowProcess({}) as found:
+        yield found
+
+
+def read(origin: AirflowProcess, *paths: Path, dags_folder: str = "") -> list[DagFile]:
+    with DagReader(DagImports([], LONGEST, dags_folder=dags_folder), origin) as reader:
+        return [reader.read(str(path)) for path in paths]
+
+
+@pytest.fixture
+def once(tmp_path: Path) -> Path:
+    (tmp_path / "once.py").write_text(ONCE.format(seen=str(tmp_path / "seen")))
+    return tmp_path / "once.py"
+
+
+def seen(once: Path) -> list[list[str]]:
+    """Return what each import of ``ONCE`` has seen."""
+    return [line.split() for line in once.with_name("seen").read_text().splitlines()]
+
+
+def test_a_copy_sees_nothing_of_what_files_did_in_another(origin: AirflowProcess, once: Path) -> None:
+    read(origin, once)
+    read(origin, once)
+
+    first, second = seen(once)
+    assert first[0] == second[0], "they are not copies of one process"
+    assert (first[1:3], second[1:3]) == (["False", "False"], ["False", "False"])
+    assert first[3] != second[3]
+
+
+def test_files_that_are_read_one_after_the_other_share_a_copy(origin: AirflowProcess, once: Path) -> None:
+    read(origin, once, once)
+
+    assert [one[1:3] for one in seen(once)] == [["False", "False"], ["True", "True"]]
+
+
+def test_a_copy_has_the_folder_of_dags_that_it_is_given(origin: AirflowProcess, once: Path, tmp_path: Path) -> None:
+    read(origin, once, dags_folder=str(tmp_path))
+    read(origin, once)
+
+    first, second = (one[4] for one in seen(once))
+    assert first == str(tmp_path) != second
+
+
+def test_after_a_file_that_ends_the_process_itself_the_next_is_read(once: Path) -> None:
+    ending = once.with_name("ending.py")
+    ending.write_text(ENDS_ITS_PARENT)
+
+    with AirflowProcess({}) as origin:
+        read(origin, ending)
+        (found,) = read(origin, once)
+
+    assert found == DagFile()
+    assert len(seen(once)) == 1

@@ -13,7 +13,7 @@ import hypothesis
 import pytest
 
 from tests.servers import quick_java
-from tests.servers.fixtures import pytest_runtest_setup, real_vault, vault  # noqa: F401 - for every test
+from tests.servers.fixtures import pytest_runtest_setup, real_vault, shared_vault, vault  # noqa: F401 - for every test
 
 _HOME = tempfile.mkdtemp(prefix="airflow-home-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)

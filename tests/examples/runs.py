@@ -2,29 +2,57 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
-from typing import Any
+from typing import Any, Final
 
 from dags_examples.demo.airflow_cli import Airflow
 from dags_examples.demo.search import Search, Secret
 from dags_examples.demo.workspace import Workspace
 from tests.limits import PATIENT_AIRFLOW
-from tests.servers import quick_java
+from tests.servers import quick_java, quick_python
+
+DAGS_FOLDER: Final = "AIRFLOW__CORE__DAGS_FOLDER"
+STARTED: Final = """
+import airflow.cli.commands.dag_command
+import airflow.sdk.execution_time.task_runner
+from airflow.sdk.execution_time.supervisor import in_process_api_server
+
+in_process_api_server().app._cadwyn_initialize()
+"""
+"""What each ``airflow dags test`` does for ten seconds before it looks at a DAG; no thread runs after it."""
 
 
 def run(workspace: Workspace, arguments: list[str], **environment: str) -> tuple[int, str]:
-    """Run Airflow, and give its exit code and all that it printed."""
+    """Run Airflow, and return its exit code and all that it printed."""
+    given = _environment(workspace, environment)
+    parent = _started(workspace, given[DAGS_FOLDER]) if arguments[0] == "dags" else None
+    done = quick_python.run("-m", "airflow", *arguments, env=given, cwd=workspace.root, parent=parent)
+    output = done.stdout + done.stderr
+    with workspace.log.open("a", encoding="utf-8") as log:
+        log.write(f"$ airflow {' '.join(arguments)}\n{output}")
+    return done.returncode, output
+
+
+@functools.cache
+def _started(workspace: Workspace, folder: str) -> quick_python.Parent:
+    """Return what all runs are forked from whose DAGs are in this folder, which Airflow reads when it is imported."""
+    return quick_python.Parent(STARTED, _environment(workspace, {DAGS_FOLDER: folder}))
+
+
+def run_watched(workspace: Workspace, arguments: list[str], **environment: str) -> tuple[int, str]:
+    """Do the same in a process of its own, which shows others the arguments and the environment that it was given."""
     lines: list[str] = []
-    given = {
-        **workspace.environment(secrets_dir=workspace.secrets),
-        **PATIENT_AIRFLOW,
-        **quick_java.ENVIRONMENT,
-        **environment,
-    }
-    code = Airflow(given, workspace.root, workspace.log, lines.append).run(arguments)
+    code = Airflow(_environment(workspace, environment), workspace.root, workspace.log, lines.append).run(arguments)
     return code, "\n".join(lines)
+
+
+def _environment(workspace: Workspace, more: Mapping[str, str]) -> dict[str, str]:
+    ours = {**workspace.environment(secrets_dir=workspace.secrets), **PATIENT_AIRFLOW, **quick_java.ENVIRONMENT}
+    return {**ours, **more}
 
 
 def rendered_fields(workspace: Workspace, dag_id: str) -> list[dict[str, Any]]:

@@ -6,8 +6,6 @@ import hashlib
 import hmac
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from dags_examples.demo.pipeline import json_rows
 from dags_examples.demo.workspace import EXAMPLES, Workspace, make_secret, unpack_flights
 from tests.examples.runs import places_of, rendered_fields, run
 from tests.limits import PATIENT_AIRFLOW
+from tests.servers import quick_python
 from tests.spark.audit.leaks.clean import false_alarms, searched
 from tests.spark.audit.records.past import Past
 
@@ -32,9 +31,9 @@ print("DAGS", json.dumps([sorted(bag.dags), bag.import_errors]))
 
 def test_the_examples_parse_and_nothing_else_is_taken_for_a_dag(workspace: Workspace) -> None:
     environment = {**workspace.environment(secrets_dir=workspace.secrets), **PATIENT_AIRFLOW}
-    command = [sys.executable, "-c", LIST_DAGS]
-    parsed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=workspace.root)
+    parsed = quick_python.run("-c", LIST_DAGS, env=environment, cwd=workspace.root)
 
+    assert parsed.returncode == 0, parsed.stderr
     [line] = [line for line in parsed.stdout.splitlines() if line.startswith("DAGS ")]
     dags = [
         "audit_configuration",

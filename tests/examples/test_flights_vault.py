@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import secrets
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from pyspark.sql import SparkSession
 
 from dags_examples.demo import database, metadata
 from dags_examples.demo.java import require_java
+from dags_examples.demo.metadata import Setting
 from dags_examples.demo.sampler import Sampler
-from dags_examples.demo.search import Search, Secret
+from dags_examples.demo.search import Finding, Search, Secret
 from dags_examples.demo.workspace import STRANGE_CHARACTERS, Workspace, unpack_flights
-from tests.examples.runs import places_of, rendered_fields, run
+from tests.examples.runs import places_of, run, run_watched
 from tests.servers.fixtures import AppRole, VaultServer
 
 pytestmark = pytest.mark.integration
@@ -26,14 +26,8 @@ pytestmark = pytest.mark.integration
 DAG_ID = "flights_vault"
 DATE = "2013-12-31"
 PATH = "flights/database"
-ENRICHED = (
-    "flight_date DATE, status STRING, dep_delay INT, arr_delay INT, inherited_delay INT, airline STRING, "
-    "airport STRING, weather STRING"
-)
-FLIGHT = (datetime.date(2013, 1, 1), "arrived", 10, 20, 0, "United", "Newark", "fair")
 REQUESTS = {"auth/approle/login": 1, f"kv2/data/{PATH}": 1, "auth/token/revoke-self": 1}
-SHOWN = "spark.flights.db.password = ${vault:flights/database:password}   # DAG_CONFIG, conf"
-RUN_CONF = {"spark_conf": {"spark.flights.report.min.flights": 1}}
+SHOWN = Setting("spark.flights.db.password", "${vault:flights/database:password}", "DAG_CONFIG", "conf", ())
 PROVIDERS = {
     "config.providers": "vault",
     "config.providers.vault.class": "vault",
@@ -55,13 +49,14 @@ class Pipeline:
     role: AppRole
     password: str = field(repr=False)
 
-    def run(self, *arguments: str) -> tuple[int, str]:
-        """Run the DAG."""
-        return run(self.workspace, ["dags", "test", DAG_ID, DATE, *arguments], **self._environment())
+    def run(self) -> tuple[int, str]:
+        """Run the DAG, in a process that can be watched."""
+        return run_watched(self.workspace, ["dags", "test", DAG_ID, DATE], **self._environment())
 
-    def run_report(self) -> tuple[int, str]:
+    def run_report(self) -> None:
         """Run the task ``report`` alone."""
-        return self.run("--mark-success-pattern", "ingest|join", "--conf", json.dumps(RUN_CONF))
+        words = ["dags", "test", DAG_ID, DATE, "--mark-success-pattern", "ingest|join"]
+        run(self.workspace, words, **self._environment())
 
     def states(self) -> dict[str, str | None]:
         """Task -> what became of it."""
@@ -93,49 +88,33 @@ class Pipeline:
         }
 
 
-@pytest.fixture
-def pipeline(workspace: Workspace, vault: VaultServer) -> Pipeline:
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """
+    What a run of the whole pipeline has done.
+
+    :param live_tokens: of Vault, after the run
+    :param seen: where the password was seen during the run
+    """
+
+    code: int
+    output: str
+    states: dict[str, str | None]
+    settings: Sequence[Setting]
+    asked: Counter[str]
+    live_tokens: frozenset[str]
+    seen: Sequence[Finding]
+
+
+@pytest.fixture(scope="module")
+def pipeline(workspace: Workspace, shared_vault: VaultServer) -> Pipeline:
     home = Workspace(workspace.root / f"flights-{secrets.token_hex(4)}")
     home.create()
+    unpack_every_tenth_flight(home.root / "raw")
     password = secrets.token_hex(16) + STRANGE_CHARACTERS
     database.create(home.derby, java=require_java(), password=password)
-    vault.put(PATH, {"user": database.USER, "password": password})
-    return Pipeline(workspace, home, vault, vault.approle(f"{vault.kv2}/data/{PATH}"), password)
-
-
-@pytest.fixture
-def joined(pipeline: Pipeline, spark: SparkSession) -> Pipeline:
-    """The example after the task ``join``, with one flight."""
-    spark.createDataFrame([FLIGHT], ENRICHED).write.parquet(str(pipeline.home.lake / "enriched"))
-    return pipeline
-
-
-@pytest.mark.slow
-def test_the_password_goes_from_vault_to_the_job_and_nowhere_else(joined: Pipeline) -> None:
-    with Sampler(Search([Secret.of("password", joined.password)])) as sampler:
-        code, output = joined.run_report()
-
-    assert (code, joined.states()["report"]) == (0, "success")
-    assert "logged in to jdbc:derby:flights as ${vault:flights/database:user}" in output
-    assert joined.asked() == REQUESTS
-    assert joined.vault.live_tokens() == frozenset()
-    assert SHOWN in rendered_fields(joined.workspace, DAG_ID)[-1]["effective_config"]
-    assert sampler.search.found == []
-    assert joined.places(joined.password) == joined.places(joined.role.secret_id) == []
-
-
-@pytest.mark.slow
-def test_a_job_that_the_database_refuses_gives_its_login_back_too(joined: Pipeline) -> None:
-    wrong = secrets.token_hex(16)
-    joined.vault.put(PATH, {"user": database.USER, "password": wrong})
-
-    joined.run_report()
-
-    assert joined.states()["report"] == "failed"
-    assert database.refusals(joined.home.derby) > 0
-    assert joined.asked() == REQUESTS
-    assert joined.vault.live_tokens() == frozenset()
-    assert joined.places(wrong) == []
+    shared_vault.put(PATH, {"user": database.USER, "password": password})
+    return Pipeline(workspace, home, shared_vault, shared_vault.approle(f"{shared_vault.kv2}/data/{PATH}"), password)
 
 
 def unpack_every_tenth_flight(folder: Path) -> None:
@@ -146,13 +125,49 @@ def unpack_every_tenth_flight(folder: Path) -> None:
     file.write_text("".join([header, *flights[::10]]))
 
 
+@pytest.fixture(scope="module")
+def ran(pipeline: Pipeline) -> Ran:
+    """The whole pipeline, run once for all tests."""
+    with Sampler(Search([Secret.of("password", pipeline.password)])) as sampler:
+        code, output = pipeline.run()
+    return Ran(
+        code,
+        output,
+        pipeline.states(),
+        metadata.effective_configs(pipeline.workspace.metadata, dag_id=DAG_ID, tasks=["report"])["report"],
+        pipeline.asked(),
+        pipeline.vault.live_tokens(),
+        sampler.search.found,
+    )
+
+
 @pytest.mark.slow
-def test_the_whole_pipeline_asks_vault_once(pipeline: Pipeline) -> None:
-    unpack_every_tenth_flight(pipeline.home.root / "raw")
+def test_the_password_goes_from_vault_to_the_job_and_nowhere_else(ran: Ran, pipeline: Pipeline) -> None:
+    assert (ran.code, ran.states["report"]) == (0, "success")
+    assert "logged in to jdbc:derby:flights as ${vault:flights/database:user}" in ran.output
+    assert SHOWN in ran.settings
+    assert ran.seen == []
+    assert pipeline.places(pipeline.password) == pipeline.places(pipeline.role.secret_id) == []
 
-    code, _ = pipeline.run()
 
-    assert (code, set(pipeline.states().values())) == (0, {"success"})
+@pytest.mark.slow
+def test_the_whole_pipeline_asks_vault_once(ran: Ran) -> None:
+    assert (ran.code, set(ran.states.values())) == (0, {"success"})
+    assert ran.asked == REQUESTS
+    assert ran.live_tokens == frozenset()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ran")
+def test_a_job_that_the_database_refuses_gives_its_login_back_too(pipeline: Pipeline) -> None:
+    before, wrong = database.refusals(pipeline.home.derby), secrets.token_hex(16)
+    pipeline.vault.put(PATH, {"user": database.USER, "password": wrong})
+    pipeline.vault.reset()
+
+    pipeline.run_report()
+
+    assert pipeline.states()["report"] == "failed"
+    assert database.refusals(pipeline.home.derby) > before
     assert pipeline.asked() == REQUESTS
     assert pipeline.vault.live_tokens() == frozenset()
-    assert pipeline.places(pipeline.password) == []
+    assert pipeline.places(wrong) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import time
@@ -54,12 +55,16 @@ class Database:
         """Rotate the password of the user who writes."""
         self.ask(f"ALTER USER writer PASSWORD '{password}'")
 
+    def empty(self) -> None:
+        """Forget what was written."""
+        self.ask("TRUNCATE counts, batches")
+
     def counts(self) -> list[int]:
         """Return all numbers that were written, in order."""
         return [row[0] for row in self.ask("SELECT flights FROM counts ORDER BY flights")]  # type: ignore[misc]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def database() -> Iterator[Database]:
     """A PostgreSQL with the tables of the example and a user who may write there."""
     programs = postgresql_programs()
@@ -131,18 +136,27 @@ class InVault:
 
 @dataclass
 class Stream:
-    """A deployment with the example, and what arrives for it."""
+    """
+    A run of the example in a deployment, and what arrives for it.
+
+    :param home: where the counts arrive
+    :param earlier: the event logs of earlier runs
+    :param run: its id, as soon as it is triggered
+    """
 
     airflow: Airflow
     database: Database
     kept: Mounted | InVault
+    home: Path
     passwords: list[str] = field(repr=False)
+    earlier: set[Path]
+    run: str = ""
     arrived: int = 0
 
-    @property
-    def home(self) -> Path:
-        """Where the counts arrive."""
-        return self.airflow.home / "counts"
+    def start(self, dag_id: str) -> None:
+        """Trigger the DAG."""
+        self.run = self.airflow.trigger(dag_id)
+        self.airflow.unpause(dag_id)
 
     def arrive(self, files: int = 3) -> None:
         """Let files arrive, and wait until their counts are in the database."""
@@ -155,8 +169,9 @@ class Stream:
         assert eventually(lambda: len(self.database.counts()) >= self.arrived, every=0.2), self.log()
 
     def log(self) -> str:
-        """Return what the tasks have logged."""
-        return "\n".join(path.read_text() for path in self.airflow.logs.rglob("attempt=*.log"))
+        """Return what the task has logged."""
+        logs = self.airflow.logs.glob(f"dag_id=*/run_id={self.run}/**/attempt=*.log")
+        return "\n".join(path.read_text() for path in logs)
 
     def rotate(self, generation: int, *, file_first: bool = False) -> None:
         """Rotate the password, and wait until the new one is in use."""
@@ -181,38 +196,72 @@ class Stream:
         """Return the ids of the applications that the jobs have printed."""
         return re.findall(r"application (local-\d+)", self.log())
 
+    def events(self) -> set[Path]:
+        """Return the event logs of the applications."""
+        return set(self.airflow.events.iterdir()) - self.earlier
+
+
+@pytest.fixture(scope="module")
+def airflow(database: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
+    """Run a deployment with the example, which writes to ``database``."""
+    home = tmp_path_factory.mktemp("stream") / "airflow"
+    deployment = WithoutTriggerer(
+        home,
+        AIRFLOW__CONFIG_PROVIDERS__RELOAD_SETTLING="1",
+        AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL="3600",  # the DAGs stay as they are
+        AIRFLOW_VAR_COUNTS_DSN=database.dsn,
+        SPARK_SUBMIT_OPTS=f"{os.environ['SPARK_SUBMIT_OPTS']} {spark_options(home / 'spark-events')}",
+    )
+    del deployment.environ["AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT"]  # each test has another
+    shutil.copytree(EXAMPLES / "jobs", deployment.dags / "jobs")
+    shutil.copy(EXAMPLES / "stream_counts.py", deployment.dags)
+    with deployment:
+        yield deployment
+
+
+def spark_options(events: Path) -> str:
+    """Return the configuration of all jobs for their JVMs, which would start slowly with another ``SPARK_CONF_DIR``."""
+    conf = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": f"file://{events}",
+        "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than the few rows
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.streaming.pollingDelay": "200ms",  # the default looks for new files a hundred times a second
+    }
+    return " ".join(f"-D{key}={value}" for key, value in conf.items())
+
 
 @pytest.fixture
-def start(database: Database, tmp_path: Path) -> Iterator[Callable[[Mounted | InVault], Stream]]:
-    """Start a deployment whose password is kept somewhere."""
+def start(airflow: Airflow, database: Database, tmp_path: Path) -> Iterator[Callable[[Mounted | InVault], Stream]]:
+    """Prepare a run of the example, whose password is kept somewhere."""
     with ExitStack() as stack:
-        yield lambda kept: stack.enter_context(deployed(database, tmp_path / "airflow", kept))
+        yield lambda kept: stack.enter_context(prepared(airflow, database, kept, home=airflow.home / tmp_path.name))
 
 
 @contextmanager
-def deployed(database: Database, home: Path, kept: Mounted | InVault) -> Iterator[Stream]:
-    """Run Airflow with the example, which writes to ``database``."""
-    airflow = WithoutTriggerer(
-        home,
-        AIRFLOW__CONFIG_PROVIDERS__RELOAD_SETTLING="1",
-        AIRFLOW_VAR_COUNTS_HOME=str(home / "counts"),
-        AIRFLOW_VAR_COUNTS_DSN=database.dsn,
-        AIRFLOW_VAR_COUNTS_CREDENTIALS=kept.path,
-        SPARK_CONF_DIR=str(home / "spark-conf"),
-        AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT=json.dumps({"conn_type": "config_providers", "extra": providers(kept)}),
-    )
-    (home / "counts/arriving").mkdir(parents=True)
-    (home / "spark-conf").mkdir()
-    events = {"enabled": "true", "compress": "false", "dir": f"file://{airflow.events}"}
-    lines = [f"spark.eventLog.{key} {value}\n" for key, value in events.items()]
-    (home / "spark-conf/spark-defaults.conf").write_text("".join(lines))
-    shutil.copytree(EXAMPLES / "jobs", airflow.dags / "jobs")
-    shutil.copy(EXAMPLES / "stream_counts.py", airflow.dags)
+def prepared(airflow: Airflow, database: Database, kept: Mounted | InVault, *, home: Path) -> Iterator[Stream]:
+    """Give the deployment what the example needs."""
+    (home / "arriving").mkdir(parents=True)
     passwords = [f"c4nary-{n}-{token_hex(8)}/+&=%" for n in range(GENERATIONS)]
+    database.empty()
     database.accept(passwords[0])
     kept.switch(passwords[0])
-    with airflow:
-        yield Stream(airflow, database, kept, passwords)
+    connection = {"connection_id": "config_providers_default", "conn_type": "config_providers"}
+    define(airflow, "connections", {**connection, "extra": json.dumps(providers(kept))})
+    define(airflow, "variables", {"key": "counts_home", "value": str(home)})
+    define(airflow, "variables", {"key": "counts_credentials", "value": kept.path})
+    try:
+        yield Stream(airflow, database, kept, home, passwords, set(airflow.events.iterdir()))
+    finally:
+        (home / "stop").touch()  # so that what is left of a run that failed does not write into the next
+
+
+def define(airflow: Airflow, kind: str, entity: dict[str, str]) -> None:
+    """Create a variable or a connection, or overwrite it."""
+    action = {"action": "create", "entities": [entity], "action_on_existence": "overwrite"}
+    answer = airflow.wait(f"one of the {kind}", lambda: airflow.post(f"/api/v2/{kind}", {"actions": [action]}, "PATCH"))
+    assert answer["create"]["success"], answer
 
 
 def providers(kept: Mounted | InVault) -> dict[str, str]:
@@ -230,12 +279,12 @@ def providers(kept: Mounted | InVault) -> dict[str, str]:
     ],
 )
 def test_three_rotations_of_a_mounted_password_lose_no_row_and_show_no_value(
-    start: Callable[[Mounted | InVault], Stream], tmp_path: Path, dag_id: str, restarts: int
+    start: Callable[[Mounted | InVault], Stream], airflow: Airflow, dag_id: str, restarts: int
 ) -> None:
-    stream = start(Mounted(tmp_path / "airflow/sealed/writer"))
+    stream = start(Mounted(airflow.secrets / dag_id))
     shown = rotated_three_times(stream, dag_id)
 
-    require_exactly_once(stream, dag_id, restarts)
+    require_exactly_once(stream, restarts)
     assert shown == ([], [], [])
 
 
@@ -246,7 +295,7 @@ def test_three_rotations_of_a_password_in_vault_lose_no_row_and_show_no_value(
     stream = start(InVault(vault, role))
     shown = rotated_three_times(stream, "stream_counts")
 
-    require_exactly_once(stream, "stream_counts", 3)
+    require_exactly_once(stream, 3)
     assert shown == ([], [], [])
     assert eventually(lambda: not vault.live_tokens(), every=0.5)
 
@@ -255,22 +304,21 @@ def rotated_three_times(stream: Stream, dag_id: str) -> tuple[list[Finding], lis
     """Run the DAG; return where a password was seen meanwhile and afterwards, and what could not be searched."""
     secrets = [Secret.of(f"generation {n}", password) for n, password in enumerate(stream.passwords)]
     with Sampler(Search(secrets)) as sampler:
-        run = stream.airflow.trigger(dag_id)
-        stream.airflow.unpause(dag_id)
+        stream.start(dag_id)
         stream.arrive()
         stream.rotate(1)
         stream.rotate(2, file_first=True)
         stream.rotate(3)
         (stream.home / "stop").touch()
-        assert stream.airflow.end(dag_id, run) == "success"
+        assert stream.airflow.end(dag_id, stream.run) == "success"
     search = stream.search()
     return sampler.search.found, search.found, search.unread
 
 
-def require_exactly_once(stream: Stream, dag_id: str, restarts: int) -> None:
+def require_exactly_once(stream: Stream, restarts: int) -> None:
     """Check that no count is missing or there twice, and that one try has started as many applications as it should."""
-    assert stream.airflow.query("select try_number from task_instance where dag_id = ?", dag_id) == [(1,)]
+    assert stream.airflow.query("select try_number from task_instance where run_id = ?", stream.run) == [(1,)]
     assert stream.database.counts() == list(range(stream.arrived))
-    assert len(set(stream.applications())) == len(list(stream.airflow.events.iterdir())) == 1 + restarts
+    assert len(set(stream.applications())) == len(stream.events()) == 1 + restarts
     assert stream.log().count("Reload: ${mounted:") == restarts
-    assert "${mounted:" in str(stream.airflow.rendered())
+    assert "${mounted:" in str([row for row in stream.airflow.rendered() if stream.run in row])

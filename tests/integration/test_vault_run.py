@@ -30,21 +30,32 @@ JOB = """
     spark.stop()
 """
 
+WAIT = """
+    import pathlib, sys, time
+
+    mark, release = map(pathlib.Path, sys.argv[1:])
+    mark.write_text("it does not ask for its user")
+    while not release.exists():
+        time.sleep(0.2)
+"""
+"""What a job does that is ended by others: it needs no session of Spark for that."""
+
 DAG = """
     from airflow.sdk import DAG
     from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
-    for name in ("ends", "killed", "stopped"):
+    for name, job in (("ends", "job"), ("killed", "wait"), ("stopped", "wait")):
         with DAG(name, schedule=None) as dag:
             ConfiguredSparkSubmitOperator(
                 task_id="job",
-                application={job!r},
+                application=f"{home}/{{job}}.py",
                 application_args=[f"{home}/{{name}}-runs", f"{home}/{{name}}-may-end"],
                 conf={{
                     "spark.app.password": "${{vault:{kv}/apps/db:password}}",
                     "spark.app.db.user": "${{vault:{creds}:username}}",
                     "spark.app.db.password": "${{vault:{creds}:password}}",
                     "spark.log.level": "WARN",
+                    "spark.ui.enabled": False,
                 }},
             )
         globals()[name] = dag
@@ -59,9 +70,9 @@ def airflow(vault, tmp_path):
     creds = vault.creds()
     role = vault.approle(f"{vault.kv2}/data/apps/*", creds)
     deployment = WithoutTriggerer(home, **connections(vault, role))
-    job = deployment.home / "job.py"
-    job.write_text(textwrap.dedent(JOB))
-    dag = DAG.format(job=str(job), home=str(home), kv=vault.kv2, creds=creds)
+    (home / "job.py").write_text(textwrap.dedent(JOB))
+    (home / "wait.py").write_text(textwrap.dedent(WAIT))
+    dag = DAG.format(home=str(home), kv=vault.kv2, creds=creds)
     (deployment.dags / "lent.py").write_text(textwrap.dedent(dag))
     with deployment:
         yield deployment

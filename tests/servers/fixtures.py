@@ -36,6 +36,8 @@ What a test does to the requests, and asks afterwards::
     vault.live_leases()                      # ids of the leases of vault.database that still live
     vault.kind                               # "stand-in" or "real"
 
+``shared_vault`` is one for all tests of a file.
+
 A test that a server cannot do is skipped in the call that needs it. ``real`` is the server at ``VAULT_ADDR`` with
 ``VAULT_TOKEN`` where both are set, else the one that ``make vault-server`` builds.
 """
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
 Paths = str | Mapping[str, Sequence[str]]
 
 LONGEST_WAIT = 5
+VAULTS = ("stand-in", pytest.param("real", marks=pytest.mark.vault))
 HOW_TO_GET_IT = "no real Vault: VAULT_TEST_SERVER=build builds one (needs Go), or set VAULT_ADDR and VAULT_TOKEN"
 
 
@@ -400,9 +403,22 @@ def real_vault() -> Iterator[VaultAddress]:
             yield process.at
 
 
-@pytest.fixture(params=["stand-in", pytest.param("real", marks=pytest.mark.vault)])
+@pytest.fixture(params=VAULTS)
 def vault(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VaultServer]:
     """A Vault for this test."""
+    with _served(request, tmp_path) as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=VAULTS)
+def shared_vault(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VaultServer]:
+    """A Vault for the tests of a file, which look at one thing that takes long."""
+    with _served(request, tmp_path_factory.mktemp("vault")) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def _served(request: pytest.FixtureRequest, folder: Path) -> Iterator[VaultServer]:
     pytest.importorskip("hvac")
     with contextlib.ExitStack() as stack:
         if request.param == "real":
@@ -415,7 +431,7 @@ def vault(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VaultServe
             application = VaultStandIn(root_token)
             direct = stack.enter_context(WebServer(application))
             at = VaultAddress(direct.address, root_token)
-        server = VaultServer(request.param, application, at, tmp_path)
+        server = VaultServer(request.param, application, at, folder)
         stack.callback(server.close)
         yield server
 

@@ -1,13 +1,15 @@
 """
 Processes of Python that start in a third of the time: children of one that has imported what Airflow imports of others.
 
-Nothing of Airflow and of this project is imported before. A child imports both itself, in its own environment, as any
-process does. What a process imports of other packages is for tests of a process that is not forked.
+Nothing of Airflow and of this project is imported before, unless a test starts a `Parent` that does. A child imports
+both itself, in its own environment, as any process does. What a process imports of other packages is for tests of a
+process that is not forked.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import gc
 import importlib
@@ -19,7 +21,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,13 +66,21 @@ PACKAGES: Final = (
 STREAMS: Final = ("stdin", "stdout", "stderr")
 
 
-class _Parent:
-    """The process that is forked, for one child at a time."""
+class Parent:
+    """
+    The process that is forked, for one child at a time. It ends with this process.
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", __name__]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    :param first: a script that it runs first, so that no child needs to do the same
+    :param env: the environment of that script
+    """
+
+    def __init__(self, first: str = "", env: Mapping[str, str] | None = None) -> None:
+        command = [sys.executable, "-m", __name__, first]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self._lock = threading.Lock()
+        atexit.register(self.end)
 
     def run(self, job: Mapping[str, Any]) -> int:
         """Have a child do ``job``, and return its exit code."""
@@ -87,24 +96,25 @@ class _Parent:
 
 
 @functools.cache
-def _parent() -> _Parent:
-    parent = _Parent()
-    atexit.register(parent.end)
-    return parent
+def _parent() -> Parent:
+    return Parent()
 
 
-def run(*words: str, env: Mapping[str, str], cwd: Path = ROOT, given: str = "") -> subprocess.CompletedProcess[str]:
+def run(
+    *words: str, env: Mapping[str, str], cwd: Path = ROOT, given: str = "", parent: Parent | None = None
+) -> subprocess.CompletedProcess[str]:
     """
     Return what ``python *words`` did, as ``subprocess.run`` does.
 
     :param words: ``-c`` and a script, ``-m`` and a module, or a file, and its arguments
     :param given: standard input
+    :param parent: what is forked; None for one that has run no script
     """
     with tempfile.TemporaryDirectory() as folder:
         files = {name: Path(folder, name) for name in STREAMS}
         files["stdin"].write_text(given)
         streams = {name: str(file) for name, file in files.items()}
-        code = _parent().run({"words": words, "env": dict(env), "cwd": str(cwd), "streams": streams})
+        code = (parent or _parent()).run({"words": words, "env": dict(env), "cwd": str(cwd), "streams": streams})
         out, err = files["stdout"].read_text(), files["stderr"].read_text()
     return subprocess.CompletedProcess([sys.executable, *words], code, out, err)
 
@@ -128,12 +138,14 @@ def _become(words: Sequence[str], env: Mapping[str, str], cwd: str, streams: Map
         runpy.run_path(kind, run_name="__main__")
 
 
-def _next_job() -> dict[str, Any] | None:
+def _next_job(first: str) -> dict[str, Any] | None:
     """Return the job of this process if it is a child, and None if it is the parent and there is nothing left to do."""
     gc.disable()  # no child lives long enough for it to pay
     for package in PACKAGES:
-        with suppress(ImportError):
+        with contextlib.suppress(ImportError):
             importlib.import_module(package)
+    with contextlib.redirect_stdout(sys.stderr):  # only exit codes are written to standard output
+        exec(first, {})
     for line in sys.stdin:
         child = os.fork()
         if not child:
@@ -145,5 +157,5 @@ def _next_job() -> dict[str, Any] | None:
     return None
 
 
-if __name__ == "__main__" and (job := _next_job()):
+if __name__ == "__main__" and (job := _next_job(sys.argv[1])):
     _become(**job)

@@ -21,7 +21,7 @@ from pathlib import Path
 from airflow.models.log import Log
 from airflow.models.variable import Variable
 from sqlalchemy import Engine, create_engine, text
-from sqlalchemy.orm import sessionmaker
+from sqlalchemy.orm import configure_mappers, sessionmaker
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
@@ -106,6 +106,7 @@ def main() -> None:
     url, processes, times, every, *dags = sys.argv[1:]
     resources = [ConfigResource(ResourceType.DAG, dag) if dag else DEFAULT for dag in dags]
     change = partial(_change, url=url, times=int(times), every=int(every), resources=resources)
+    configure_mappers()  # once, which imports all of Airflow's models, and not in each child
     children = [_forked(change, process) for process in range(int(processes))]
     print(*children, flush=True)
     sys.exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))

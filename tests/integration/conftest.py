@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -27,6 +27,15 @@ from tests.servers import quick_python
 
 CANARY = f"c4nary-{token_hex(8)}/val+1"
 PARTS = ("scheduler", "dag-processor", "triggerer", "api-server")
+
+
+class Process(Protocol):
+    """A process that was started, the first of its session."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def wait(self, timeout: float) -> int: ...
 
 
 class Airflow:
@@ -90,15 +99,10 @@ class Airflow:
         (self.secrets / name).write_text(value)
         return f"${{dir:{self.secrets}:{name}}}"
 
-    def cli(self, *words: str, check: bool = True, seconds: float = LONGEST) -> subprocess.CompletedProcess[str]:
+    def cli(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run an ``airflow`` command to its end."""
-        command = [sys.executable, "-m", "airflow", *words]
-        result = subprocess.run(
-            command, env=self.environ, cwd=self.home, capture_output=True, text=True, timeout=seconds, check=False
-        )
-        if check and result.returncode:
-            raise AssertionError(f"airflow {' '.join(words)}: {result.stdout}{result.stderr}")
-        return result
+        result = quick_python.run("-m", "airflow", *words, env=self.environ, cwd=self.home)
+        return _checked(result) if check else result
 
     def __enter__(self) -> Airflow:
         migrated = quick_python.run("-m", "airflow", "db", "migrate", env=self.environ, cwd=self.home)
@@ -111,12 +115,9 @@ class Airflow:
     def __exit__(self, *_: object) -> None:
         self._running.close()
 
-    def _start(self, part: str) -> subprocess.Popen[bytes]:
-        with (self.home / f"{part}.out").open("wb") as output:
-            command = [sys.executable, "-m", "airflow", part]
-            return subprocess.Popen(
-                command, env=self.environ, cwd=self.home, stdout=output, stderr=output, start_new_session=True
-            )
+    def _start(self, part: str) -> Process:
+        output = self.home / f"{part}.out"
+        return quick_python.start("-m", "airflow", part, env=self.environ, cwd=self.home, output=output)
 
     def wait(self, what: str, done: Any, seconds: float = LONGEST) -> Any:
         """Ask ``done`` until it says something true."""
@@ -194,10 +195,34 @@ class Airflow:
             return str(json.loads(response.read())["access_token"])
 
 
+class Unforked(Airflow):
+    """A deployment each of whose processes is a new one, and so shows its own environment."""
+
+    def cli(self, *words: str, check: bool = True, seconds: float = LONGEST) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "airflow", *words]
+        result = subprocess.run(
+            command, env=self.environ, cwd=self.home, capture_output=True, text=True, timeout=seconds, check=False
+        )
+        return _checked(result) if check else result
+
+    def _start(self, part: str) -> Process:
+        with (self.home / f"{part}.out").open("wb") as output:
+            command = [sys.executable, "-m", "airflow", part]
+            return subprocess.Popen(
+                command, env=self.environ, cwd=self.home, stdout=output, stderr=output, start_new_session=True
+            )
+
+
 class WithoutTriggerer(Airflow):
     """A deployment in which no task is deferred: a process less to start."""
 
     parts = tuple(part for part in PARTS if part != "triggerer")
+
+
+def _checked(result: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
+    if result.returncode:
+        raise AssertionError(f"{' '.join(result.args)}: {result.stdout}{result.stderr}")
+    return result
 
 
 def _quietly(call: Any) -> Any:
@@ -214,7 +239,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def stopped(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
+def stopped(processes: Sequence[Process]) -> Iterator[None]:
     """End processes, and what they have started, when the ``with`` block ends."""
     try:
         yield
@@ -229,7 +254,7 @@ def stopped(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
                 process.wait(LONGEST)
 
 
-def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def _signal_group(process: Process, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, number)
 

@@ -28,6 +28,7 @@ from airflow_config_providers.spark.installation import locate_spark_defaults, r
 from airflow_config_providers.spark.private_file import private_file
 from tests.limits import LONGEST
 from tests.servers import quick_java
+from tests.servers.spark_cluster import with_descendants
 
 pytestmark = pytest.mark.integration
 
@@ -144,15 +145,14 @@ class Watcher(threading.Thread):
         self.done = threading.Event()
 
     def run(self) -> None:
-        me = psutil.Process()
         while not self.done.wait(0.05):
-            for process in me.children(recursive=True):
-                self._look(process)
+            for pid in with_descendants([os.getpid()])[1:]:
+                self._look(pid)
 
-    def _look(self, process: psutil.Process) -> None:
+    def _look(self, pid: int) -> None:
         for name in self.seen:
             try:
-                content = Path(f"/proc/{process.pid}/{'cmdline' if name == 'arguments' else 'environ'}").read_bytes()
+                content = Path(f"/proc/{pid}/{'cmdline' if name == 'arguments' else 'environ'}").read_bytes()
             except OSError:
                 continue
             self.seen[name].add(content.decode(errors="replace"))

@@ -15,6 +15,7 @@ import pytest
 
 from tests.integration.conftest import CANARY, WithoutTriggerer, free_port, stopped
 from tests.limits import eventually
+from tests.servers import quick_java
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
@@ -51,6 +52,7 @@ def cluster(tmp_path_factory):
         **os.environ,
         "SPARK_HOME": str(SPARK),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "JDK_JAVA_OPTIONS": quick_java.QUICK_JAVA,  # also for the driver that the Worker starts
         "SPARK_MASTER_OPTS": f"-Dspark.master.rest.enabled=true -Dspark.master.rest.port={rest}",
     }
     master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", page]

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 DAG = ConfigResource(ResourceType.DAG, "flights")
 PROCESSES = 8
-TIMES = int(os.environ.get("CONTENTION_TIMES", "200"))
+TIMES = int(os.environ.get("CONTENTION_TIMES", "50"))
 EVERY = 10
 """Of so many changes one makes the configuration longer; else most of the time would go into reading it."""
 

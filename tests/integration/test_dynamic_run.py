@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import subprocess
-import sys
 import textwrap
 
 import pytest
 
 from dags_examples.demo.search import Search, Secret
 from tests.integration.conftest import CANARY, WithoutTriggerer
-from tests.limits import LONGEST
+from tests.servers import quick_python
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
@@ -91,16 +89,8 @@ ALTER = """
 
 def alter(airflow, *changes):
     """Change the configuration in the deployment's database, by way of no policy."""
-    command = [sys.executable, "-c", textwrap.dedent(ALTER)]
-    done = subprocess.run(
-        command,
-        env=airflow.environ,
-        input=json.dumps(changes),
-        capture_output=True,
-        text=True,
-        timeout=LONGEST,
-        check=False,
-    )
+    script, given = textwrap.dedent(ALTER), json.dumps(changes)
+    done = quick_python.run("-c", script, env=airflow.environ, given=given)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -109,14 +109,30 @@ if sys.argv[2] == "driver":
     spark = session()
 else:
     spark = SparkSession.builder.getOrCreate()
-context = spark.sparkContext
-conf = {key: value for key, value in context.getConf().getAll() if ".t." in key}
-hadoop, sql = context._jsc.hadoopConfiguration(), spark.conf
+context, sql = spark.sparkContext, spark.conf
+java, jvm = context._jsc, context._jvm
+hadoop = java.hadoopConfiguration()
+mapper = jvm.com.fasterxml.jackson.databind.ObjectMapper()
+mapper.registerModule(getattr(getattr(jvm.com.fasterxml.jackson.module.scala, "DefaultScalaModule$"), "MODULE$"))
+
+
+def read(found):  # at once: each question takes a while, and there would be a hundred thousand
+    return json.loads(mapper.writeValueAsString(found))
+
+
+conf = {key: value for key, value in read(java.sc().conf().getAll()) if ".t." in key}
+all_sql, all_hadoop = read(spark._jsparkSession.conf().getAll()), read(hadoop.getPropsWithPrefix("t."))
 found = {
     "conf": conf,
-    "sql": {key: sql.get(key) for key in conf if key.startswith("spark.t.")},
-    "hadoop": {key: hadoop.get(key[13:]) for key in conf if key.startswith("spark.hadoop.")},
+    "sql": {key: all_sql.get(key) for key in conf if key.startswith("spark.t.")},
+    "hadoop": {key: all_hadoop.get(key[15:]) for key in conf if key.startswith("spark.hadoop.")},
 }
+for key in list(conf)[:: len(conf) // 500]:  # as a job asks
+    conf[key] = context._conf.get(key)  # getConf() copies everything, key by key
+    if key in found["sql"]:
+        found["sql"][key] = sql.get(key)
+    else:
+        found["hadoop"][key] = hadoop.get(key[13:])
 with open(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
     json.dump(found, file)
 spark.stop()

@@ -40,10 +40,10 @@ def airflow(tmp_path_factory):
     reference = deployment.seal("password", f"{CANARY}-0")
     (deployment.dags / "waits.py").write_text(textwrap.dedent(DAG.format(own=reference)))
     with deployment:
-        deployment.cli(
-            "connections", "add", "of_variables", "--conn-type", "config_providers", "--conn-extra", json.dumps(polled)
-        )
-        deployment.cli("variables", "set", "spark_token", f"{CANARY}-0")
+        kind = {"connection_id": "of_variables", "conn_type": "config_providers", "extra": json.dumps(polled)}
+        deployment.wait("a connection", lambda: deployment.post("/api/v2/connections", kind))
+        variable = {"key": "spark_token", "value": f"{CANARY}-0"}
+        deployment.wait("a variable", lambda: deployment.post("/api/v2/variables", variable))
         yield deployment
 
 
@@ -74,7 +74,11 @@ def test_a_rotated_file_ends_the_sensor_and_no_value_is_anywhere(airflow):
 
 
 def test_a_changed_variable_ends_the_sensor(airflow):
-    ends(airflow, "polls", lambda value: airflow.cli("variables", "set", "spark_token", value))
+    def change(value):
+        body = {"key": "spark_token", "value": value}
+        airflow.wait("a change", lambda: airflow.post("/api/v2/variables/spark_token", body, "PATCH"))
+
+    ends(airflow, "polls", change)
 
 
 def test_a_reference_that_cannot_be_watched_fails_the_sensor(airflow):

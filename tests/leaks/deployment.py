@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from cryptography.fernet import Fernet
 
-from tests.integration.conftest import Airflow
+from tests.integration.conftest import Unforked
 from tests.leaks.canaries import (
     ARGUMENT,
     CONF,
@@ -112,7 +112,7 @@ class LeakyAirflow:
         self.home = home
         self.canaries = canaries
         self.columns = list(dict.fromkeys(canary.column for canary in canaries))
-        self.airflow = Airflow(home, **_environ(home, master_url, livy_port))
+        self.airflow = Unforked(home, **_environ(home, master_url, livy_port))
         self.sources = home / "sources"
         self.meeting = home / "meeting"
         for folder in (self.sources, self.meeting, home / "plugins"):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.integration.conftest import Airflow
+from tests.integration.conftest import Unforked
 from tests.leaks.canaries import DYNAMIC, Column, new_canaries
 from tests.leaks.collect import Files, RestAnswers
 from tests.leaks.deferred import DeferredTasks
@@ -82,7 +82,7 @@ class LeakRun:
                 self._run(leaky.airflow, [dag_id for dag_id in dags if dag_id in leaky.dags])
             commands.result()
 
-    def _run(self, airflow: Airflow, dags: Iterable[str]) -> None:
+    def _run(self, airflow: Unforked, dags: Iterable[str]) -> None:
         runs = {dag_id: airflow.trigger(dag_id) for dag_id in dags}
         for dag_id in runs:
             airflow.unpause(dag_id)

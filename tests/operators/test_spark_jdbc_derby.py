@@ -19,6 +19,7 @@ from airflow_config_providers.spark.applications import jdbc
 from dags_examples.demo import database
 from dags_examples.demo.java import require_java
 from tests.integration.conftest import free_port
+from tests.servers.quick_java import QUICK_JAVA
 from tests.servers.spark_cluster import Watcher, read_url
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -114,6 +115,7 @@ class Page(threading.Thread):
 
 @pytest.fixture
 def derby(tmp_path, monkeypatch, connections):
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_JAVA)  # also for Derby's own programs
     derby = Derby(tmp_path)
     monkeypatch.setenv("AIRFLOW_CONN_DB", derby.connection())
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")

@@ -3,7 +3,8 @@ Processes of Python that start in a third of the time: children of one that has 
 
 Nothing of Airflow and of this project is imported before, unless a test starts a `Parent` that does. A child imports
 both itself, in its own environment, as any process does. What a process imports of other packages is for tests of a
-process that is not forked.
+process that is not forked, and so is what others see of the environment of a process: the system shows that of the
+first one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -63,12 +65,33 @@ PACKAGES: Final = (
 )
 """What takes Airflow longest to import. A package that is not installed, or not with every Airflow, is left out."""
 
+SERVERS: Final = (
+    "aiohttp",
+    "annotated_types",
+    "cadwyn",
+    "croniter",
+    "cryptography.x509",
+    "dill",
+    "email_validator",
+    "fastapi",
+    "httpx2",
+    "pydantic_settings",
+    "requests",
+    "uvicorn",
+    "uvloop",
+    "websockets",
+    "werkzeug.utils",
+)
+"""What only Airflow's servers import, too."""
+
 STREAMS: Final = ("stdin", "stdout", "stderr")
 
 
 class Parent:
     """
-    The process that is forked, for one child at a time. It ends with this process.
+    The process that is forked, for one child at a time that is waited for, and any number that go on.
+
+    It ends with this process.
 
     :param first: a script that it runs first, so that no child needs to do the same
     :param env: the environment of that script
@@ -82,17 +105,50 @@ class Parent:
         self._lock = threading.Lock()
         atexit.register(self.end)
 
-    def run(self, job: Mapping[str, Any]) -> int:
-        """Have a child do ``job``, and return its exit code."""
+    def ask(self, **order: Any) -> int | None:
+        """Give an order, and return the answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._lock:
-            self._process.stdin.write(json.dumps(job) + "\n")
+            self._process.stdin.write(json.dumps(order) + "\n")
             self._process.stdin.flush()
-            return int(self._process.stdout.readline())
+            answer: int | None = json.loads(self._process.stdout.readline())
+        return answer
 
     def end(self) -> None:
         self._process.communicate()
+
+
+class Process:
+    """
+    A process that goes on, the first of a session of its own.
+
+    :param pid: its id
+    """
+
+    def __init__(self, parent: Parent, pid: int) -> None:
+        self.pid = pid
+        self._parent = parent
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        """Return its exit code; None if it still runs."""
+        if self._code is None:
+            self._code = self._parent.ask(ended=self.pid)
+        return self._code
+
+    def wait(self, timeout: float) -> int:
+        """
+        Return its exit code when it has ended.
+
+        :raises subprocess.TimeoutExpired: it still runs after ``timeout`` seconds
+        """
+        until = time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if time.monotonic() > until:
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout)
+            time.sleep(0.05)
+        return code
 
 
 @functools.cache
@@ -114,20 +170,39 @@ def run(
         files = {name: Path(folder, name) for name in STREAMS}
         files["stdin"].write_text(given)
         streams = {name: str(file) for name, file in files.items()}
-        code = (parent or _parent()).run({"words": words, "env": dict(env), "cwd": str(cwd), "streams": streams})
+        code = (parent or _parent()).ask(words=words, env=dict(env), cwd=str(cwd), streams=streams)
+        assert code is not None
         out, err = files["stdout"].read_text(), files["stderr"].read_text()
     return subprocess.CompletedProcess([sys.executable, *words], code, out, err)
 
 
-def _become(words: Sequence[str], env: Mapping[str, str], cwd: str, streams: Mapping[str, str]) -> None:
+def start(*words: str, env: Mapping[str, str], cwd: Path, output: Path) -> Process:
+    """
+    Start ``python *words``, as a server of Airflow.
+
+    :param output: of both its streams
+    """
+    streams = {"stdin": os.devnull, "stdout": str(output), "stderr": str(output)}
+    output.write_bytes(b"")
+    pid = _parent().ask(words=words, env=dict(env), cwd=str(cwd), streams=streams, goes_on=True)
+    assert pid is not None
+    return Process(_parent(), pid)
+
+
+def _become(
+    words: Sequence[str], env: Mapping[str, str], cwd: str, streams: Mapping[str, str], *, goes_on: bool = False
+) -> None:
     """Do in this process what ``python *words`` does."""
+    if goes_on:
+        gc.enable()
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
     for number, name in enumerate(STREAMS):
-        os.dup2(os.open(streams[name], os.O_RDWR | os.O_CREAT, 0o600), number)
+        os.dup2(os.open(streams[name], os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), number)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - the former has read ahead
-    sys.path[0] = cwd
+    tempfile.tempdir = None  # which is another one in another environment
+    sys.path[:1] = [cwd, *(path for path in env.get("PYTHONPATH", "").split(os.pathsep) if path not in {"", *sys.path})]
     kind, *arguments = words
     sys.argv = [kind, *arguments[kind in {"-c", "-m"} :]]
     if kind == "-c":
@@ -140,21 +215,43 @@ def _become(words: Sequence[str], env: Mapping[str, str], cwd: str, streams: Map
 
 def _next_job(first: str) -> dict[str, Any] | None:
     """Return the job of this process if it is a child, and None if it is the parent and there is nothing left to do."""
-    gc.disable()  # no child lives long enough for it to pay
-    for package in PACKAGES:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(package)
-    with contextlib.redirect_stdout(sys.stderr):  # only exit codes are written to standard output
+    gc.disable()  # few children live long enough for it to pay
+    _load(PACKAGES)
+    with contextlib.redirect_stdout(sys.stderr):  # only answers are written to standard output
         exec(first, {})
     for line in sys.stdin:
+        order: dict[str, Any] = json.loads(line)
+        if "ended" in order:
+            _answer(_exit_code(order["ended"], os.WNOHANG))
+            continue
+        goes_on = order.get("goes_on", False)
+        if goes_on:
+            _load(SERVERS)
         child = os.fork()
         if not child:
+            if goes_on:
+                os.setsid()
+            gc.freeze()  # what is there is never searched
             atexit.register(gc.freeze)  # the search for garbage at the end of a process would take a second
-            job: dict[str, Any] = json.loads(line)
-            return job
-        _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+            return order
+        _answer(child if goes_on else _exit_code(child))
     return None
+
+
+def _load(packages: Sequence[str]) -> None:
+    for package in packages:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(package)
+
+
+def _answer(found: int | None) -> None:
+    print(json.dumps(found), flush=True)
+
+
+def _exit_code(child: int, options: int = 0) -> int | None:
+    """Return the exit code of a child; None if it still runs."""
+    ended, status = os.waitpid(child, options)
+    return os.waitstatus_to_exitcode(status) if ended else None
 
 
 if __name__ == "__main__" and (job := _next_job(sys.argv[1])):

@@ -86,7 +86,7 @@ class Imports:
 
     def _read(self, folder: Path, paths: Sequence[str]) -> list[DagFile]:
         source = DagImports([str(folder)], self.seconds, is_stored=True, dags_folder=str(folder))
-        return list(read_all(paths, source=source, tick=self.tick, origin=self.origin)) if paths else []
+        return list(read_all(paths, source=source, origin=self.origin, tick=self.tick)) if paths else []
 
 
 def _write(path: Path, text: str) -> None:

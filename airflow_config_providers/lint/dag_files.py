@@ -7,7 +7,7 @@ import re
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -45,14 +45,12 @@ class DagImports:
 
     :param roots: the folders from which DAG files import modules
     :param seconds: the longest time for one file
-    :param environ: environment variables of the process that imports them, besides those of this process
     :param is_stored: whether to read the jobs as Airflow stores them, and not as ``lint`` checks them
     :param dags_folder: the folder of the DAGs of the deployment; empty for the configured one
     """
 
     roots: Sequence[str]
     seconds: float
-    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_stored: bool = False
     dags_folder: str = ""
 
@@ -61,21 +59,17 @@ def read_all(
     paths: Sequence[str],
     *,
     source: DagImports,
+    origin: AirflowProcess,
     tick: Callable[[], object],
     files_per_process: int = _WORTH_A_PROCESS,
-    origin: AirflowProcess | None = None,
 ) -> Iterator[DagFile]:
     """
     Yield what is in each of the DAG files, in order.
 
+    :param origin: the process whose copies import the files
     :param tick: is called after each file
     :param files_per_process: for as many files, another process is started, if there is a processor for it
-    :param origin: the process whose copies import the files, with the environment of ``source``; None for a new one
     """
-    if origin is None:
-        with AirflowProcess(source.environ) as own:
-            yield from read_all(paths, source=source, tick=tick, files_per_process=files_per_process, origin=own)
-        return
     count = min(len(os.sched_getaffinity(0)), 1 + len(paths) // files_per_process)
     readers = [DagReader(source, origin) for _ in range(count)]
     free: SimpleQueue[DagReader] = SimpleQueue()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
 import signal
 import socket
 import subprocess
@@ -17,7 +16,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.exceptions import ConfigException
@@ -32,7 +31,8 @@ _ENVIRONMENT: Final = {
 }
 _CHUNK: Final = 1 << 16
 
-_LARGEST_MESSAGE: Final = 1024
+LARGEST_MESSAGE: Final = 1024
+"""How many bytes one message to the process, or from it, has at most."""
 
 _SECONDS_TO_END: Final = 10.0
 """In which the process kills its copies; then it is killed itself."""
@@ -48,8 +48,7 @@ class AirflowProcess(ClosedOnExit):
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
         self._lock = Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
+        self._running: _Running | None = None
 
     def copy(self) -> DagWorker:
         """
@@ -58,20 +57,21 @@ class AirflowProcess(ClosedOnExit):
         :raises ConfigException: Airflow cannot be imported
         """
         with self._lock:
-            if self._process is not None:
+            if self._running is not None:
                 with suppress(OSError, ValueError):  # a DAG file can end the process, as it can end any other
-                    return self._copy()
+                    return self._copy(self._running)
                 self._end()
-            self._start()
+            self._running = _Running.started(self._environ)
             with suppress(OSError, ValueError):
-                return self._copy()
+                return self._copy(self._running)
         raise _does_not_start()
 
     def end_copy(self, pid: int) -> None:
         """Kill a copy and what it has started: importing a DAG file leaves nothing to finish."""
         with self._lock, suppress(OSError, ValueError):
-            self._ask({"end": pid})
-            return
+            if self._running is not None:
+                self._running.ask({"end": pid})
+                return
         with suppress(ProcessLookupError):  # nobody else is there to do it
             os.killpg(pid, signal.SIGKILL)
 
@@ -80,58 +80,70 @@ class AirflowProcess(ClosedOnExit):
         with self._lock:
             self._end()
 
-    def _start(self) -> None:
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    def _copy(self, running: _Running) -> DagWorker:
+        ours, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
+            try:
+                pid = running.ask({"copy": True}, theirs.fileno())
+            except BaseException:
+                ours.close()
+                raise
+        return DagWorker(self, pid, ours)
+
+    def _end(self) -> None:
+        if self._running is not None:
+            self._running.end()
+        self._running = None
+
+
+class _Running:
+    """A process that has imported Airflow, and the socket over which it is asked for copies."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
+        self._process = process
+        self._control = control
+
+    @classmethod
+    def started(cls, environ: Mapping[str, str]) -> Self:
+        """
+        Return a process that is ready.
+
+        :raises ConfigException: Airflow cannot be imported
+        """
+        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        control.settimeout(_START)
+        with theirs:
+            process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "airflow_config_providers.lint.dag_worker"],
-                env={**os.environ, **_ENVIRONMENT, **self._environ},
+                env={**os.environ, **_ENVIRONMENT, **environ},
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        self._control.settimeout(_START)
+        running = cls(process, control)
         with suppress(OSError, ValueError):
-            self._answer()
-            return
-        self._end()
+            running._answer()
+            return running
+        running.end()
         raise _does_not_start()
 
-    def _copy(self) -> DagWorker:
-        their_requests, requests = os.pipe()
-        answers, their_answers = os.pipe()
-        try:
-            pid = self._ask({"copy": True}, their_requests, their_answers)
-        except BaseException:
-            os.close(requests)
-            os.close(answers)
-            raise
-        finally:
-            os.close(their_requests)
-            os.close(their_answers)
-        return DagWorker(self, pid, requests, answers)
-
-    def _ask(self, message: Mapping[str, Any], *descriptors: int) -> Any:
-        if self._control is None:
-            raise OSError
+    def ask(self, message: Mapping[str, Any], *descriptors: int) -> Any:
+        """Return the answer to ``message``."""
         socket.send_fds(self._control, [json.dumps(message).encode()], descriptors)
         return self._answer()
 
-    def _answer(self) -> Any:
-        assert self._control is not None  # noqa: S101 - who asks has looked
-        return json.loads(self._control.recv(_LARGEST_MESSAGE))
+    def end(self) -> None:
+        """End the process and its copies."""
+        self._control.close()  # at which the process kills its copies, and itself
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_SECONDS_TO_END)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
-    def _end(self) -> None:
-        if self._control is not None:
-            self._control.close()  # at which the process kills its copies, and itself
-        if self._process is not None:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_SECONDS_TO_END)
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        self._process = self._control = None
+    def _answer(self) -> Any:
+        return json.loads(self._control.recv(LARGEST_MESSAGE))
 
 
 def _does_not_start() -> ConfigException:
@@ -143,15 +155,13 @@ class DagWorker:
     A copy, which runs ``dag_worker``.
 
     :param origin: the process of which it is a copy
-    :param requests: a descriptor to which requests are written
-    :param answers: a descriptor from which answers are read
+    :param stream: the socket over which it gets requests and answers them
     """
 
-    def __init__(self, origin: AirflowProcess, pid: int, requests: int, answers: int) -> None:
+    def __init__(self, origin: AirflowProcess, pid: int, stream: socket.socket) -> None:
         self._origin = origin
         self._pid = pid
-        self._requests = open(requests, "wb", buffering=0)  # noqa: SIM115 - until its end
-        self._answers = open(answers, "rb", buffering=0)  # noqa: SIM115 - as above
+        self._stream = stream
         self._rest = b""
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
@@ -159,11 +169,10 @@ class DagWorker:
         Return the answer to ``request``.
 
         :raises TimeoutError: there was none in time
-        :raises EOFError: the process has ended
+        :raises OSError, EOFError: the process has ended
         """
-        left = json.dumps(request).encode() + b"\n"
-        while left:
-            left = left[self._requests.write(left) :]
+        self._stream.settimeout(seconds)
+        self._stream.sendall(json.dumps(request).encode() + b"\n")
         return self._answer(seconds)
 
     def _answer(self, seconds: float) -> Any:
@@ -177,18 +186,14 @@ class DagWorker:
         return json.loads(b"".join(pieces))
 
     def _piece(self, seconds: float) -> bytes:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._answers, selectors.EVENT_READ)
-            if seconds <= 0 or not selector.select(seconds):
-                raise TimeoutError
-        if piece := self._answers.read(_CHUNK):
+        if seconds <= 0:
+            raise TimeoutError
+        self._stream.settimeout(seconds)
+        if piece := self._stream.recv(_CHUNK):
             return piece
         raise EOFError
 
     def end(self) -> None:
-        """Kill the process and those that it started, if it was not done before."""
-        if self._requests.closed:
-            return
-        self._requests.close()
+        """Kill the process and those that it started, and close the socket."""
         self._origin.end_copy(self._pid)
-        self._answers.close()
+        self._stream.close()

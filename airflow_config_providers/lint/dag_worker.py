@@ -2,7 +2,7 @@
 The process that imports DAG files for ``lint``, so that one that hangs or ends the process harms nothing else.
 
 It imports Airflow, and makes copies of itself as it is asked to over a socket, which is its standard input. A copy
-reads a request on each line of one pipe, and answers each on a line of another, both as JSON.
+reads a request on each line from a socket of its own, and answers each on a line, both as JSON.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.job.deployed_task import deployed_job, is_configured
+from airflow_config_providers.lint.dag_process import LARGEST_MESSAGE
 from airflow_config_providers.lint.entry import StoredJob
 
 
@@ -38,11 +39,6 @@ def _stored(dag_id: str, task: Any) -> StoredJob:
     return StoredJob(dag_id, task.task_id, "" if job is None else job.text(), tuple(notes))
 
 
-READY = "ready"
-_LARGEST_MESSAGE = 1024
-_DESCRIPTORS = 2
-
-
 def main() -> None:
     """Make and end copies until the other end of the socket is closed."""
     with socket.socket(fileno=os.dup(0)) as control:
@@ -51,15 +47,15 @@ def main() -> None:
 
         _bag()
         gc.freeze()  # so that copies share what is loaded
-        control.send(json.dumps(READY).encode())
+        control.send(json.dumps("ready").encode())
         copies: set[int] = set()
         while message := _received(control):
-            asked, descriptors = message
+            asked, streams = message
             if "end" in asked:
                 _end(asked["end"], copies)
                 control.send(b"null")
             else:
-                pid = _copied(control, *descriptors)
+                pid = _copied(control, *streams)
                 copies.add(pid)
                 control.send(json.dumps(pid).encode())
         for pid in tuple(copies):
@@ -76,24 +72,23 @@ def _leave_streams() -> None:
 
 
 def _received(control: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """Return the next message and its descriptors; None at the end."""
-    message, descriptors, _, _ = socket.recv_fds(control, _LARGEST_MESSAGE, _DESCRIPTORS)
+    """Return the next message and the descriptor that came with it, if one did; None at the end."""
+    message, descriptors, _, _ = socket.recv_fds(control, LARGEST_MESSAGE, 1)
     for one in descriptors:
-        os.set_inheritable(one, False)  # programs that a DAG file starts have no part in them
+        os.set_inheritable(one, False)  # programs that a DAG file starts have no part in it
     return (json.loads(message), list(descriptors)) if message else None
 
 
-def _copied(control: socket.socket, requests: int, answers: int) -> int:
+def _copied(control: socket.socket, stream: int) -> int:
     """Start a copy, in a session of its own, and return its id."""
     pid = os.fork()
     if pid:
-        os.close(requests)
-        os.close(answers)
+        os.close(stream)
         return pid
     try:
         os.setsid()
         control.close()
-        _serve(requests, answers)
+        _serve(stream)
     finally:
         os.kill(os.getpid(), signal.SIGKILL)  # without waiting for threads that a DAG file has started
     return 0
@@ -109,16 +104,11 @@ def _end(pid: int, copies: set[int]) -> None:
         os.waitpid(pid, 0)
 
 
-def _serve(request_pipe: int, answer_pipe: int) -> None:
+def _serve(descriptor: int) -> None:
     """Answer requests until there are no more."""
-    with open(request_pipe, encoding="utf-8") as requests, open(answer_pipe, "w", encoding="utf-8") as answers:
+    with socket.socket(fileno=descriptor) as stream, stream.makefile(encoding="utf-8") as requests:
         for line in requests:
-            _answer(answers, _read(**json.loads(line)))
-
-
-def _answer(answers: IO[str], answer: Any) -> None:
-    answers.write(json.dumps(answer) + "\n")
-    answers.flush()
+            stream.sendall(json.dumps(_read(**json.loads(line))).encode() + b"\n")
 
 
 def _bag() -> Any:

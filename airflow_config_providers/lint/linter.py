@@ -15,6 +15,7 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.job.policies import open_policies
 from airflow_config_providers.lint import rules
 from airflow_config_providers.lint.dag_files import DagImports, read_all
+from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import (
     LAYER_FILE,
@@ -87,7 +88,8 @@ class Linter:
         :raises ConfigProvidersError: Airflow does not start, or a connection in the environment cannot be read
         """
         source = DagImports(paths.roots, self.seconds)
-        dags = list(read_all(paths.dags, source=source, tick=self.tick))
+        with AirflowProcess({}) as origin:
+            dags = list(read_all(paths.dags, source=source, origin=origin, tick=self.tick))
         read = [read_layer_file(path) for path in paths.layers]
         files = [one for one in read if isinstance(one, LayerFile)]
         found = [

@@ -20,6 +20,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.deployed_task import Warn, deployed_job, is_configured
 from airflow_config_providers.lint.dag_files import DagFile, DagImports, read_all
+from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.finding import Finding
 from airflow_config_providers.lint.paths import LintedPaths, dags_folder
 from airflow_config_providers.planning.git_revision import Checkout
@@ -122,9 +123,9 @@ class DagFolder:
         if not Path(folder).is_dir():
             raise ConfigException(f"There is no folder '{printable(dags_folder())}' in that revision.")
         paths = LintedPaths.of([folder]).dags
-        source = DagImports([folder], self.seconds, self._environ(), is_stored=True)
-        with progress(len(paths)) as tick:
-            return list(read_all(paths, source=source, tick=tick))
+        source = DagImports([folder], self.seconds, is_stored=True)
+        with progress(len(paths)) as tick, AirflowProcess(self._environ()) as origin:
+            return list(read_all(paths, source=source, origin=origin, tick=tick))
 
     def _report(self, findings: Sequence[Finding], warn: Warn) -> None:
         problems = [self._outside(finding) for finding in findings]

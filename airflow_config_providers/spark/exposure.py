@@ -66,12 +66,12 @@ end. The warehouse is in the plans of queries and in the logs of executors.
 """
 
 _FOLDERS: Final = frozenset({"spark.checkpoint.dir", "spark.eventLog.dir", "spark.sql.streaming.checkpointLocation"})
-"""Keys of folders. One of the machine is an argument of the ``chmod`` that Hadoop runs for each file in it."""
+"""Keys that name a folder. On this machine, Hadoop runs a ``chmod`` for each file in it, with the whole path."""
 
 _REMOTE: Final = re.compile(
     "(?:abfss?|adl|cosn|gs|hdfs|o3fs|obs|ofs|oss|s3[an]?|swebhdfs|wasbs?|webhdfs)://", re.ASCII | re.IGNORECASE
 )
-"""How the address of a folder begins that is not on the machine, so that Hadoop runs no command for its files."""
+"""The schemes of file systems that are not on this machine: Hadoop runs no command for their files."""
 
 _ENVIRONMENT_OF_EXECUTORS: Final = "spark.executorEnv."
 """The JSON page of a standalone Worker shows these keys."""

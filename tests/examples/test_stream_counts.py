@@ -241,7 +241,7 @@ def start(airflow: Airflow, database: Database, tmp_path: Path) -> Iterator[Call
 
 @contextmanager
 def prepared(airflow: Airflow, database: Database, kept: Mounted | InVault, *, home: Path) -> Iterator[Stream]:
-    """Give the deployment what the example needs."""
+    """Set up the deployment for one run of the example, and stop that run in the end."""
     (home / "arriving").mkdir(parents=True)
     passwords = [f"c4nary-{n}-{token_hex(8)}/+&=%" for n in range(GENERATIONS)]
     database.empty()

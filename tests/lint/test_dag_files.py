@@ -87,12 +87,13 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
     (folder / "modules_of_dags.py").write_text("")
     names = ["jobs.py", "off.py", "plain.py", "raises.py", "exits.py", "cycle.py", "ends.py"]
     ticks: list[None] = []
-    with pytest.MonkeyPatch.context() as environ:
+    with pytest.MonkeyPatch.context() as environ, AirflowProcess({}) as origin:
         environ.setenv("AIRFLOW__CONFIG_PROVIDERS__APPLY_TO", "spark_submit")
         environ.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "sqlite:////no/such/folder/airflow.db")
         found = read_all(
             [str(folder / name) for name in names],
             source=DagImports([str(folder)], LONGEST),
+            origin=origin,
             tick=lambda: ticks.append(None),
             files_per_process=4,
         )

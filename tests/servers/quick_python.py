@@ -106,7 +106,7 @@ class Parent:
         atexit.register(self.end)
 
     def ask(self, **order: Any) -> int | None:
-        """Give an order, and return the answer."""
+        """Send an order to the process, and return its answer: the exit code or the id of a child."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._lock:

@@ -22,6 +22,7 @@ _WRITTEN_OUT: Final = frozenset(
         "spark.driver.extraJavaOptions",
         "spark.driver.extraLibraryPath",
         "spark.driver.host",
+        "spark.driver.log.localDir",
         "spark.driver.memory",
         "spark.executor.defaultExtraClassPath",
         "spark.executor.defaultJavaOptions",
@@ -34,6 +35,7 @@ _WRITTEN_OUT: Final = frozenset(
         "spark.jars",
         "spark.jars.ivy",
         "spark.jars.packages",
+        "spark.kubernetes.file.upload.path",
         "spark.local.dir",
         "spark.metrics.namespace",
         "spark.modify.acls",
@@ -61,11 +63,20 @@ Keys whose values are in Spark's UI or event log, in the command or the log of a
 
 From files, jars and packages, Spark derives other keys, the URLs of its file server, and the class path. Redaction does
 not hide the class path: Spark hides the source next to a path, not the path. The local directory is an argument of the
-``chmod`` that Hadoop runs for each file, and the directory of the UI's store one of the ``rm`` that Spark runs at its
-end. The warehouse is in the plans of queries and in the logs of executors.
+``chmod`` that Hadoop runs for each file, and the directories of the UI's store and of the driver's log are arguments of
+the ``rm`` that Spark runs at its end. The warehouse is in the plans of queries and in the logs of executors. The path
+for uploads to Kubernetes becomes part of ``spark.jars`` and of ``spark.files``.
 """
 
-_FOLDERS: Final = frozenset({"spark.checkpoint.dir", "spark.eventLog.dir", "spark.sql.streaming.checkpointLocation"})
+_FOLDERS: Final = frozenset(
+    {
+        "spark.checkpoint.dir",
+        "spark.driver.log.dfsDir",
+        "spark.eventLog.dir",
+        "spark.sql.streaming.checkpointLocation",
+        "spark.yarn.stagingDir",
+    }
+)
 """Keys that name a folder. On this machine, Hadoop runs a ``chmod`` for each file in it, with the whole path."""
 
 _REMOTE: Final = re.compile(

@@ -60,6 +60,7 @@ PLAIN = {
     "spark.ui.showConsoleProgress": "false",
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
+    "spark.driver.log.persistToDfs.enabled": "true",
     "spark.metrics.conf.*.sink.csv.class": "org.apache.spark.metrics.sink.CsvSink",
 }
 
@@ -70,7 +71,7 @@ TAKES_NO_TEXT = re.compile(
     r"|layout|backend|maxSize|interval|timestampType|estimator|attempt[.]id|executor[.]id|driver[.]host|bindAddress"
     r"|eventLog|resourcesFile|kerberos[.](keytab|principal)|factory|signal|javaOptions|handling|sessionOrder"
     r"|metastore|hive|types$|socket|authenticate[.]secret[.]|outputStyle|allow|fallbackStorage|metrics[.]conf$"
-    r"|dataSource|shreddingSchema|defaultPath|log[.]dfsDir|allocation[.]file|costEvaluator|jars[.]ivySettings|resource[.]type"
+    r"|dataSource|shreddingSchema|defaultPath|allocation[.]file|costEvaluator|jars[.]ivySettings|resource[.]type"
 )
 """Keys whose value Spark compares with words of its own, loads as a class, or needs for itself."""
 
@@ -96,13 +97,16 @@ OTHERS = [
 
 PATHS = ("spark.archives", "spark.files", "spark.jars", "spark.submit.pyFiles")
 FOLDERS = (
-    *("spark.checkpoint.dir", "spark.driver.log.localDir", "spark.eventLog.dir", "spark.jars.ivy", "spark.local.dir"),
-    *("spark.sql.streaming.checkpointLocation", "spark.sql.warehouse.dir"),
+    *("spark.checkpoint.dir", "spark.driver.log.dfsDir", "spark.driver.log.localDir", "spark.eventLog.dir"),
+    *("spark.jars.ivy", "spark.local.dir", "spark.sql.streaming.checkpointLocation", "spark.sql.warehouse.dir"),
 )
 
 PACKAGES = ("spark.jars.excludes", "spark.jars.packages", "spark.jars.repositories")
 
-NOT_IN_THIS_JOB = {f"spark.yarn.dist.{name}" for name in ("archives", "files", "jars", "pyFiles")}
+NOT_IN_THIS_JOB = {
+    *(f"spark.yarn.dist.{name}" for name in ("archives", "files", "jars", "pyFiles")),
+    *("spark.kubernetes.file.upload.path", "spark.yarn.stagingDir"),
+}
 """Keys that are refused, but that no standalone cluster uses."""
 
 

@@ -59,7 +59,8 @@ def test_a_value_under_this_key_is_kept_or_is_a_number(key):
     assert not is_exposed(key)
 
 
-FOLDERS = ["spark.checkpoint.dir", "spark.eventLog.dir", "spark.sql.streaming.checkpointLocation"]
+FOLDERS_OF_DRIVER = ["spark.checkpoint.dir", "spark.eventLog.dir", "spark.sql.streaming.checkpointLocation"]
+FOLDERS = [*FOLDERS_OF_DRIVER, "spark.driver.log.dfsDir", "spark.yarn.stagingDir"]
 
 
 @pytest.mark.parametrize("text", ["", "/data/${v:k}", "file:///${v:k}", "viewfs://x/${v:k}", "${v:k}", " s3a://${v:k}"])
@@ -73,11 +74,16 @@ def test_a_folder_that_may_be_one_of_the_machine_would_be_seen(key: str, text: s
 @pytest.mark.parametrize("key", FOLDERS)
 def test_a_folder_of_another_file_system_is_in_no_command(key: str, text: str) -> None:
     assert not is_exposed(key, text)
-    assert not is_early(key, text)
 
 
-def test_a_warehouse_is_in_plans_wherever_it_is() -> None:
-    assert is_exposed("spark.sql.warehouse.dir", "s3a://${v:k}/x")
+@pytest.mark.parametrize("key", FOLDERS_OF_DRIVER)
+def test_a_driver_can_resolve_a_folder_of_another_file_system(key: str) -> None:
+    assert not is_early(key, "s3a://${v:k}/x")
+
+
+@pytest.mark.parametrize("key", ["spark.kubernetes.file.upload.path", "spark.sql.warehouse.dir"])
+def test_a_folder_that_spark_shows_would_be_seen_wherever_it_is(key: str) -> None:
+    assert is_exposed(key, "s3a://${v:k}/x")
 
 
 @pytest.mark.parametrize(

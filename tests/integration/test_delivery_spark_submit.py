@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -28,7 +27,7 @@ from airflow_config_providers.spark.installation import locate_spark_defaults, r
 from airflow_config_providers.spark.private_file import private_file
 from tests.limits import LONGEST
 from tests.servers import quick_java
-from tests.servers.spark_cluster import with_descendants
+from tests.servers.spark_cluster import Watcher
 
 pytestmark = pytest.mark.integration
 
@@ -136,28 +135,6 @@ class Observed:
         return {place for place, content in self.places.items() if text in content}
 
 
-class Watcher(threading.Thread):
-    """Reads arguments and environments of this process's descendants until it is stopped."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.seen: dict[str, set[str]] = {"arguments": set(), "environment": set()}
-        self.done = threading.Event()
-
-    def run(self) -> None:
-        while not self.done.wait(0.05):
-            for pid in with_descendants([os.getpid()])[1:]:
-                self._look(pid)
-
-    def _look(self, pid: int) -> None:
-        for name in self.seen:
-            try:
-                content = Path(f"/proc/{pid}/{'cmdline' if name == 'arguments' else 'environ'}").read_bytes()
-            except OSError:
-                continue
-            self.seen[name].add(content.decode(errors="replace"))
-
-
 @pytest.fixture(
     scope="module",
     params=[
@@ -184,15 +161,14 @@ def submit(folder: Path, home: str, *, anonymous: bool) -> Observed:
     plain = {**PLAIN, "spark.eventLog.dir": f"file://{folder}/events", "spark.local.dir": str(folder / "temp")}
     delivery = plan({**plain, **SECRETS}, sensitive=SECRETS)
     confs = [word for key, value in delivery.plain.items() for word in ("--conf", f"{key}={value}")]
-    watcher = Watcher()
     with private_file(dump(delivery.private).encode("ascii"), anonymous=anonymous) as file:
         command = [binary, "--verbose", "--properties-file", file.path, *confs, "job.py", "found.json"]
-        with (folder / "output").open("wb") as output, watching(watcher):
+        with (folder / "output").open("wb") as output, Watcher([os.getpid()]) as watcher:
             process = subprocess.Popen(
                 command, env=environ, cwd=folder, pass_fds=file.pass_fds, stdout=output, stderr=subprocess.STDOUT
             )
             places = look_around(folder, process)
-    places |= {name: "\n".join(seen) for name, seen in watcher.seen.items()}
+    places |= {"arguments": "\n".join(watcher.arguments), "environment": "\n".join(watcher.environments)}
     places["output"] = (folder / "output").read_text(errors="replace")
     (folder / "output").unlink()
     left = [*read_all(folder, leaving_out="events"), *([] if anonymous else read_all(Path(file.path).parent))]
@@ -210,18 +186,6 @@ def environment(folder: Path, home: str) -> dict[str, str]:
     environ |= {"PATH": f"{scripts}:{environ['PATH']}", "PYSPARK_PYTHON": sys.executable, "LC_ALL": "C"}
     environ |= {"TMPDIR": str(folder / "temp"), "SPARK_LOCAL_IP": "127.0.0.1"}
     return environ | ({"SPARK_HOME": home} if home else {})
-
-
-class watching:  # noqa: N801 - reads as a verb
-    def __init__(self, watcher: Watcher) -> None:
-        self.watcher = watcher
-
-    def __enter__(self) -> None:
-        self.watcher.start()
-
-    def __exit__(self, *args: object) -> None:
-        self.watcher.done.set()
-        self.watcher.join()
 
 
 def look_around(folder: Path, process: subprocess.Popen[bytes]) -> dict[str, str]:

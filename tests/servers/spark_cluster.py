@@ -28,6 +28,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import psutil
 
@@ -257,15 +258,22 @@ class Watcher:
     """
 
     def __init__(self, pids: list[int]) -> None:
+        self.arguments: set[str] = set()
+        self.environments: set[str] = set()
         self._pids = pids
-        self._seen: set[str] = set()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def text(self) -> str:
         """Return everything that was seen as text."""
-        return "\n".join(tuple(self._seen))
+        return "\n".join((*tuple(self.arguments), *tuple(self.environments)))  # while the thread adds to them
 
     def close(self) -> None:
         """Stop looking."""
@@ -278,9 +286,9 @@ class Watcher:
                 self._look(pid)
 
     def _look(self, pid: int) -> None:
-        for name in ("cmdline", "environ"):
+        for name, seen in (("cmdline", self.arguments), ("environ", self.environments)):
             with contextlib.suppress(OSError):
-                self._seen.add(Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace"))
+                seen.add(Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace"))
 
 
 def with_descendants(pids: Sequence[int]) -> list[int]:

@@ -70,7 +70,7 @@ def watched() -> Iterator[Watched]:
             for name in (OURS, OPERATOR, RUN, "omegaconf")
         }
         peer = costs["omegaconf"]
-        yield Watched("import of all that resolves and reverses, against OmegaConf's", costs[OURS], peer)
+        yield Watched("import of all that resolves and reverses, against OmegaConf's", costs[OURS], peer, aim=0.5)
         yield Watched("import of the operator, after Airflow, against OmegaConf's", costs[OPERATOR], peer)
         yield Watched("import of what a run needs, after the operator, against OmegaConf's", costs[RUN], peer)
 

@@ -43,6 +43,7 @@ class Watched:
     processor slower. Therefore the two take turns, and each time of ours is divided by the peer's next to it.
 
     :param what: what is compared, and with whom
+    :param aim: the ratio that it should have at most; None if there is only the one that it has now
     :param seconds: the seconds to spend on it
     :param fewest: the fewest turns, for slow work
     """
@@ -50,6 +51,7 @@ class Watched:
     what: str
     ours: Cost
     peer: Cost
+    aim: float | None = None
     seconds: float = 2.0
     fewest: int = 7
 

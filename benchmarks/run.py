@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -21,6 +21,7 @@ import pytest
 
 from benchmarks import ratios
 from benchmarks.measure import QUICK, Aim, Effort, Report, number, pace
+from benchmarks.ratios import Watched
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 WATCHED = ["resolve", "settle", "hostile", "imports", "parsing", "submit", "dynamic", "reverse"]
@@ -72,6 +73,16 @@ HEAD = """# Benchmarks
 table. Times are medians. The peers do less: none of them records where a value came from.
 """
 
+RATIOS = """## Ratios
+
+Our CPU time divided by that of a peer which does its work in turns with ours, so that a slow machine hardly changes it.
+"""
+
+AIMS = """## Aims
+
+What people wait for, and what it takes, on this machine. Most of these figures are smaller on a faster one.
+"""
+
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
@@ -82,6 +93,13 @@ def aim_row(aim: Aim) -> list[str]:
     verdict = "met" if aim.is_met else "**missed**"
     bound = "at least" if aim.is_least else "at most"
     return [aim.what, f"{bound} {number(aim.limit)} {aim.unit}", f"{number(aim.measured)} {aim.unit}", verdict]
+
+
+def ratio_row(each: Watched) -> list[str]:
+    ratio = each.ratio()
+    if each.aim is None:
+        return [each.what, "", f"{number(ratio)} x", ""]
+    return aim_row(Aim(each.what, each.aim, ratio, "x"))
 
 
 def installed(library: str) -> str:
@@ -109,22 +127,35 @@ def measured(name: str, effort: Effort) -> list[Report]:
     return reports
 
 
-def page(reports: Sequence[Report]) -> str:
-    """Return the page, which begins with the aims, met and missed."""
+def ratio_rows(names: Sequence[str]) -> list[list[str]]:
+    """Return a row for each ratio that these benchmarks watch."""
+    print("measuring: ratios", file=sys.stderr, flush=True)
+    return [ratio_row(each) for name in names if name in WATCHED for each in watched(name)]
+
+
+def page(reports: Sequence[Report], ratios: Sequence[Sequence[str]] = ()) -> str:
+    """Return the page, which begins with ratios and aims, met and missed."""
     libraries = ", ".join(f"{name} {found}" for name in LIBRARIES if (found := installed(name)))
     machine = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, Python {platform.python_version()}"
     made = f"Measured on {datetime.datetime.now(datetime.UTC):%Y-%m-%d} with {machine}; {libraries}."
     speed = f"A million empty turns of a loop take {number(pace())} ms: where they take longer, so does the rest."
-    aims = table(("", "aim", "measured", ""), [aim_row(aim) for report in reports for aim in report.aims])
+    aims = [aim_row(aim) for report in reports for aim in report.aims]
+    tables = [(text, rows) for text, rows in ((RATIOS, ratios), (AIMS, aims)) if rows]
+    first = [f"{text}\n{table(('', 'aim', 'measured', ''), rows)}" for text, rows in tables]
     sections = [f"## {report.title}\n\n{report.text}\n\n{table(report.header, report.rows)}" for report in reports]
-    return "\n\n".join([HEAD.rstrip(), made, speed, f"## Aims\n\n{aims}", *sections]) + "\n"
+    return "\n\n".join([HEAD.rstrip(), made, speed, *first, *sections]) + "\n"
+
+
+def watched(name: str) -> Iterator[Watched]:
+    """Return what a benchmark watches."""
+    found: Iterator[Watched] = importlib.import_module(f"benchmarks.{name}").watched()
+    return found
 
 
 def compared(name: str, only: Collection[str] | None = None) -> dict[str, float]:
     """Return the ratios that a benchmark watches, or some of them."""
-    benchmark = importlib.import_module(f"benchmarks.{name}")
     found: dict[str, float] = {}
-    for each in benchmark.watched():
+    for each in watched(name):
         if only is None or each.what in only:
             found[each.what] = each.ratio()
             print(f"{each.what}: {number(found[each.what])}", flush=True)
@@ -159,7 +190,8 @@ def write(names: Sequence[str]) -> None:
 def report(names: Sequence[str], effort: Effort) -> None:
     """Print the page of these benchmarks, and write it if it is complete."""
     found = [measured(name, effort) for name in names]
-    text = page([each for reports in found for each in reports])
+    ratios = () if effort is QUICK else ratio_rows(names)
+    text = page([each for reports in found for each in reports], ratios)
     print(text)
     if effort is not QUICK and names == BENCHMARKS and all(found):
         PAGE.write_text(text)

@@ -38,12 +38,14 @@ def watched() -> Iterator[Watched]:
         "settle 8 layers of 1,000 keys, against a union of dicts",
         cpu(lambda: LayeredConfig(ours).settled, times=10),
         cpu(lambda: union(maps), times=10),
+        aim=1.2,
     )
     key = "spark.app.key7"
     yield Watched(
         "explain one key of 8 layers, against 8 lookups",
         cpu(lambda: LayeredConfig(ours).describe(key), times=500),  # a new one: it explains each key once
         cpu(lambda: [each[key] for each in maps], times=5000),
+        aim=5,
     )
 
 
@@ -70,7 +72,6 @@ def run(effort: Effort) -> list[Report]:
             ("", "ms", "times ours"),
             compared(times, OURS),
             [
-                Aim("settle 8 layers of 1,000 keys, against a union of dicts", 1.2, times[OURS] / times[FLOOR], "x"),
                 Aim("explain one key of 8 layers", 5, explain * 1000, "µs"),
             ],
         )

@@ -94,7 +94,7 @@ def watched() -> Iterator[Watched]:
     with tempfile.TemporaryDirectory() as name:
         environ, confs = environment(Path(name)), configurations(Path(name))
         with first_task(OURS, confs[OURS], environ) as ours, first_task(STOCK, confs[STOCK], environ) as stock:
-            yield Watched("the first task of a process, 20 references, against SparkSubmitOperator", ours, stock)
+            yield Watched("the first task of a process, 20 references, against SparkSubmitOperator", ours, stock, aim=2)
 
 
 def run(effort: Effort) -> list[Report]:

@@ -19,7 +19,7 @@ from airflow_config_providers.spark.audit.html_page import (
     verdict,
 )
 from airflow_config_providers.spark.audit.records.past_records import persisted
-from airflow_config_providers.spark.audit.records.scope import NOT_KNOWN, AuditScope
+from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

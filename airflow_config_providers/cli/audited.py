@@ -1,4 +1,4 @@
-"""What the commands that audit have in common: how far they are, what they read, and what they write."""
+"""What the audit commands share: their progress, the records they read, and the files they write."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn, Task
 
 Tick = Callable[[int, int], None]
-"""Is called with how much was read so far, and how much there is to read."""
+"""Called with the amount that was read so far, and the amount that there is to read."""
 
 
 @contextmanager

@@ -92,7 +92,7 @@ class SecretCache:
         return self._asked(path), new_mark  # not another thread's answer, which can be older than the mark
 
     def lease(self, path: VaultPath) -> Lease | None:
-        """Return the lease of the secret at ``path``; None if there is none, or none that is kept."""
+        """Return the lease of the secret at ``path``; None if the secret has no lease, or is not in the cache."""
         kept = self._kept.get(path)
         return None if kept is None else kept.lease
 

@@ -227,7 +227,7 @@ def _data_after(file: FoundFile, start: int) -> int:
             return os.lseek(source.descriptor, start, os.SEEK_DATA)
     except OSError as error:
         return file.size if error.errno == errno.ENXIO else start
-    except (ContentError, AttributeError):  # whoever reads it says so; not every system has SEEK_DATA
+    except (ContentError, AttributeError):  # the search reports it; not every system has SEEK_DATA
         return start
 
 
@@ -235,5 +235,5 @@ def _beginning(file: FoundFile) -> bytes:
     try:
         with opened(file.path, file.size) as source:
             return source.read(0, LONGEST_MAGIC)
-    except ContentError:  # whoever reads it says so
+    except ContentError:  # the search reports it
         return b""

@@ -101,7 +101,7 @@ class KnownElsewhere:
     """
     What Airflow's database knows, and records do not.
 
-    :param outcomes: how task instances ended: (DAG, task, run, map index, whether it failed); None if nobody says
+    :param outcomes: how task instances ended: (DAG, task, run, map index, whether it failed); None if it is not known
     :param documents: what dynamic configuration sets now: (name of the source, DAG, task, key, value, origin, who set
         it, when), as ``DOCUMENTS`` has it
     """

@@ -13,7 +13,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.cli.arguments import pairs
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.output import show
-from airflow_config_providers.cli.progress_lines import Counted, ProgressLines, number, octets
+from airflow_config_providers.cli.progress_lines import Counted, ProgressLines, data_size, number
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.audit_scope import RecordsChoice
 from airflow_config_providers.deployment.database_records import records_of_database
@@ -41,7 +41,7 @@ def octets_progress(console: Console | None = None) -> Iterator[Tick]:
     """
     from rich.progress import DownloadColumn, TransferSpeedColumn  # noqa: PLC0415 - only a command that runs needs it
 
-    with _shown((DownloadColumn(), TransferSpeedColumn()), console, octets) as tick:
+    with _shown((DownloadColumn(), TransferSpeedColumn()), console, data_size) as tick:
         yield tick
 
 

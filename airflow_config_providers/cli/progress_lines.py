@@ -60,7 +60,7 @@ class ProgressLines:
         return f"{after}, {self._counted(done)} of {self._counted(total)} {self._read}{speed}"
 
 
-def octets(amount: float) -> str:
+def data_size(amount: float) -> str:
     """Return an amount of bytes, such as ``1.5 GB``."""
     from rich.filesize import decimal  # noqa: PLC0415 - only a command that takes long needs it
 

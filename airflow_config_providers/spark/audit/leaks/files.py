@@ -191,13 +191,13 @@ def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator
     yield Split(file, last, file.size)
 
 
-def grouped(splits: Iterable[Split], *, size: int = SPLIT) -> Iterator[Sequence[Split]]:
+def grouped(splits: Iterable[Split]) -> Iterator[Sequence[Split]]:
     """Yield groups of splits that take about equally long. A million small files become some hundred groups."""
     group: list[Split] = []
     cost = 0
     for split in splits:
         added = split.cost
-        if group and (cost + added > size + _REQUEST or len(group) >= MOST_FILES):
+        if group and (cost + added > SPLIT + _REQUEST or len(group) >= MOST_FILES):
             yield group
             group, cost = [], 0
         group.append(split)

@@ -46,7 +46,6 @@ def search(
     tick: Tick = lambda octets: None,
     *,
     block: int = BLOCK,
-    opened: Opened = opened,
 ) -> SplitLeaks:
     """Search one split; see ``Search``."""
     with Search(finder, tick, block=block) as one:

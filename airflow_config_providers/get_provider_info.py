@@ -159,7 +159,7 @@ OPTIONS: Final = {
         "boolean",
         "True",
         "Let each try of a task leave a record of its configuration, with references, for describe --run. It costs one "
-        "or two requests per try. Without it, nobody can see later what a job was submitted with.",
+        "or two requests per try. Without records, the configuration of a past run cannot be shown.",
     ),
     "records_path": Option(
         "string",
@@ -223,8 +223,8 @@ OPTIONS: Final = {
     "reload_settling": Option(
         "integer",
         "30",
-        "Seconds after a first change of a running job's secrets in which further changes belong to the same restart. "
-        "The restart begins within as many more seconds.",
+        "Seconds after the first change of a running job's secrets in which further changes belong to the same "
+        "restart. The restart begins within the same number of seconds after that.",
     ),
     "reloads_per_hour": Option(
         "integer", "6", "How many times a running job can be restarted in an hour. The next restart waits."

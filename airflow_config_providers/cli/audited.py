@@ -1,4 +1,4 @@
-"""What the commands that audit have in common: how far they are, what they read, and what they write."""
+"""What the audit commands share: their progress, the records they read, and the files they write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.cli.arguments import pairs
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.output import show
-from airflow_config_providers.cli.progress_lines import Counted, ProgressLines, number, octets
+from airflow_config_providers.cli.progress_lines import Counted, ProgressLines, data_size, number
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.audit_scope import RecordsChoice
 from airflow_config_providers.deployment.database_records import records_of_database
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn, Task
 
 Tick = Callable[[int, int], None]
-"""Is called with how much was read so far, and how much there is to read."""
+"""Called with the amount that was read so far, and the amount that there is to read."""
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def octets_progress(console: Console | None = None) -> Iterator[Tick]:
     """
     from rich.progress import DownloadColumn, TransferSpeedColumn  # noqa: PLC0415 - only a command that runs needs it
 
-    with _shown((DownloadColumn(), TransferSpeedColumn()), console, octets) as tick:
+    with _shown((DownloadColumn(), TransferSpeedColumn()), console, data_size) as tick:
         yield tick
 
 

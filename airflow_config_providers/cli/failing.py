@@ -39,7 +39,7 @@ class Finished(SystemExit):
 
 def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
     """
-    Return ``command`` such that it prints each problem on standard error, one a line, and exits with a useful code.
+    Return ``command``, which then prints each problem on a line of standard error, and exits with a useful code.
 
     It does not use Airflow's ``action_cli``, which writes the command line into the database, with any secret in it.
     """

@@ -1,4 +1,4 @@
-"""How far an audit is, as plain lines for the log of a scheduler or of a CI job."""
+"""The progress of an audit, as plain lines for the log of a scheduler or of a CI job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Counted = Callable[[float], str]
 
 class ProgressLines:
     """
-    Writes how far an audit is, at most every ``EVERY`` seconds, so that a short one writes nothing.
+    Writes the progress of an audit, at most every ``EVERY`` seconds, so that a short audit writes nothing.
 
     :param out: where to write the lines
     :param counted: returns an amount of what is read
@@ -60,7 +60,7 @@ class ProgressLines:
         return f"{after}, {self._counted(done)} of {self._counted(total)} {self._read}{speed}"
 
 
-def octets(amount: float) -> str:
+def data_size(amount: float) -> str:
     """Return an amount of bytes, such as ``1.5 GB``."""
     from rich.filesize import decimal  # noqa: PLC0415 - only a command that takes long needs it
 

@@ -17,8 +17,12 @@ from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
-from airflow_config_providers.job.misspelt_fields import misspelt, no_provider
-from airflow_config_providers.job.providers import definitions_of, deployment_registry
+from airflow_config_providers.job.providers import (
+    definitions_of,
+    deployment_registry,
+    misspelt_fields,
+    no_provider,
+)
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_secrets import ids_of_variables
 from airflow_config_providers.providers.checks import ask_each
@@ -81,7 +85,7 @@ def _stored_ids() -> list[str]:
 
 
 def _undefined(conn_id: str, connection: Any) -> str:
-    hints = misspelt(json.loads(connection.extra or "{}"))
+    hints = misspelt_fields(json.loads(connection.extra or "{}"))
     return no_provider(conn_id, " ".join(hints) or _way_out(connection))
 
 

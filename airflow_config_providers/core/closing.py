@@ -19,7 +19,7 @@ class Closable(Protocol):
     """Something that must be closed."""
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Release everything that this object holds."""
 
 
 def close_all(members: Iterable[tuple[str, Closable]]) -> None:
@@ -44,7 +44,7 @@ class ClosedOnExit(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Release what it holds."""
+        """Release everything that this object holds."""
 
 
 class Closing(ClosedOnExit):

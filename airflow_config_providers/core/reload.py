@@ -1,4 +1,4 @@
-"""When a job reloads because its secrets can have changed (KIP-297)."""
+"""Decides when a job reloads because its secrets might have changed (KIP-297)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_DELAY: Final = 366 * 24 * 60 * 60 * 1000
 
 
 class ReloadAction(Enum):
-    """What happens to a running job when its secrets can have changed (KIP-297)."""
+    """What happens to a running job when its secrets might have changed (KIP-297)."""
 
     NONE = "none"
     RESTART = "restart"

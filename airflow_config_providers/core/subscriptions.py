@@ -70,7 +70,7 @@ class Subscriber:
             _log.warning("A subscriber of %s failed (%s).", printable(self.path), type(error).__name__)
 
     def own(self, data: ConfigData) -> ConfigData:
-        """Return what it has subscribed to."""
+        """Return what this object has subscribed to."""
         if self.keys is None:
             return data
         return ConfigData({key: value for key, value in data.data.items() if key in self.keys}, data.ttl)

@@ -10,7 +10,7 @@ from airflow_config_providers.deployment.known_secrets import KnownSecrets
 from airflow_config_providers.deployment.rows import is_secret
 from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest
 from airflow_config_providers.spark.audit.records.past_records import PastRecords
-from airflow_config_providers.spark.audit.records.scope import AuditScope
+from airflow_config_providers.spark.audit.scope import AuditScope
 
 
 @dataclass(frozen=True, slots=True)

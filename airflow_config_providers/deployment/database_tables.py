@@ -25,7 +25,7 @@ _NAMES: Final = ("dag_id", "run_id", "task_id")
 """The columns that name a row for people, before the rest of its primary key."""
 
 _WRITTEN: Final = ("updated_at", "last_updated", "timestamp", "dttm", "created_at", "created_date", "start_date")
-"""The columns that say when a row was written, the first of which counts."""
+"""The columns that say when a row was written; the first that a table has is used."""
 
 _PAGE: Final = 500
 """How many rows are read at a time by this process. No transaction is open between two of these times."""

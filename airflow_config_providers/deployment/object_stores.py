@@ -31,7 +31,7 @@ def stores_of(paths: Iterable[str]) -> list[ObjectStore]:
 
 def _objects(path: StoredPath) -> Objects:
     """
-    Return the objects in the store of ``path``, such that they can be sent to executors.
+    Return the objects in the store of ``path``, in a form that can be sent to executors.
 
     :raises ConfigException: its connection cannot be used, or a package is missing
     """
@@ -50,7 +50,7 @@ def _objects(path: StoredPath) -> Objects:
 
 
 def _of_s3(path: StoredPath) -> Objects:
-    import boto3  # noqa: F401, PLC0415 - whoever lists objects needs it, and an error here names it
+    import boto3  # noqa: F401, PLC0415 - listing objects needs it, and an error here names it
 
     return S3Objects(path.host, _of_connection(path.connection) if path.connection else {})
 

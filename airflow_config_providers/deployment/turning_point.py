@@ -98,7 +98,7 @@ def _read(session: Any, task: ConfigResource, map_index: int | None) -> list[Run
         TaskInstance.dag_id == task.dag_id,
         TaskInstance.task_id == task.task_id,
         TaskInstance.state.in_(_ENDED),
-        TaskInstance.start_date.is_not(None),  # an instance that somebody marked has not run
+        TaskInstance.start_date.is_not(None),  # an instance whose state a person set has not run
     )
     if map_index is not None:
         query = query.where(TaskInstance.map_index == map_index)

@@ -1,4 +1,4 @@
-"""A kill that waits until spark-submit has said which driver it started."""
+"""A kill that waits until spark-submit has reported which driver it started."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import threading
 from typing import Final
 
 SECONDS_TO_SAY: Final = 3.0
-"""How long spark-submit goes on. Airflow ends the process of a task 5 seconds after it asked for its end."""
+"""How long spark-submit may continue. Airflow ends the process of a task 5 seconds after it asked for its end."""
 
 
 class LateKill:
     """
-    Ends spark-submit after a while, unless it has said before then which driver is to be killed.
+    Ends spark-submit after a while, unless it has reported before then which driver it started.
 
-    :param seconds: how long it may take to say so
+    :param seconds: how long it may take to report that
     """
 
     __slots__ = ("_seconds", "_timer")
@@ -36,7 +36,7 @@ class LateKill:
             self._timer.start()
 
     def forget(self) -> None:
-        """Note that the job is killed, or that nobody waits for that any more."""
+        """Note that the job was killed, or no longer has to be."""
         timer, self._timer = self._timer, None
         if timer is not None:
             timer.cancel()

@@ -165,8 +165,8 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         """
         Kill the job, with commands that do not inherit the variables that providers read.
 
-        While spark-submit has not said which driver it started, nobody could kill that driver. So this waits until it
-        says so, for 3 seconds at most, because Airflow ends the process of a task after 5; the log goes on meanwhile.
+        Until spark-submit has reported which driver it started, that driver cannot be killed. So this waits for the
+        report, for 3 seconds at most, because Airflow ends the process of a task after 5; the log goes on meanwhile.
         """
         self._is_killed = True
         if self._is_read and self._submit_sp and self._is_driver_unknown():

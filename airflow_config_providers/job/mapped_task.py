@@ -143,7 +143,7 @@ def shared_arguments(task: Any, names: Collection[str]) -> dict[str, Any]:
 
 
 def differing_arguments(task: Any) -> list[str] | None:
-    """Return the arguments of a stored mapped task that its instances do not share, sorted; None if a run tells."""
+    """Return the sorted arguments of a stored mapped task that its instances do not share; None if a run decides."""
     if task._expand_input_attr != "expand_input":  # only the arguments of a decorated function differ
         return []
     value = task.expand_input.value

@@ -23,7 +23,7 @@ def require_allowed(
     spark_version: str | None = None,
 ) -> tuple[str, ...]:
     """
-    Check the configuration of a task, as ``rendered`` returns it, and return the names of the policies that allow it.
+    Check the configuration of a task, as ``rendered`` returns it, and return the names of all policies that allow it.
 
     If the policies cannot be loaded, the configuration is denied.
 

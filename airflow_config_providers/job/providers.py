@@ -17,16 +17,18 @@ from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
-from airflow_config_providers.job.misspelt_fields import misspelt, no_provider
 from airflow_config_providers.providers.airflow_secrets import broken_variable
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.layer_files import read_text
 
 _OF_DRIVER: Final = "driver."
 """The prefix of keys that are for a driver, and not for this machine."""
+
+_FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file")
+"""The fields of a connection's extra that define providers."""
 
 
 def deployment_registry() -> ProviderRegistry:
@@ -72,7 +74,7 @@ class ProvidersConnection:
         """
         if self._connection is None or str(definitions.get(CONFIG_PROVIDERS, "")).strip():
             return
-        if hints := misspelt(_json_object(self.conn_id, self._connection.extra)):
+        if hints := misspelt_fields(_json_object(self.conn_id, self._connection.extra)):
             raise ProviderDefinitionError(no_provider(self.conn_id, " ".join(hints)))
 
     def is_defined(self) -> bool:
@@ -247,3 +249,25 @@ def _texts(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
 
 def _properties(text: str, *, name: str) -> dict[str, str]:
     return {entry.key: entry.value for entry in properties.parse(text, name=name)}
+
+
+def misspelt_fields(fields: Iterable[str]) -> list[str]:
+    """Return a sentence for each of ``fields`` that is not read, but resembles one that is."""
+    return [
+        f"'{printable(field)}' in its extra is not read{hint}"
+        for field in sorted(fields)
+        if _beginning(field) not in _FIELDS and (hint := nearest(_beginning(field), _FIELDS))
+    ]
+
+
+def no_provider(conn_id: str, way_out: str) -> str:
+    """Return the message for a connection that defines no provider."""
+    return (
+        f"Connection '{printable(conn_id)}' defines no provider: {CONFIG_PROVIDERS} is not in its extra, or is empty. "
+        f"{way_out}"
+    )
+
+
+def _beginning(field: str) -> str:
+    """Return the first two parts of a field's name. After ``config.providers`` come names that the owner chose."""
+    return ".".join(field.split(".")[:2])

@@ -119,7 +119,7 @@ def _day(file: Content) -> str:
 
 
 def _try(document: Any) -> TaskTry | None:
-    """Return the try of which a document says it is; None if it says it in no way that a deployment would."""
+    """Return the try that a document names; None if a name or number is missing or impossible."""
     if not isinstance(document, dict):
         return None
     names = ("dag_id", "task_id", "run_id", "map_index", "try_number")
@@ -133,7 +133,7 @@ def _try(document: Any) -> TaskTry | None:
 
 
 def _moment(text: str) -> str | None:
-    """Return a moment in UTC, such that its text sorts by time; None if ``text`` is none."""
+    """Return a moment in UTC, as a string that sorts by time; None if ``text`` is not a moment."""
     try:
         found = datetime.fromisoformat(text)
         return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC).isoformat(timespec="milliseconds")
@@ -142,7 +142,7 @@ def _moment(text: str) -> str | None:
 
 
 def _sound(text: str) -> str:
-    """Return ``text`` such that Java can read it."""
+    """Return ``text`` with what Java cannot read replaced."""
     return text if is_unicode(text) else text.encode("utf-8", "replace").decode()
 
 
@@ -150,7 +150,7 @@ class StoredEntry(NamedTuple):
     """
     An entry of the record of a try.
 
-    :param place: the number of its table; the first table with a record counts
+    :param place: the number of its table; the first table with a record wins
     :param at: when Airflow stored it, as a database writes it
     :param value: the entry in JSON; None if it is too large, or only when it was stored matters
     """

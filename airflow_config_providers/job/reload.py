@@ -47,7 +47,7 @@ class ReloadLimits:
     """
     How quickly and how often a job is reloaded.
 
-    :param settling: seconds in which changes are one reload, which begins within as many more seconds
+    :param settling: seconds in which several changes cause one reload; it begins in the same number of seconds after
     :param per_hour: how often at most in an hour
     :param look_every: seconds between two looks at the dynamic configuration
     """
@@ -144,7 +144,7 @@ class JobReload(ClosedOnExit):
 
     def _end(self) -> tuple[JobRun | None, JobRun | None]:
         """End watching, and return the run that was watched, and the one for which its job was stopped."""
-        with self._ending, self._lock:  # so that nothing is stopped any longer when the next one begins
+        with self._ending, self._lock:  # so that nothing is still being stopped when the next one begins
             run, self._run = self._run, None
             next_run, self._next = self._next, None
         self._timetable.clear()
@@ -166,7 +166,7 @@ class JobReload(ClosedOnExit):
 
     def give_up(self) -> None:
         """
-        Begin no job any longer, because the task is killed; do nothing if it is ``stop`` that kills.
+        Begin no further job, because the task is killed; do nothing if ``stop`` is what kills.
 
         This takes no lock, since Airflow kills a task in a signal handler.
         """
@@ -206,7 +206,7 @@ class JobReload(ClosedOnExit):
             return False
         except ConfigProvidersError as error:
             self._log.warning("Changes of %s are not noticed: %s", _shown(place), run.reverser.reverse_text(str(error)))
-        except BaseException as error:  # noqa: BLE001 - a provider of somebody else, whose message can contain a value
+        except BaseException as error:  # noqa: BLE001 - a provider of another package, whose message can contain a value
             self._log.warning("Changes of %s are not noticed: %s", _shown(place), type(error).__name__)
         return True
 

@@ -10,7 +10,7 @@ from airflow.providers.databricks.hooks.databricks import RunState
 from airflow.providers.databricks.triggers.databricks import DatabricksExecutionTrigger
 
 from airflow_config_providers.operators.durable import DurableMixin
-from airflow_config_providers.operators.quiet_trigger import QuietTrigger
+from airflow_config_providers.operators.stand_in_trigger import QuietTrigger, stand_in
 
 
 class DatabricksMixin(DurableMixin):
@@ -25,9 +25,8 @@ class DatabricksMixin(DurableMixin):
 
     def defer(self, *, trigger: Any, **kwargs: Any) -> NoReturn:
         """Defer with a trigger whose event has no text of Databricks."""
-        if type(trigger) is DatabricksExecutionTrigger:
-            trigger = QuietDatabricksTrigger.of(trigger)
-        super().defer(trigger=trigger, **kwargs)
+        kinds = {DatabricksExecutionTrigger: QuietDatabricksTrigger}
+        super().defer(trigger=stand_in(trigger, kinds), **kwargs)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         """Ask Databricks for the errors of a run that has failed, and continue."""

@@ -9,7 +9,7 @@ from airflow.providers.google.cloud.hooks.dataproc import DataprocHook
 from airflow.providers.google.cloud.triggers.dataproc import DataprocBatchTrigger, DataprocSubmitTrigger
 
 from airflow_config_providers.operators.configured import ConfiguredOperator
-from airflow_config_providers.operators.quiet_trigger import QuietTrigger
+from airflow_config_providers.operators.stand_in_trigger import QuietTrigger, StandInTrigger, stand_in
 
 _JOB: Final = "job"
 _MESSAGE: Final = "batch_state_message"
@@ -30,8 +30,7 @@ class DataprocMixin(ConfiguredOperator):
 
     def defer(self, *, trigger: Any, **kwargs: Any) -> NoReturn:
         """Defer with a trigger whose event has no text of Dataproc."""
-        kind = _QUIET.get(type(trigger))
-        super().defer(trigger=trigger if kind is None else kind.of(trigger), **kwargs)
+        super().defer(trigger=stand_in(trigger, _STAND_INS), **kwargs)
 
     def execute_complete(self, context: Any, event: dict[str, Any] | None = None) -> Any:
         """Ask Dataproc what it says of a job that has not succeeded, and continue."""
@@ -69,7 +68,7 @@ class QuietDataprocBatchTrigger(QuietTrigger, DataprocBatchTrigger):  # type: ig
     left_out: ClassVar[Mapping[str, Any]] = {_MESSAGE: None}
 
 
-_QUIET: Final[Mapping[type, Any]] = {
+_STAND_INS: Final[Mapping[type, type[StandInTrigger]]] = {
     DataprocSubmitTrigger: QuietDataprocJobTrigger,
     DataprocBatchTrigger: QuietDataprocBatchTrigger,
 }

@@ -201,7 +201,7 @@ class DurableMixin(ConfiguredOperator):
         )
 
     def get_job_status(self, external_id: Any, context: Any) -> Any:
-        """Return the status of a job; the first call returns the one that decided about following it."""
+        """Return the status of a job; the first call returns the status by which it was decided to follow the job."""
         status, self._status = self._status, None
         if status is None:
             status = super().get_job_status(external_id, context)  # type: ignore[misc]  # of the operator

@@ -9,7 +9,7 @@ from airflow.providers.amazon.aws.triggers.emr import EmrAddStepsTrigger, EmrSer
 
 from airflow_config_providers.airflow_compat import AirflowException
 from airflow_config_providers.operators.configured import ConfiguredOperator
-from airflow_config_providers.operators.quiet_trigger import StandInTrigger
+from airflow_config_providers.operators.stand_in_trigger import StandInTrigger, stand_in
 
 if TYPE_CHECKING:
     from airflow.triggers.base import TriggerEvent
@@ -32,8 +32,7 @@ class EmrMixin(ConfiguredOperator):
 
     def defer(self, *, trigger: Any, **kwargs: Any) -> NoReturn:
         """Defer with a trigger that does not read what EMR says of the job."""
-        kind = _QUIET.get(type(trigger))
-        super().defer(trigger=trigger if kind is None else kind.of(trigger), **kwargs)
+        super().defer(trigger=stand_in(trigger, _STAND_INS), **kwargs)
 
     def execute_complete(self, context: Any, event: dict[str, Any] | None = None) -> Any:
         """
@@ -120,7 +119,7 @@ class QuietEmrServerlessTrigger(QuietEmrTrigger, EmrServerlessStartJobTrigger): 
     states: ClassVar[Sequence[str]] = ("jobRun.state",)
 
 
-_QUIET: Final[Mapping[type, Any]] = {
+_STAND_INS: Final[Mapping[type, type[StandInTrigger]]] = {
     EmrAddStepsTrigger: QuietEmrStepsTrigger,
     EmrServerlessStartJobTrigger: QuietEmrServerlessTrigger,
 }

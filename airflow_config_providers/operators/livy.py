@@ -8,7 +8,7 @@ from airflow.providers.apache.livy.triggers.livy import LivyTrigger
 
 from airflow_config_providers.foreign import require_bases
 from airflow_config_providers.operators.durable import DurableMixin
-from airflow_config_providers.operators.quiet_trigger import StandInTrigger
+from airflow_config_providers.operators.stand_in_trigger import StandInTrigger, stand_in
 
 
 class LivyMixin(DurableMixin):
@@ -36,10 +36,8 @@ class LivyMixin(DurableMixin):
 
     def defer(self, *, trigger: Any, **kwargs: Any) -> NoReturn:
         """Defer with a trigger that does not fetch the log."""
-        if type(trigger) is LivyTrigger:
-            trigger = WaitingLivyTrigger.of(trigger)
         self._keep_job(self._batch_id)
-        super().defer(trigger=trigger, **kwargs)
+        super().defer(trigger=stand_in(trigger, {LivyTrigger: WaitingLivyTrigger}), **kwargs)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         """Log the output of the batch, with references, and continue."""

@@ -20,7 +20,7 @@ from airflow_config_providers.exceptions import (
 LASTING: Final = (
     *(AccessDeniedError, ConfigException, LeakError, PolicyViolation, ProviderDefinitionError, UnsupportedVersionError),
 )
-"""Errors that persist until somebody changes something. Other errors can be gone in the next try."""
+"""Errors that persist until something is changed. Other errors can be gone in the next try."""
 
 
 P = ParamSpec("P")

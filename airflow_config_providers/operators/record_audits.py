@@ -28,7 +28,6 @@ from airflow_config_providers.spark.audit.records.history_audit import (
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.records.policy_audit import StoppedRuns, stopped_runs
 from airflow_config_providers.spark.audit.records.reference_audit import reference_rows, reference_uses
-from airflow_config_providers.spark.audit.records.scope import AuditScope
 from airflow_config_providers.spark.audit.report_file import (
     HISTORY,
     POLICY,
@@ -37,6 +36,7 @@ from airflow_config_providers.spark.audit.report_file import (
     write_findings,
     write_page,
 )
+from airflow_config_providers.spark.audit.scope import AuditScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable

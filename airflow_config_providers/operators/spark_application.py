@@ -185,7 +185,7 @@ class SparkApplication:
         found = self._found()
         if found is None or found["metadata"].get("deletionTimestamp"):
             raise AirflowException(
-                f"{self} was deleted before its end was seen. If no one did that, its "
+                f"{self} was deleted before its end was seen. If no person deleted it, its "
                 f"applicationTolerations.ttlAfterStopMillis is too short. Remove it: the task deletes the application."
             )
         return ApplicationState.of(found)

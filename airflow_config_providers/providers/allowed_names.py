@@ -48,7 +48,7 @@ class AllowedNames:
         letter by letter, as ``fernet_key`` is in ``app_.*|fernet_key``.
 
         :param kind: what has the name, for the message
-        :raises AccessDeniedError: it does not; no one was asked whether the name exists
+        :raises AccessDeniedError: it does not; whether the name exists was not looked up
         """
         if _MISLEADING.search(name) or not name.isprintable():
             raise AccessDeniedError(

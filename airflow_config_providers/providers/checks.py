@@ -20,7 +20,7 @@ OURS: Final = "airflow-config-providers"
 
 def ask_each(providers: Mapping[str, ConfigProvider], *, patience: float = PATIENCE) -> dict[str, tuple[bool, str]]:
     """
-    Check all providers in parallel, each in a thread that is abandoned if it takes too long.
+    Check all providers in parallel, each in a thread. A thread that takes too long is abandoned.
 
     :param patience: the seconds to wait for all of them together
     :return: name -> whether the provider can answer, and a message

@@ -112,9 +112,9 @@ def _changes(paths: Collection[str], end: threading.Event) -> Iterator[Collectio
 
 def _silence_watchfiles() -> None:
     """
-    Keep watchfiles from logging each change in a directory, unless somebody has set the level of its logger.
+    Keep watchfiles from logging each change in a directory, unless the level of its logger is set.
 
-    Its lines would be in the log of the task; if that file is in a directory that is watched, each causes the next one.
+    Its lines would be in the task log. If that file is in a watched directory, each line would cause the next one.
     """
     logger = logging.getLogger("watchfiles")
     if logger.level == logging.NOTSET:

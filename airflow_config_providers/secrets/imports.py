@@ -24,7 +24,7 @@ def importing() -> Iterator[None]:
 
 
 def import_what_an_answer_needs() -> None:
-    """Import everything that replacing references needs, in one block."""
+    """Import everything that the replacement of references needs, in one block."""
     with importing():
         import importlib.metadata  # noqa: F401, PLC0415 - Airflow might be reading its configuration
 

@@ -66,7 +66,7 @@ class ConfigChangeTrigger(BaseTrigger):
             event = {"changed": [str(reference) for reference in places[await news.get()]]}
         except ConfigProvidersError as error:
             event = {"error": list(error.problems)}
-        except Exception as error:  # noqa: BLE001 - of a provider of somebody else; its message can contain a value
+        except Exception as error:  # noqa: BLE001 - of a provider of another package; its message can contain a value
             event = {"error": [f"The references cannot be watched ({type(error).__name__})."]}
         finally:
             await asyncio.wait([begun])

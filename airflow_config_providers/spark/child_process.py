@@ -120,7 +120,7 @@ _READ_BY_CHILDREN: Final = frozenset(_NAMES.split())
 """Names that the shell, Java, Python, Spark, Hadoop and the cloud clients read themselves."""
 
 _READ_BY_CHILDREN_TOO: Final = ("AIRFLOW_CTX_", "CONDA_", "LC_")
-"""Prefixes of more such names. With the first, Airflow tells a job to which task it belongs."""
+"""Prefixes of more such names. With the first, Airflow names the task to which a job belongs."""
 
 
 def withheld(names: Collection[str]) -> frozenset[str]:

@@ -19,7 +19,7 @@ class Delivery:
     A resolved configuration, ready for spark-submit. It shows no value, and cannot be pickled or copied.
 
     :param plain: key -> value for ``--conf``, where every user of the machine can read it
-    :param private: key -> value for a properties file that nobody else can read
+    :param private: key -> value for a properties file that no other user can read
     """
 
     plain: Mapping[str, str] = field(repr=False)

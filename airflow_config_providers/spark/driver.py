@@ -43,7 +43,7 @@ def session(
 
     Call this first: a SparkContext reads its configuration when it is created. With spark-submit, that is the
     submitted configuration. In a Python process that starts its own JVM, it is that of ``builder`` and of
-    ``spark-defaults.conf``, and the values go to the JVM through a file that nobody else can read.
+    ``spark-defaults.conf``, and the values go to the JVM through a file that no other user can read.
 
     Spark hides the resolved values, and what Python prints and logs from then on shows references. Leases are kept
     until the process ends, and then revoked. This needs no Airflow. Not thread-safe.

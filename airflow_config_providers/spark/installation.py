@@ -17,14 +17,14 @@ Which = Callable[..., str | None]
 """``shutil.which``, or a replacement that takes a command and ``path=``."""
 
 
-def locate_spark_defaults(spark_binary: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path | None:
+def locate_spark_defaults(spark_binary: str, environ: Mapping[str, str]) -> Path | None:
     """
     Return the path of the ``spark-defaults.conf`` that ``spark_binary`` reads if it gets no properties file.
 
     :return: None if there is no such file, or if ``spark_binary`` is a script from which Spark cannot be located;
         set ``SPARK_CONF_DIR`` or ``SPARK_HOME`` then
     """
-    directory = conf_directory(find_command(spark_binary, environ, which=which), environ)
+    directory = conf_directory(find_command(spark_binary, environ), environ)
     path = directory / "spark-defaults.conf" if directory else None
     return path if path and path.is_file() else None
 

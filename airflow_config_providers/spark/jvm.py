@@ -54,7 +54,7 @@ def reading_properties(
     configs: Mapping[str, str], environ: MutableMapping[str, str], *, anonymous: bool | None = None
 ) -> Iterator[None]:
     """
-    Make the JVM that PySpark starts in this block read ``configs`` from a file that nobody else can read.
+    Make the JVM that PySpark starts in this block read ``configs`` from a file that no other user can read.
 
     :param environ: the environment of this process, which is restored when the block ends
     :param anonymous: see ``private_file``
@@ -69,7 +69,7 @@ def reading_properties(
 @contextmanager
 def submitting(delivery: Delivery) -> Iterator[None]:
     """
-    Make the JVM that PySpark starts read the private part of ``delivery`` from a file that nobody else can read.
+    Make the JVM that PySpark starts read the private part of ``delivery`` from a file that no other user can read.
 
     The JVM keeps running and serves later tasks. It forgets that part when the block ends, since the redaction of later
     tasks would not hide it.

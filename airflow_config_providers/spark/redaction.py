@@ -45,7 +45,7 @@ def sounds_sensitive(key: str) -> bool:
 
 def widened(pattern: str | None, keys: Collection[str]) -> str | None:
     """
-    Return ``pattern`` extended such that it also hides ``keys``.
+    Return ``pattern``, extended to hide ``keys`` too.
 
     The additions come first, where no comment and no open quotation in ``pattern`` can disable them. A user's pattern
     is in Java's syntax, which Python cannot evaluate, so all keys are added. The default is returned even if it hides

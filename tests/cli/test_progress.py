@@ -9,7 +9,7 @@ from rich.console import Console
 
 from airflow_config_providers.cli.audited import files_progress, octets_progress
 from airflow_config_providers.cli.output import progress
-from airflow_config_providers.cli.progress_lines import Counted, ProgressLines, number, octets
+from airflow_config_providers.cli.progress_lines import Counted, ProgressLines, data_size, number
 
 
 def shown(seconds: float, *, is_terminal: bool) -> str:
@@ -71,7 +71,7 @@ def lines(counted: Counted, *ticks: tuple[float, int, int], unit: str = "") -> l
 def test_a_long_audit_writes_a_plain_line_every_half_minute_to_a_file():
     ticks = [(second / 2, second * 1_000_000, 240_000_000) for second in range(1, 150)]
 
-    assert lines(octets, *ticks) == [
+    assert lines(data_size, *ticks) == [
         "progress: after 0:00:30, 60.0 MB of 240.0 MB read, 2.0 MB/s, 0:01:30 left",
         "progress: after 0:01:00, 120.0 MB of 240.0 MB read, 2.0 MB/s, 0:01:00 left",
     ]
@@ -85,14 +85,14 @@ def test_a_long_audit_of_records_says_when_all_are_read():
 
 
 def test_as_long_as_nothing_was_read_no_time_is_estimated():
-    assert lines(octets, (30, 0, 4_000), (60, 1_000, 4_000)) == [
+    assert lines(data_size, (30, 0, 4_000), (60, 1_000, 4_000)) == [
         "progress: after 0:00:30, nothing of 4.0 kB read yet",
         "progress: after 0:01:00, 1.0 kB of 4.0 kB read",
     ]
 
 
 def test_the_time_that_spark_takes_to_start_does_not_count_as_slow_reading():
-    assert lines(octets, (50, 0, 4_000), (60, 1_000, 4_000), (80, 3_000, 4_000))[-1] == (
+    assert lines(data_size, (50, 0, 4_000), (60, 1_000, 4_000), (80, 3_000, 4_000))[-1] == (
         "progress: after 0:01:20, 3.0 kB of 4.0 kB read, 100 bytes/s, 0:00:10 left"
     )
 

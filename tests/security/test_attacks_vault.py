@@ -89,7 +89,7 @@ def logged(caplog):
 
 def token_of(provider):
     """Return the token with which a provider reads."""
-    return provider._reads.session._held.text
+    return provider._cache.session._held.text
 
 
 @pytest.fixture
@@ -334,7 +334,7 @@ def fail(vault, what, *, path, body=BODY):
 
 
 def canaries(provider, params):
-    held = provider._reads.session._held
+    held = provider._cache.session._held
     return [CANARY, str(params.get("secret_id", CANARY)), held.text if held is not None else CANARY]
 
 
@@ -394,11 +394,11 @@ def test_attack_19_reading_renewing_and_giving_back_show_nothing(vault, caplog, 
     provider = provider_of(params)
     with pytest.raises(UnresolvedReferenceError) as caught:
         resolve(provider, f"${{vault:{secret}:password}} ${{vault:{creds}:password}} ${{vault:{secret}:missing}}")
-    reads = provider._reads
-    (lease,), held = reads._leases._held, reads.session._held
+    cache = provider._cache
+    (lease,), held = cache._leases._held, cache.session._held
     generated = provider.get(creds).data["password"]
-    objects = [provider, reads, reads._kept, reads._reader, reads.session, reads.session.settings, held, lease]
-    objects += [reads.session.transport, reads.session._returns, provider.get(creds), provider.get(secret)]
+    objects = [provider, cache, cache._kept, cache._reader, cache.session, cache.session.settings, held, lease]
+    objects += [cache.session.transport, cache.session._revocations, provider.get(creds), provider.get(secret)]
     shown = "\n".join(f"{thing!r} {thing!s} {thing}" for thing in objects) + told_by(caught.value)
     provider.close()
 

@@ -88,7 +88,7 @@ def _tls(server: dict[str, Any]) -> Any:
 def _try(send: Any, request: dict[str, Any]) -> None:
     try:
         send(request)
-    except Exception:  # noqa: BLE001 - there is no one left to tell, and the others must be given back too
+    except Exception:  # noqa: BLE001 - no process is left to report it to, and the others must be given back too
         return
 
 

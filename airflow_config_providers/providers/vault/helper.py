@@ -1,4 +1,4 @@
-"""Gives back to Vault what it lent: at the end, or, if this process is killed, through the helper ``give_back``."""
+"""Revokes logins and leases at the end, or through the helper process ``give_back`` if this process is killed."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Helper:
             self._tell([{"drop": key}])
 
     def leave(self, *, is_left: bool) -> None:
-        """Have nothing posted when this process ends, or again what is held."""
+        """Stop posting what is held when this process ends, or start again."""
         with self._lock:
             self._is_left = is_left
             self._tell([{"leave": is_left}])
@@ -175,9 +175,9 @@ class RevokeRequest:
         return cls("lease", "sys/leases/revoke", token, {"lease_id": lease_id})
 
 
-class Returns:
+class Revocations:
     """
-    Gives logins and leases back, or lets a process that outlives this one do it. Thread-safe.
+    Revokes logins and leases, or lets a process that outlives this one do it. Thread-safe.
 
     If Vault could not be asked to end a lease, it is not asked for others for a while; the same applies to logins. So
     if Vault hangs, the end of a job waits only once for each kind.
@@ -202,7 +202,7 @@ class Returns:
         self._is_left = False
 
     def hold(self, owed: RevokeRequest) -> int | None:
-        """Have ``owed`` sent if this process ends before it is done; return its key, or None without a helper."""
+        """Have the helper send ``owed`` if this process ends first; return its key, or None without a helper."""
         if not self._settings.gives_back_after_kill:
             return None
         with self._lock:
@@ -210,13 +210,13 @@ class Returns:
         return self._helper.hold(owed.path, token=owed.token, body=owed.body)
 
     def leave(self, *, is_left: bool) -> None:
-        """Start or stop leaving everything to its own end, even if this process is killed."""
+        """Start or stop letting everything expire by itself, even if this process is killed."""
         self._is_left = is_left
         if self._helper is not None:
             self._helper.leave(is_left=is_left)
 
     def drop(self, key: int | None) -> None:
-        """Forget what was given back."""
+        """Have the helper forget the request under ``key``, which was sent."""
         if key is not None and self._helper is not None:
             self._helper.drop(key)
 

@@ -144,7 +144,7 @@ class Leases:
         return True
 
     def _may_not_look_up(self, answer: VaultAnswer) -> bool:
-        """Ask for no lease for a while, say so, and return True: as far as we know, Vault has the lease."""
+        """Look up no lease for a while, log that, and return True: as far as is known, Vault has the lease."""
         self._no_lookup_before = self._session.clock() + _SECONDS_DENIED
         _log.info(
             "%s: the login may not look up leases (%s), so a lease that was revoked is noticed when it would be "

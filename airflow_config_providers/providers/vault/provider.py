@@ -15,56 +15,13 @@ from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.vault.logins import approle
 from airflow_config_providers.providers.vault.parameters import read_settings
 from airflow_config_providers.providers.vault.paths import VaultPath
-from airflow_config_providers.providers.vault.reads import Read, Reads
-from airflow_config_providers.providers.vault.session import SESSIONS, Sessions, when_to_retry
+from airflow_config_providers.providers.vault.secret_cache import CachedSecret, LeaseWatch, SecretCache
+from airflow_config_providers.providers.vault.session import SESSIONS, Sessions
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.diagnosis import Diagnosis
     from airflow_config_providers.core.subscriptions import Watch
     from airflow_config_providers.core.timetable import Timetable
-    from airflow_config_providers.providers.vault.reads import Reads
-
-
-class LeaseWatch:
-    """
-    Has a path read when the lease of its values must be replaced: it can be renewed no longer, or its login ends.
-
-    It looks at what is known here, and asks Vault nothing. Thread-safe.
-
-    :param reads: hold the leases
-    """
-
-    def __init__(self, reads: Reads) -> None:
-        self._reads = reads
-        self._paths: dict[str, VaultPath] = {}
-        self._followed: dict[VaultPath, str] = {}
-        self._touch: Callable[[str], None] = lambda path: None
-        reads.when_leased = self._look_in_time
-
-    def follow(self, paths: Collection[str], touch: Callable[[str], None]) -> None:
-        """Call ``touch(path)`` when the lease of a path must be replaced."""
-        known, self._touch = self._paths, touch
-        self._paths = {text: known.get(text) or VaultPath.parse(text) for text in paths}
-        if known.keys() - self._paths.keys():
-            before, self._followed = self._followed, {path: text for text, path in self._paths.items()}
-            for path in before.keys() - self._followed.keys():
-                self._reads.session.renewals.drop((self, path))
-        for text in self._paths.keys() - known.keys():  # the others are not parsed again, as there can be thousands
-            self._followed[self._paths[text]] = text
-            self._look_in_time(self._paths[text])
-
-    def _look_in_time(self, path: VaultPath) -> None:
-        lease = self._reads.lease(path)
-        if path in self._followed and lease is not None:
-            self._reads.session.renewals.add((self, path), self._reads.good_until(lease), lambda: self._look(path))
-
-    def _look(self, path: VaultPath) -> float | None:
-        """Return when to look again: the lease was renewed, or can still be if it cannot be replaced now."""
-        lease, now = self._reads.lease(path), self._reads.session.clock()
-        if lease is not None and self._reads.good_until(lease) > now:
-            return self._reads.good_until(lease)
-        self._touch(self._followed.get(path, ""))
-        return None if lease is None else when_to_retry(now, lease.expires)
 
 
 _log = logging.getLogger(__name__)
@@ -98,7 +55,7 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         self._connections = connections
         self._environ = environ
         self._sessions = sessions
-        self._reads: Reads | None = None
+        self._cache: SecretCache | None = None
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         """
@@ -108,7 +65,7 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         """
         settings = read_settings(configs, connections=self._connections, environ=self._environ)
         self._poll_interval = settings.poll_interval
-        self._reads = Reads(settings, self._sessions)
+        self._cache = SecretCache(settings, self._sessions)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
@@ -119,14 +76,14 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         :raises ProviderLookupError: it cannot be read in this way
         :raises ConfigException: ``path`` is not a path
         """
-        reads = require_configured(self._reads)
+        cache = require_configured(self._cache)
         place = VaultPath.parse(path)
         if keys is not None and not keys:
             return ConfigData({})
-        read = reads.get(place)
-        if read.absence:
-            _log.warning("%s", read.absence)
-        return _data(read, keys, reads)
+        secret = cache.get(place)
+        if secret.absence:
+            _log.warning("%s", secret.absence)
+        return _data(secret, keys, cache)
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
         """
@@ -144,7 +101,7 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         :raises AccessDeniedError: the login is refused
         :raises ProviderUnavailableError: Vault cannot answer now
         """
-        require_configured(self._reads).session.check()
+        require_configured(self._cache).session.check()
 
     def diagnose(self) -> Iterable[Diagnosis]:
         """
@@ -155,7 +112,7 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         """
         from airflow_config_providers.providers.vault.diagnosis import diagnose  # noqa: PLC0415 - few ask for it
 
-        return diagnose(require_configured(self._reads).session)
+        return diagnose(require_configured(self._cache).session)
 
     def wrapped_secret_id(self, role: str, *, mount_point: str = "", seconds: int = 300) -> str:
         """
@@ -168,37 +125,37 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         :raises ProviderLookupError: there is no such role, or Vault cannot be asked
         """
         return approle.wrapped_secret_id(
-            require_configured(self._reads).session, role, mount_point=mount_point, seconds=seconds
+            require_configured(self._cache).session, role, mount_point=mount_point, seconds=seconds
         )
 
     def keep_leases(self, *, is_left: bool) -> None:
         """Let leases, and the login that they end with, expire by themselves; or give them back after all."""
-        if self._reads is not None:
-            self._reads.keep_leases(is_left=is_left)
+        if self._cache is not None:
+            self._cache.keep_leases(is_left=is_left)
 
     def close(self) -> None:
         """Undo every ``subscribe``; give back leases and, if no other provider uses it, the login; raises nothing."""
         super().close()
-        reads, self._reads = self._reads, None
-        if reads is not None:
-            reads.close()
+        cache, self._cache = self._cache, None
+        if cache is not None:
+            cache.close()
 
     def _poll(self, path: str, keys: Collection[str] | None, mark: Hashable | None) -> Polled:
-        reads = require_configured(self._reads)
-        read, new_mark = reads.poll(VaultPath.parse(path), mark)
-        return Polled(None if read is None else _data(read, keys, reads), new_mark)
+        cache = require_configured(self._cache)
+        secret, new_mark = cache.poll(VaultPath.parse(path), mark)
+        return Polled(None if secret is None else _data(secret, keys, cache), new_mark)
 
     def _make_watch(self) -> Watch:
-        return LeaseWatch(require_configured(self._reads))
+        return LeaseWatch(require_configured(self._cache))
 
     def _make_timetable(self) -> Timetable:
-        return require_configured(self._reads).session.timetable(super()._make_timetable().name)
+        return require_configured(self._cache).session.timetable(super()._make_timetable().name)
 
 
-def _data(read: Read, keys: Collection[str] | None, reads: Reads) -> ConfigData:
-    if read.absence:
-        return ConfigData({}, absence=read.absence)
-    return ConfigData(_texts(read.document, keys), read.ttl_in(reads.session))
+def _data(secret: CachedSecret, keys: Collection[str] | None, cache: SecretCache) -> ConfigData:
+    if secret.absence:
+        return ConfigData({}, absence=secret.absence)
+    return ConfigData(_texts(secret.document, keys), secret.ttl_in(cache.session))
 
 
 def _texts(found: Mapping[str, Any], keys: Collection[str] | None) -> dict[str, str]:

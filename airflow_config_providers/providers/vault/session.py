@@ -18,7 +18,7 @@ from airflow_config_providers.core.timetable import Clock, Start, Timetable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import VaultAnswer
-from airflow_config_providers.providers.vault.helper import Returns, RevokeRequest
+from airflow_config_providers.providers.vault.helper import Revocations, RevokeRequest
 from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, LoginRefusal
 from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
@@ -27,8 +27,20 @@ from airflow_config_providers.providers.vault.transport import Breakers, Clients
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import VaultSettings
 
+_log = logging.getLogger(__name__)
+
 LONGEST: Final = 10 * 365 * 24 * 3600
-"""The longest duration in seconds; longer ones are cut to it."""
+"""The longest duration in seconds; a longer one is shortened to it."""
+
+_LOOKUP: Final = "auth/token/lookup-self"
+_RENEW: Final = "auth/token/renew-self"
+
+_SECONDS_WITHOUT_LOGIN: Final = 60.0
+
+_BATCH: Final = ("hvb.", "b.")
+"""Prefixes of tokens that cannot be given back."""
+
+_LONGEST_MARGIN: Final = 30.0
 
 
 def when_to_renew(start: float, ttl: float) -> float:
@@ -47,19 +59,6 @@ def seconds(duration: object) -> float:
     if isinstance(duration, bool) or not isinstance(duration, int | float) or not duration > 0:
         return 0.0
     return float(min(duration, LONGEST))
-
-
-_log = logging.getLogger(__name__)
-
-_LOOKUP: Final = "auth/token/lookup-self"
-_RENEW: Final = "auth/token/renew-self"
-
-_SECONDS_WITHOUT_LOGIN: Final = 60.0
-
-_BATCH: Final = ("hvb.", "b.")
-"""Prefixes of tokens that cannot be given back."""
-
-_LONGEST_MARGIN: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +130,9 @@ class Session:
         self._start = start
         no_fork = no_fork or threading.Lock()
         self._clients = Clients(settings, no_fork, make_client)
-        self._returns = Returns(settings, no_fork, clock=clock)
+        self._revocations = Revocations(settings, no_fork, clock=clock)
         self._attempts = attempts or LoginAttempts()
-        self._left_behind: list[object] = []
+        self._left_behind: list[object] = []  # kept alive, so that a child finalizes nothing of its parent
         self._begin()
 
     def _begin(self) -> None:
@@ -157,7 +156,7 @@ class Session:
     def forget(self) -> None:
         """In a forked child: leave login, connections and threads to the parent, untouched."""
         self._left_behind += [self._transport, self.flights, self.renewals]
-        self._returns.forget()
+        self._revocations.forget()
         self._begin()
 
     def token(self) -> HeldToken:
@@ -235,26 +234,28 @@ class Session:
     def hold_lease(self, lease_id: str, *, token: HeldToken) -> int | None:
         """Have a lease given back after a kill, and return its key; None if it ends with its token."""
         return (
-            None if token.can_be_given_back else self._returns.hold(RevokeRequest.of_lease(lease_id, token=token.text))
+            None
+            if token.can_be_given_back
+            else self._revocations.hold(RevokeRequest.of_lease(lease_id, token=token.text))
         )
 
     def drop_lease(self, key: int | None) -> None:
         """Have a lease that has ended no longer given back after a kill."""
-        self._returns.drop(key)
+        self._revocations.drop(key)
 
     def give_back_lease(self, lease_id: str, *, token: str, key: int | None) -> bool:
         """Have Vault end a lease, and return whether Vault could be asked; raises nothing."""
         with self._lock:
             transport = self._transport
         owed = RevokeRequest.of_lease(lease_id, token=token)
-        return transport is not None and self._returns.give_back(owed, transport, key=key)
+        return transport is not None and self._revocations.give_back(owed, transport, key=key)
 
     def keep_leases(self, *, is_left: bool) -> None:
-        """Let login and leases expire by themselves, or give them back after all; for all who share this session."""
-        self._returns.leave(is_left=is_left)
+        """Let the login and leases of this session expire by themselves, or give them back after all."""
+        self._revocations.leave(is_left=is_left)
 
     def has_until(self, token: str) -> float:
-        """Return when we no longer read with ``token``, which ends what was leased with it, unless it is renewed."""
+        """Return when ``token`` is no longer used, unless it is renewed. Its leases end with it."""
         held = self._held
         if held is None or held.text != token:
             return -math.inf
@@ -293,7 +294,7 @@ class Session:
         if transport is not None:
             self._give_back(held, transport)
             transport.close()
-        self._returns.close()
+        self._revocations.close()
 
     @property
     def transport(self) -> Transport:
@@ -344,7 +345,7 @@ class Session:
         if held is not None and held.text == new.text:
             new = replace(held, mark=mark)  # the same token again: what we know of its end stays true
         if new.can_be_given_back:
-            new = replace(new, key=self._returns.hold(RevokeRequest.of_login(new.text)))
+            new = replace(new, key=self._revocations.hold(RevokeRequest.of_login(new.text)))
         self._take(new, transport)
         if given.is_ours and given.is_renewable and given.ttl is not None:
             self.renewals.add("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text))
@@ -354,7 +355,7 @@ class Session:
         with self._lock:
             old, is_closed = self._held, self._is_closed
             self._held = None if is_closed else new
-        self._returns.drop(None if old is None else old.key)
+        self._revocations.drop(None if old is None else old.key)
         if is_closed:
             self._give_back(new, transport)
             raise ProviderLookupError(f"The session with {self.where} was closed while it signed in.")
@@ -378,7 +379,7 @@ class Session:
 
     def _give_back(self, held: HeldToken | None, transport: Transport) -> None:
         if held is not None and held.can_be_given_back and (held.ttl is None or self.clock() < held.since + held.ttl):
-            self._returns.give_back(RevokeRequest.of_login(held.text), transport, key=held.key)
+            self._revocations.give_back(RevokeRequest.of_login(held.text), transport, key=held.key)
 
 
 def _ttl(answer: VaultAnswer) -> float:

@@ -1,4 +1,4 @@
-"""Spark's log while it starts: without what it prints each time, unless the deployment says what it logs."""
+"""Spark's log while it starts, without its usual lines, unless the deployment has a log configuration of its own."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def quiet_start(environ: MutableMapping[str, str]) -> Iterator[None]:
     """
     Let the JVM that PySpark starts in this block log only what matters, with a log configuration of this package.
 
-    The deployment's own is left alone, wherever it is: in Spark's folder of configuration, in the environment or in
-    Java options. It is only for this process: executors on a cluster have their own in any case.
+    The deployment's own log configuration is left alone, wherever it is: in Spark's folder of configuration, in the
+    environment or in Java options. This concerns only this process: executors on a cluster have their own.
 
     :param environ: the environment of this process, which is restored when the block ends
     """
-    if _has_own(environ) or not _LOGGING.is_file():  # it is no file if this package was imported from a zip
+    if _has_own(environ) or not _LOGGING.is_file():  # it is not a file if this package was imported from a zip
         yield
         return
     ours = f"'-Dlog4j2.configurationFile={_LOGGING.as_uri()}'"

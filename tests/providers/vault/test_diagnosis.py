@@ -60,7 +60,7 @@ def test_a_mount_point_that_it_may_not_read_is_a_warning(vault):
 )
 def test_a_clock_that_differs_from_vaults_is_found(vault, seconds: float, severity: Severity | None):
     with opened(vault) as provider:
-        found = list(diagnose(provider._reads.session, now=lambda: time.time() + seconds))
+        found = list(diagnose(provider._cache.session, now=lambda: time.time() + seconds))
 
     assert [one.severity for one in found if "The clocks" in one.what] == ([severity] if severity else [])
 

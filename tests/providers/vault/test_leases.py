@@ -176,7 +176,7 @@ def test_where_vault_is_away_it_is_asked_once_at_the_end(vault, caplog: pytest.L
     with opened(vault, token=token, **{"cache.ttl": "0"}) as provider:
         for _ in range(3):
             provider.get(path)
-            provider._reads._kept.clear()
+            provider._cache._kept.clear()
         vault.reset()
         vault.fail(9, "reset")
     assert len(vault.requests()) == 1

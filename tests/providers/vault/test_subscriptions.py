@@ -13,7 +13,8 @@ import pytest
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.paths import VaultPath
-from airflow_config_providers.providers.vault.provider import LeaseWatch, VaultConfigProvider
+from airflow_config_providers.providers.vault.provider import VaultConfigProvider
+from airflow_config_providers.providers.vault.secret_cache import LeaseWatch
 from tests.limits import eventually
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of
 from tests.servers.vault_answers import DENIED_BY_POLICY
@@ -403,9 +404,9 @@ def test_credentials_that_come_when_the_provider_is_closed_are_given_back(vault)
     first, second = provider_of(params, sessions), provider_of(params, sessions)
     with contextlib.closing(second):
         second.get(path)
-        reads = first._reads
+        cache = first._cache
         first.close()
-        reads.poll(VaultPath.parse(path), None)
+        cache.poll(VaultPath.parse(path), None)
         assert eventually(lambda: len(vault.live_leases()) == 1)
         assert counted(vault)["POST sys/leases/revoke 204"] == 1
 

@@ -44,7 +44,7 @@ class PasswordLogin(CredentialLogin):
 
     @property
     def can_lock_out(self) -> bool:
-        """Always."""
+        """Whether Vault locks a user out after several failures; with a password it can."""
         return True
 
 

@@ -166,7 +166,7 @@ class LoginTry:
         self._client.adapter.close()
 
     def _is_answer_lost(self, error: Exception) -> bool:
-        """Return whether it is unknown if Vault refused the login; a status of failure tells."""
+        """Return whether it is unknown if Vault refused the login; an answer with an error status decides."""
         if self._last is None or self._last.ok:
             return is_answer_lost(error)
         return self._last.status_code == _GATEWAY_TIMEOUT

@@ -28,7 +28,7 @@ MOST_MEMORY: Final = 4 * 1024**3
 """How many bytes of addresses a process may use in addition to those of its parent."""
 
 _FORKS: Final = threading.Lock()
-"""Held so that no other child has the end of a pipe that tells of the end of its own."""
+"""Held so that no other child inherits a pipe whose closing shows that a child has ended."""
 
 _STATM: Final = "/proc/self/statm"
 
@@ -55,7 +55,7 @@ class Readers(ClosedOnExit, Generic[_Job, _Found]):
         """
         Return the result of a job.
 
-        :param tick: is told how many bytes were read
+        :param tick: called with the number of bytes that were read
         :raises ContentError: the process ended without a result
         """
         child = self._idle_one() or self._started()

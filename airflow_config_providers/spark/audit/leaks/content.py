@@ -76,7 +76,7 @@ _UNSUPPORTED: Final = {
     b"ARROW1\x00\x00": "Arrow",
 }
 _WITH_SUFFIX: Final = {"lzf": ".lzf", "encrypted Parquet": ".parquet", "ORC": ".orc"}
-"""Formats whose files are told from text by their names."""
+"""Formats whose files are distinguished from text by their names."""
 
 
 _MAGICS: Final = tuple(_MAGIC)
@@ -127,7 +127,7 @@ def opened(path: str, size: int) -> Iterator[OpenFile]:
     Open a file, or an object of a mounted store, and yield it.
 
     :param size: of an object, as it was listed
-    :raises ContentError: it has vanished, cannot be read, or is no regular file (any more)
+    :raises ContentError: it has vanished, cannot be read, or is not, or no longer, a regular file
     """
     if is_stored(path):
         yield opened_object(path, size)

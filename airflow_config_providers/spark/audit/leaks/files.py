@@ -191,13 +191,13 @@ def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator
     yield Split(file, last, file.size)
 
 
-def grouped(splits: Iterable[Split], *, size: int = SPLIT) -> Iterator[Sequence[Split]]:
+def grouped(splits: Iterable[Split]) -> Iterator[Sequence[Split]]:
     """Yield groups of splits that take about equally long. A million small files become some hundred groups."""
     group: list[Split] = []
     cost = 0
     for split in splits:
         added = split.cost
-        if group and (cost + added > size + _REQUEST or len(group) >= MOST_FILES):
+        if group and (cost + added > SPLIT + _REQUEST or len(group) >= MOST_FILES):
             yield group
             group, cost = [], 0
         group.append(split)
@@ -227,7 +227,7 @@ def _data_after(file: FoundFile, start: int) -> int:
             return os.lseek(source.descriptor, start, os.SEEK_DATA)
     except OSError as error:
         return file.size if error.errno == errno.ENXIO else start
-    except (ContentError, AttributeError):  # whoever reads it says so; not every system has SEEK_DATA
+    except (ContentError, AttributeError):  # the search reports it; not every system has SEEK_DATA
         return start
 
 
@@ -235,5 +235,5 @@ def _beginning(file: FoundFile) -> bytes:
     try:
         with opened(file.path, file.size) as source:
             return source.read(0, LONGEST_MAGIC)
-    except ContentError:  # whoever reads it says so
+    except ContentError:  # the search reports it
         return b""

@@ -347,7 +347,7 @@ class _Middles:
         self._factor, self._summand = (np.uint64(number) for number in key.multipliers(window))
         self._sizes: dict[int, dict[int, None]] = defaultdict(dict)
         self._of_digest: dict[str, Fingerprint] = {}
-        for one in sorted(fingerprints, reverse=True):  # of several with the same form, the first counts
+        for one in sorted(fingerprints, reverse=True):  # of several with the same form, the first wins
             self._of_digest[one.digest] = one
             self._sizes[key.sealed(one.middle, one.digest)][one.size] = None
         self.longest = max((one.size for one in fingerprints), default=0)

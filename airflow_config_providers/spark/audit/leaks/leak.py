@@ -21,7 +21,7 @@ ID_DIGITS: Final = 20
 @dataclass(frozen=True, slots=True, order=True)
 class Leak:
     """
-    A place where a value stands. It never shows the value.
+    A place where a value appears. It never shows the value.
 
     :param file: the path of the file
     :param offset: of the first byte, in the decompressed content; in a file with columns, in its value
@@ -29,7 +29,7 @@ class Leak:
     :param encoding: how the value is written, such as ``base64``
     :param age: whether it is the ``current`` value of the reference, or an ``earlier`` one
     :param modified: when the file was last modified, in ISO 8601; empty for a row of a table that does not say it
-    :param fingerprint: a keyed digest of what stands there, which names its key; empty without a key
+    :param fingerprint: a keyed digest of what appears there, which names its key; empty without a key
     :param column: its column, in a file that has columns; otherwise empty
     """
 

@@ -59,7 +59,7 @@ _ROUND_FILES: Final = 32_000
 """How many files each core searches, at most, between two such moments."""
 
 _SECONDS: Final = 0.5
-"""How often the progress is told."""
+"""Seconds between two reports of the progress."""
 
 _REQUESTS: Final = 8
 """How many objects each core reads side by side."""

@@ -100,7 +100,7 @@ class LeakFinder:
     The references themselves are not reported, whatever is inside them. Safe to use from several threads.
 
     :param excepted: values that are no secrets. A part of a secret that is in one of them is not reported; a whole
-        secret is, because nobody has said that it may be shown
+        secret is, because it was not allowed to be shown
     """
 
     def __init__(self, secrets: Iterable[KnownSecret], excepted: Iterable[KnownSecret] = ()) -> None:

@@ -25,8 +25,8 @@ from airflow_config_providers.spark.audit.html_page import (
     weekly,
 )
 from airflow_config_providers.spark.audit.leaks.leak_finder import referring
-from airflow_config_providers.spark.audit.records.scope import NOT_KNOWN, AuditScope
 from airflow_config_providers.spark.audit.report_file import write_page
+from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.audit.leaks.leak import Leak

@@ -74,7 +74,7 @@ def opened_file(path: str) -> Iterator[LocalFile]:
 
     A folder that was replaced by a link since the listing therefore leads nowhere.
 
-    :raises ContentError: it has vanished, cannot be read, or is no regular file (any more)
+    :raises ContentError: it has vanished, cannot be read, or is not, or no longer, a regular file
     """
     with closing(OpenFolder()) as folder, folder.opened(path) as source:
         yield source

@@ -314,7 +314,7 @@ def grown_since(
             if key.of_ends(ends_hash(source, seen.file.size)) != seen.ends:
                 return None
             lines = source.read(size, seen.file.size - size).count(b"\n")
-    except ContentError:  # whoever searches it says so
+    except ContentError:  # the search of the file reports it
         return None
     kept = [leak for leak in seen.leaks if leak.offset < size]
     octets = seen.octets - (seen.file.size - size)

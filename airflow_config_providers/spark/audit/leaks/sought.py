@@ -104,7 +104,7 @@ class Sought:
 
 
 class SoughtFinder:
-    """Finds all that is ``sought``. A place that has several of it counts once, and as a token only if nothing else."""
+    """Finds all that is ``sought``. A place is reported once, and as a token only if nothing else is found there."""
 
     def __init__(self, sought: Sought) -> None:
         self._values = LeakFinder(sought.secrets, sought.no_secrets) if sought.secrets else None

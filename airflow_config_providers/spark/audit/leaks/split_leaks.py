@@ -62,7 +62,7 @@ class SplitLeaks(NamedTuple):
 
     @property
     def rest(self) -> SplitRest:
-        """All but the split, which whoever asked for it has."""
+        """Everything except the split, which the caller has."""
         return self.leaks, self.octets, self.lines, self.problem, self.ends
 
 

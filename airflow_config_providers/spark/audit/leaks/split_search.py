@@ -31,7 +31,7 @@ from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, Pr
 from airflow_config_providers.spark.audit.leaks.tar_members import CONTEXT, HEADER, CompressedMembers, is_tar
 
 Tick = Callable[[int], None]
-"""Is told how many bytes were read."""
+"""Called with the number of bytes that were read."""
 
 _ONLY_BYTES: Final = "Only its bytes as they are were searched."
 _AND_BYTES: Final = "Its bytes as they are were searched, too."
@@ -46,7 +46,6 @@ def search(
     tick: Tick = lambda octets: None,
     *,
     block: int = BLOCK,
-    opened: Opened = opened,
 ) -> SplitLeaks:
     """Search one split; see ``Search``."""
     with Search(finder, tick, block=block) as one:
@@ -126,7 +125,7 @@ class _Columns:
 
 
 def _import_once() -> None:
-    with suppress(ImportError):  # whoever reads a file says so
+    with suppress(ImportError):  # the reader of a file reports it
         import pyarrow.parquet  # noqa: F401, PLC0415 - only such files need it
 
 

@@ -1,4 +1,4 @@
-"""Compressed files in tar archives: they are not decompressed, and whoever audits must know it."""
+"""Compressed files in tar archives: they are not decompressed, which an audit must report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HEADER: Final = 512
 """Bytes of the header of each file in an archive; headers and contents begin at multiples of it."""
 
 CONTEXT: Final = HEADER + LONGEST_MAGIC
-"""How many bytes must be seen at once: a header, and what tells the format of the file after it."""
+"""How many bytes must be seen at once: a header, and what shows the format of the file after it."""
 
 _MARK: Final = b"ustar"
 _PLACE_OF_MARK: Final = 257

@@ -173,10 +173,10 @@ def unused(runs: DataFrame, values: DataFrame, documents: DataFrame) -> DataFram
 
 def _ripe(documents: DataFrame, runs: DataFrame) -> DataFrame:
     """
-    Return the settings after which their DAG has run, and those of which nobody knows when they were made.
+    Return the settings after which their DAG has run, and those whose time is not known.
 
-    ``has_run`` says whether there was a run that should have had the setting. A run of the same second may have been
-    earlier, so it does not count.
+    ``has_run`` is whether there was a run that should have had the setting. A run in the same second could have been
+    earlier, so it is ignored.
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 

@@ -29,7 +29,7 @@ from airflow_config_providers.spark.audit.records import findings
 from airflow_config_providers.spark.audit.records.findings import BEFORE_FAILURE, DOCUMENTS
 from airflow_config_providers.spark.audit.records.past_records import persisted
 from airflow_config_providers.spark.audit.records.runs import OUTCOMES, TASK, runs_of, values_of, week
-from airflow_config_providers.spark.audit.records.scope import NOT_KNOWN, AuditScope
+from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -101,7 +101,7 @@ class KnownElsewhere:
     """
     What Airflow's database knows, and records do not.
 
-    :param outcomes: how task instances ended: (DAG, task, run, map index, whether it failed); None if nobody says
+    :param outcomes: how task instances ended: (DAG, task, run, map index, whether it failed); None if it is not known
     :param documents: what dynamic configuration sets now: (name of the source, DAG, task, key, value, origin, who set
         it, when), as ``DOCUMENTS`` has it
     """

@@ -44,7 +44,7 @@ class ReadProgress:
         self._total += files
 
     def counting(self, read: Read) -> Read:
-        """Return ``read`` such that it counts the files."""
+        """Return ``read`` with the files counted as they are read."""
         return partial(_counted, read, self._read)
 
     @property
@@ -93,7 +93,7 @@ def _tick(progress: ReadProgress, tick: Tick, is_over: Event, every: float) -> N
 @contextmanager
 def persisted(*frames: DataFrame) -> Iterator[tuple[DataFrame, ...]]:
     """
-    Yield ``frames`` such that each is computed once, until the end of the block.
+    Yield ``frames``, each of which is computed only once until the end of the block.
 
     Afterwards, Spark must forget them: it takes two reads of the same path for the same rows, whatever has changed.
     """
@@ -231,7 +231,7 @@ class RecordReader:
     :param read: returns the records in files
     :param parquet: the folder in which records are kept, in a table for each source; empty to keep none
     :param round_files: about how many files are read between two moments at which they are kept
-    :param progress: counts the files that are read; None if nobody watches
+    :param progress: counts the files that are read; None to count none
     """
 
     session: SparkSession

@@ -98,7 +98,7 @@ class TablesReader:
         return new.join(contents, "file").select("file", "modified", "length", "content")
 
     def _sorted(self, query: str, keys: str, ranges: Sequence[str]) -> DataFrame:
-        """Return the entries in ranges, one a partition, such that those of a try follow each other."""
+        """Return the entries in ranges, one for each partition; those of a try follow each other."""
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; slow to import
 
         number = F.regexp_extract("key", rf"\A{keys}\z", 1)

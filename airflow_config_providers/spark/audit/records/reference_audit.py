@@ -19,7 +19,7 @@ from airflow_config_providers.spark.audit.html_page import (
     verdict,
 )
 from airflow_config_providers.spark.audit.records.past_records import persisted
-from airflow_config_providers.spark.audit.records.scope import NOT_KNOWN, AuditScope
+from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,8 +33,9 @@ def reference_uses(
     """
     Return a row for each reference in records: its tasks, DAGs and owners, and the generations of its value.
 
-    A generation is a value, told from others by its keyed hash. Hashes of different keys cannot be compared, so a new
-    key is taken for no new value. ``older`` has the tasks whose last try had another value than the last of all tries.
+    A generation is a value, distinguished by its keyed hash. Hashes of different keys cannot be compared, so a new key
+    does not start a new generation. ``older`` has the tasks whose last try did not have the value of the last of all
+    tries.
 
     :param owners: (DAG, owner)
     """

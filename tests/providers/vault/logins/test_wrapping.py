@@ -103,4 +103,4 @@ def test_there_is_one_secret_id(other: str) -> None:
 def test_a_login_shows_no_token(vault: Any, role: AppRole) -> None:
     wrapped = worker(vault, role).wrapped_secret_id(role.name)
 
-    assert wrapped not in repr(vars(driver(vault, role, wrapped))["_reads"].session.settings)
+    assert wrapped not in repr(vars(driver(vault, role, wrapped))["_cache"].session.settings)

@@ -86,7 +86,7 @@ def test_a_fingerprint_of_what_was_found_is_none_of_those_of_values() -> None:
 def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 
-    with pytest.raises(ConfigException, match="It is a pipe that nobody writes to"):
+    with pytest.raises(ConfigException, match="It is a pipe without a writer"):
         read_baseline(str(tmp_path / "pipe"))
 
 

@@ -17,7 +17,7 @@ from airflow_config_providers.spark.audit.records import history_audit, policy_a
 from airflow_config_providers.spark.audit.records.history_audit import KINDS, UNKNOWN, Drift, Ranking
 from airflow_config_providers.spark.audit.records.policy_audit import RunShare, StoppedRuns
 from airflow_config_providers.spark.audit.records.reference_audit import reference_rows
-from airflow_config_providers.spark.audit.records.scope import AuditScope
+from airflow_config_providers.spark.audit.scope import AuditScope
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e"
 AT = "2026-11-02T12:00:00.000+00:00"

@@ -1,4 +1,4 @@
-"""Triggers in place of stock ones, which would bring what a service says of a job into logs and Airflow's database."""
+"""Triggers in place of stock ones, which would bring values that a service quotes into logs and Airflow's database."""
 
 from __future__ import annotations
 
@@ -43,3 +43,13 @@ class QuietTrigger(StandInTrigger):
     def quiet(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Return the content of an event without what the service says of the job."""
         return {**payload, **{name: value for name, value in self.left_out.items() if name in payload}}
+
+
+def stand_in(trigger: Any, kinds: Mapping[Any, type[StandInTrigger]]) -> Any:
+    """
+    Return the trigger that takes the place of ``trigger``, or ``trigger`` itself if its class is not in ``kinds``.
+
+    :param kinds: class of a stock trigger -> the class in its place; a subclass of a stock one is left alone
+    """
+    kind = kinds.get(type(trigger))
+    return trigger if kind is None else kind.of(trigger)

@@ -12,7 +12,7 @@ from airflow_config_providers.spark.audit.html_page import paragraph, section, t
 @dataclass(frozen=True, slots=True)
 class AuditScope:
     """
-    What an audit was about, without which nobody can judge its result.
+    What an audit was about, which its readers need to judge the result.
 
     :param rows: what was chosen, and how; what has no value is left out of the page
     :param notes: sentences about what was not read or not searched for

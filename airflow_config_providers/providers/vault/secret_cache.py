@@ -1,8 +1,8 @@
-"""What was read, for as long as it is returned again."""
+"""The secrets that a provider has read: returned again for a while, and read anew in time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.providers.vault.leases import Lease, Leases
 from airflow_config_providers.providers.vault.paths import VaultPath
 from airflow_config_providers.providers.vault.reader import VaultOutcome, VaultReader, Versions, reason_of_absence
-from airflow_config_providers.providers.vault.session import SESSIONS, Sessions, seconds
+from airflow_config_providers.providers.vault.session import SESSIONS, Sessions, seconds, when_to_retry
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.session import Session
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class CachedSecret:
     """
-    The result of reading a path.
+    A secret at a path, or the reason why there is none.
 
     :param at: when it was read, by the session's clock
     :param ttl: milliseconds at that time; None for none
@@ -42,9 +42,9 @@ class Read:
         return max(0, int(left if left_of_token is None else min(left, left_of_token)) * 1000)
 
 
-class Reads:
+class SecretCache:
     """
-    The reads of one provider and the leases that came with them. Thread-safe; a forked child begins anew.
+    The secrets of one provider and the leases that came with them. Thread-safe; a forked child begins anew.
 
     A secret is returned again for ``cache_ttl`` milliseconds, and one with a lease for as long as the lease is good, so
     that user and password belong together. A missing or refused secret is asked for again.
@@ -55,7 +55,7 @@ class Reads:
     def __init__(self, settings: VaultSettings, sessions: Sessions = SESSIONS) -> None:
         self._sessions = sessions
         self._flights = SingleFlight(patience=None, asks_again=True)
-        self._kept: dict[VaultPath, Read] = {}
+        self._kept: dict[VaultPath, CachedSecret] = {}
         self.session = sessions.join(settings, self)
         self.when_leased: Callable[[VaultPath], object] = lambda path: None
         self._leases = Leases(self.session)
@@ -68,14 +68,14 @@ class Reads:
         self._kept = {}
         self._leases.forget()
 
-    def get(self, path: VaultPath) -> Read:
+    def get(self, path: VaultPath) -> CachedSecret:
         """Return the secret at ``path``. Threads that ask at the same time share one request."""
         kept = self._kept.get(path)
         if kept is not None and self._is_good(kept):
             return kept
         return self._flights.run(path, lambda: self._fresh(path, self._is_good))
 
-    def poll(self, path: VaultPath, mark: Hashable | None) -> tuple[Read | None, Hashable | None]:
+    def poll(self, path: VaultPath, mark: Hashable | None) -> tuple[CachedSecret | None, Hashable | None]:
         """
         Return the secret at ``path`` as it is in Vault now, and a mark of its version; None if that is still ``mark``.
 
@@ -92,7 +92,7 @@ class Reads:
         return self._asked(path), new_mark  # not another thread's answer, which can be older than the mark
 
     def lease(self, path: VaultPath) -> Lease | None:
-        """Return the lease of the secret at ``path``; None if there is none, or none that is kept."""
+        """Return the lease of the secret at ``path``; None if the secret has no lease, or is not in the cache."""
         kept = self._kept.get(path)
         return None if kept is None else kept.lease
 
@@ -113,40 +113,82 @@ class Reads:
         if is_last:
             self.session.close()
 
-    def _fresh(self, path: VaultPath, is_good: Callable[[Read], bool]) -> Read:
+    def _fresh(self, path: VaultPath, is_good: Callable[[CachedSecret], bool]) -> CachedSecret:
         """Return what another thread has read in the meantime, if it is good, or else ask."""
         kept = self._kept.get(path)
         return kept if kept is not None and is_good(kept) else self._asked(path)
 
-    def _asked(self, path: VaultPath) -> Read:
+    def _asked(self, path: VaultPath) -> CachedSecret:
         outcome = self._reader.read(path)
         if not outcome.answer.is_good:
             reason = reason_of_absence(outcome, path, where=self.session.where)
-            return Read({}, self.session.clock(), absence=reason)
+            return CachedSecret({}, self.session.clock(), absence=reason)
         read = self._read(outcome)
         self._kept = {**{p: k for p, k in self._kept.items() if self._is_good(k)}, path: read}
         if read.lease is not None:
             self.when_leased(path)
         return read
 
-    def _read(self, outcome: VaultOutcome) -> Read:
+    def _read(self, outcome: VaultOutcome) -> CachedSecret:
         body, document, now = outcome.answer.body, outcome.document, self.session.clock()
         lease = self._leases.add(body, token=outcome.token, since=outcome.since)
         if lease is not None:
             self.session.learn_end_of(outcome.token)
         if lease is None and (outcome.mount is None or outcome.mount.kv_version == 1) and "ttl" in document:
-            return Read(document, now, ttl=int(seconds(body.get("lease_duration")) * 1000) or None)
-        return Read(document, now, lease=lease)
+            return CachedSecret(document, now, ttl=int(seconds(body.get("lease_duration")) * 1000) or None)
+        return CachedSecret(document, now, lease=lease)
 
-    def _leased(self, path: VaultPath) -> Read | None:
+    def _leased(self, path: VaultPath) -> CachedSecret | None:
         """Return the secret at ``path`` if it has a lease that is good."""
         kept = self._kept.get(path)
         return kept if kept is not None and self._is_good_lease(kept) else None
 
-    def _is_good(self, kept: Read) -> bool:
+    def _is_good(self, kept: CachedSecret) -> bool:
         if kept.lease is not None:
             return self._is_good_lease(kept)
         return self.session.clock() - kept.at < self.session.settings.cache_ttl / 1000
 
-    def _is_good_lease(self, kept: Read) -> bool:
+    def _is_good_lease(self, kept: CachedSecret) -> bool:
         return kept.lease is not None and self.session.clock() < self.good_until(kept.lease)
+
+
+class LeaseWatch:
+    """
+    Has a path read when the lease of its values must be replaced: it can be renewed no longer, or its login ends.
+
+    It looks at what is known here, and asks Vault nothing. Thread-safe.
+
+    :param cache: holds the leases
+    """
+
+    def __init__(self, cache: SecretCache) -> None:
+        self._cache = cache
+        self._paths: dict[str, VaultPath] = {}
+        self._followed: dict[VaultPath, str] = {}
+        self._touch: Callable[[str], None] = lambda path: None
+        cache.when_leased = self._look_in_time
+
+    def follow(self, paths: Collection[str], touch: Callable[[str], None]) -> None:
+        """Call ``touch(path)`` when the lease of a path must be replaced."""
+        known, self._touch = self._paths, touch
+        self._paths = {text: known.get(text) or VaultPath.parse(text) for text in paths}
+        if known.keys() - self._paths.keys():
+            before, self._followed = self._followed, {path: text for text, path in self._paths.items()}
+            for path in before.keys() - self._followed.keys():
+                self._cache.session.renewals.drop((self, path))
+        for text in self._paths.keys() - known.keys():  # the others are not parsed again, as there can be thousands
+            self._followed[self._paths[text]] = text
+            self._look_in_time(self._paths[text])
+
+    def _look_in_time(self, path: VaultPath) -> None:
+        lease = self._cache.lease(path)
+        if path in self._followed and lease is not None:
+            self._cache.session.renewals.add((self, path), self._cache.good_until(lease), lambda: self._look(path))
+
+    def _look(self, path: VaultPath) -> float | None:
+        """Return when to look again: the lease was renewed, or can still be if it cannot be replaced now."""
+        lease, now = self._cache.lease(path), self._cache.session.clock()
+        if lease is not None and self._cache.good_until(lease) > now:
+            return self._cache.good_until(lease)
+        self._touch(self._followed.get(path, ""))
+        return None if lease is None else when_to_retry(now, lease.expires)

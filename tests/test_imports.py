@@ -133,6 +133,19 @@ def test_reading_and_storing_a_dag_loads_nothing_that_only_a_run_needs() -> None
     assert loaded.isdisjoint(f"airflow_config_providers.{name}" for name in (*OF_A_RUN, *OF_A_RUN_OF_A_JOB))
 
 
+OF_THREADS = ("concurrent.futures", "logging", "queue", "airflow_config_providers.core.workers")
+OF_DEFINITIONS = tuple(f"airflow_config_providers.core.definition.{name}" for name in ("config_def", "config_type"))
+
+
+def test_what_resolves_and_reverses_loads_neither_threads_at_work_nor_definitions(
+    imported: Mapping[str, Imported],
+) -> None:
+    """A process that only reverses, or has no definition, never needs them."""
+    for module in ("resolver", "reversal.reverse"):
+        loaded = imported[f"airflow_config_providers.core.{module}"].loaded
+        assert set(loaded).isdisjoint({*OF_THREADS, *OF_DEFINITIONS})
+
+
 @pytest.mark.parametrize("module", CORE)
 def test_core_module_loads_nothing_above_core(imported: Mapping[str, Imported], module: str) -> None:
     """Each module of core, alone, brings in neither an edge module nor Airflow or Spark."""

@@ -6,7 +6,8 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 - Layers of precedence: ``layers``, ``environment``, ``keys``; ``resolver`` combines them with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``content``, ``subscriptions``, ``reload``.
-- Threads and processes: ``timetable``, ``workers``, ``single_flight``, ``per_process``, ``cached``, ``closing``.
+- Threads and processes: ``timetable``, ``workers``, ``under_way``, ``single_flight``, ``per_process``, ``cached``,
+  ``closing``.
 - Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``sensitive``,
   ``older_names``.
 """

@@ -9,8 +9,9 @@ from enum import IntEnum
 from typing import Final, Generic, TypeVar
 
 from airflow_config_providers.core.data import HIDDEN
-from airflow_config_providers.core.definition.config_def import ConfigDef, ResourceType
+from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
+from airflow_config_providers.core.definition.resource_type import ResourceType
 from airflow_config_providers.core.keys import key_type_problem, type_problems, value_type_problem
 from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.core.variable import scan

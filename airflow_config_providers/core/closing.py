@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from airflow_config_providers.core.text import printable
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-_log: Final = logging.getLogger(__name__)
 
 
 class Closable(Protocol):
@@ -28,7 +25,13 @@ def close_all(members: Iterable[tuple[str, Closable]]) -> None:
         try:
             member.close()
         except Exception as error:  # noqa: BLE001 - the others must be closed too; its message could contain a value
-            _log.warning("%s could not be closed: %s", printable(name), type(error).__name__)
+            _warn("%s could not be closed: %s", printable(name), type(error).__name__)
+
+
+def _warn(message: str, *args: object) -> None:
+    import logging  # noqa: PLC0415 - slow to import, and most members can be closed
+
+    logging.getLogger(__name__).warning(message, *args)
 
 
 class ClosedOnExit(ABC):

@@ -7,15 +7,19 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.data import HIDDEN
-from airflow_config_providers.core.definition.config_def import ConfigDef, ResourceType
+from airflow_config_providers.core.definition.resource_type import EVERYWHERE, ResourceType
+from airflow_config_providers.core.definition.undefined import UNDEFINED
 from airflow_config_providers.core.keys import key_problems, require_texts, spellings, text_problem
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import beside_references, scan
 from airflow_config_providers.exceptions import ConfigException
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.definition.config_def import ConfigDef
 
 
 class ConfigSource(IntEnum):
@@ -98,7 +102,7 @@ class ConfigEntry:
     type: str | None = None
     documentation: str = ""
     origin: str = ""
-    alterable_at: tuple[ResourceType, ...] = tuple(ResourceType)
+    alterable_at: tuple[ResourceType, ...] = EVERYWHERE
 
 
 def layer_problems(layer: ConfigLayer) -> list[ConfigException]:
@@ -109,9 +113,6 @@ def layer_problems(layer: ConfigLayer) -> list[ConfigException]:
             if problem := text_problem(text, f"'{printable(key)}' in {layer.origin(key)}"):
                 problems.append(problem)
     return problems
-
-
-_DEFINES_NOTHING: Final = ConfigDef()
 
 
 class LayeredConfig:
@@ -127,7 +128,7 @@ class LayeredConfig:
 
     def __init__(self, layers: Sequence[ConfigLayer], definition: ConfigDef | None = None) -> None:
         self._layers = sorted(layers, key=attrgetter("source"))[::-1]  # strongest first
-        self._definition = definition or _DEFINES_NOTHING
+        self._definition = definition or UNDEFINED
         self._described: dict[str, ConfigEntry] = {}
 
     @cached_property

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypedDict, TypeVar, Unpack, cast
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
 from airflow_config_providers.core.text import counted, printable
-from airflow_config_providers.core.workers import Workers, in_thread
 from airflow_config_providers.exceptions import (
     ConfigProvidersError,
     ProviderDefinitionError,
@@ -22,7 +21,11 @@ from airflow_config_providers.exceptions import (
 )
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from tenacity import RetryCallState
+
+    from airflow_config_providers.core.workers import Workers
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -36,7 +39,6 @@ _LONGEST_WAIT: Final = 60.0
 """Longest wait in seconds, even if the provider asks for a longer one."""
 
 
-@dataclass(frozen=True, slots=True)
 class Retries:
     """
     Retries the calls of one fetch.
@@ -47,11 +49,14 @@ class Retries:
     :param until: time after which there are no more retries
     """
 
-    attempts: int
-    sleep: Callable[[float], None]
-    clock: Callable[[], float]
-    until: float
-    _given_up: set[str] = field(default_factory=set)
+    def __init__(
+        self, attempts: int, *, sleep: Callable[[float], None], clock: Callable[[], float], until: float
+    ) -> None:
+        self._attempts = attempts
+        self._sleep = sleep
+        self._clock = clock
+        self._until = until
+        self._given_up: set[str] = set()
 
     def run(self, name: str, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """
@@ -62,9 +67,9 @@ class Retries:
         :param name: name of the provider
         :raises ProviderUnavailableError: the provider could not answer, even at the last attempt
         """
-        if self.attempts == 1:
+        if self._attempts == 1:
             return call(*args, **kwargs)
-        enough = _Enough(self, name, self.clock())
+        is_enough = partial(self._is_enough, name, self._clock())
         try:
             return call(*args, **kwargs)
         except ProviderUnavailableError as error:
@@ -72,9 +77,18 @@ class Retries:
         from tenacity import Retrying, retry_if_exception_type  # noqa: PLC0415 - a slow import that only retries need
 
         retry = retry_if_exception_type(ProviderUnavailableError)
-        retrying = Retrying(retry=retry, stop=enough, wait=_wait, sleep=self.sleep, reraise=True)
+        retrying = Retrying(retry=retry, stop=is_enough, wait=_wait, sleep=self._sleep, reraise=True)
         answer: _T = retrying(_call, first, call, *args, **kwargs)
         return answer
+
+    def _is_enough(self, name: str, started: float, state: RetryCallState) -> bool:
+        """Decide after a failed attempt whether it was the last."""
+        now = self._clock()
+        is_over = now - started >= _SPAN and _retry_after(state) is None
+        is_too_late = now + state.upcoming_sleep > self._until
+        if state.attempt_number >= self._attempts or is_over or is_too_late:
+            self._given_up.add(name)
+        return name in self._given_up
 
 
 def _call(failed: list[ProviderUnavailableError], call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -82,23 +96,6 @@ def _call(failed: list[ProviderUnavailableError], call: Callable[_P, _T], *args:
     if failed:
         raise failed.pop()
     return call(*args, **kwargs)
-
-
-@dataclass(frozen=True, slots=True)
-class _Enough:
-    """Decides after a failed attempt whether it was the last."""
-
-    retries: Retries
-    name: str
-    started: float
-
-    def __call__(self, state: RetryCallState) -> bool:
-        given_up, now = self.retries._given_up, self.retries.clock()
-        is_over = now - self.started >= _SPAN and _retry_after(state) is None
-        is_too_late = now + state.upcoming_sleep > self.retries.until
-        if state.attempt_number >= self.retries.attempts or is_over or is_too_late:
-            given_up.add(self.name)
-        return self.name in given_up
 
 
 def _wait(state: RetryCallState) -> float:
@@ -239,6 +236,8 @@ class _Fetch:
             self._providers.open_named(names, wait=None if waits_here else self._wait_until_open)
         if self._options.in_callers_thread or not self._wanted or (has_no_limit and len(self._wanted) == 1):
             return {place: self._late(place[0]) if self._is_over() else self._ask(place) for place in self._wanted}
+        from airflow_config_providers.core.workers import Workers, in_thread  # noqa: PLC0415 - slow to import
+
         if len(self._wanted) == 1:
             (place,) = self._wanted
             return {place: self._in_time(in_thread(self._ask_apart, place)) or self._late(place[0])}
@@ -246,6 +245,8 @@ class _Fetch:
             return self._side_by_side(workers)
 
     def _wait_until_open(self, name: str, opening: Future[object]) -> None:
+        from concurrent.futures import wait  # noqa: PLC0415 - slow to import, with logging
+
         done, _ = wait([opening], self._seconds_left())
         if not done:
             raise self._late(name)

@@ -2,69 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING
 
 from airflow_config_providers.core.closing import ClosedOnExit, close_all
-from airflow_config_providers.core.per_process import PerProcess
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.variable import variables
-from airflow_config_providers.core.workers import in_thread
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError
 
-_MOST: Final = 4
-"""How many calls of one name can hang at the same time."""
-
-Wait = Callable[[str, Future[object]], object]
-
-
-class SharedCall(Future[object]):
-    """
-    A call under way. If another call with the same name succeeds first, its result is used.
-
-    A caller that stops waiting sets ``is_given_up``, so that the next caller does not wait for this call either.
-    """
-
-    is_given_up = False
-
-
-@dataclass(slots=True)
-class _Calls:
-    """The calls of one process: name -> calls, oldest first."""
-
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    named: dict[str, list[SharedCall]] = field(default_factory=dict, repr=False)
-
-
-class UnderWay:
-    """
-    Makes each call in a daemon thread of its own. Thread-safe.
-
-    A caller that wants a call while it is under way shares it, unless it was given up: then the call is made again.
-    A call that hangs therefore costs a few threads at most, however often it is wanted. A forked child, which has none
-    of these threads, makes its own calls.
-
-    :param pid: returns the id of the process
-    """
-
-    def __init__(self, *, pid: Callable[[], int] = os.getpid) -> None:
-        self._here = PerProcess(_Calls, pid=pid)
-
-    def start(self, name: str, call: Callable[[], object]) -> SharedCall:
-        """Start ``call``, unless one with this name is under way. It sees the context variables of this caller."""
-        here = self._here()
-        with here.lock:
-            calls = here.named.setdefault(name, [])
-            if calls and (len(calls) >= _MOST or not (calls[-1].is_given_up or calls[-1].done())):
-                return calls[-1]
-            calls.append(begun := SharedCall())
-            in_thread(call).add_done_callback(partial(_end, here.lock, calls, begun))
-            return begun
+if TYPE_CHECKING:
+    from airflow_config_providers.core.under_way import SharedCall, UnderWay, Wait
 
 
 class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
@@ -94,7 +43,7 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         self._names = tuple(names)
         self._open_one = open_
         self._environment_names = environment_names
-        self._under_way = under_way or UnderWay()
+        self._under_way = under_way or _under_way()
         self._opened: dict[str, ConfigProvider] = {}
         self._lock = threading.RLock()  # a killed task closes the providers in a signal handler
         self._is_closed = False
@@ -186,6 +135,12 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         return len(self._names)
 
 
+def _under_way() -> UnderWay:
+    from airflow_config_providers.core.under_way import UnderWay  # noqa: PLC0415 - slow to import, as in lookup
+
+    return UnderWay()
+
+
 def _wait_for(name: str, openings: Mapping[str, SharedCall], wait: Wait) -> None:
     try:
         wait(name, openings[name])
@@ -193,16 +148,3 @@ def _wait_for(name: str, openings: Mapping[str, SharedCall], wait: Wait) -> None
         if not openings[name].done():  # the time for all of them is up
             for opening in openings.values():
                 opening.is_given_up = True
-
-
-def _end(lock: threading.RLock, calls: list[SharedCall], ended: SharedCall, made: Future[object]) -> None:
-    error = made.exception()
-    with lock:
-        calls.remove(ended)
-        for call in [ended, *calls] if error is None else [ended]:
-            if call.done():
-                continue
-            if error is not None:
-                call.set_exception(error)
-            else:
-                call.set_result(made.result())

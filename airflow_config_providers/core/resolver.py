@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
-from typing import Final, NoReturn, Unpack, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Unpack, cast
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place, foreign_failure
 from airflow_config_providers.core.provider import ConfigProvider
@@ -27,6 +26,9 @@ from airflow_config_providers.exceptions import (
     UnresolvedReferenceError,
     gravest,
 )
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.definition.config_def import ConfigDef
 
 
 class Unresolved(Enum):
@@ -262,8 +264,7 @@ class ConfigResolver:
                     yield ConfigException(f"{layered.place(name)}: {message}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """
     The result for the keys, or for the further strings.
 

@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.on_demand import ProvidersOnDemand, UnderWay
+from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.per_process import run_in_children
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.under_way import UnderWay
 from airflow_config_providers.secrets import trail
 from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.entry_files import ChangingFiles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,7 @@ from airflow_config_providers.core.definition.config_type import (
     invalid_value,
     parse_type,
 )
+from airflow_config_providers.core.definition.resource_type import EVERYWHERE, ResourceType
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 
@@ -28,21 +29,6 @@ class _Missing(Enum):
 NO_DEFAULT_VALUE: Final = _Missing.NO_DEFAULT_VALUE
 """The configuration has no default and must be set. None is a default like any other."""
 
-
-class ResourceType(IntEnum):
-    """Kinds of resource that can have dynamic configuration. The highest number wins."""
-
-    DEFAULT = 1
-    DAG = 2
-    TASK = 3
-
-    @property
-    def phrase(self) -> str:
-        """Its name in messages."""
-        return {1: "the deployment default", 2: "a DAG", 3: "a task"}[self]
-
-
-_EVERYWHERE: Final = tuple(ResourceType)
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -79,11 +65,11 @@ class ConfigKey:
     dependents: Sequence[str] = ()
     internal: bool = False
     type_name: str = ""
-    alterable_at: Collection[ResourceType] = _EVERYWHERE
+    alterable_at: Collection[ResourceType] = EVERYWHERE
 
     def __post_init__(self) -> None:
-        if not {*_EVERYWHERE}.issuperset(self.alterable_at):
-            kinds = ", ".join(kind.name for kind in _EVERYWHERE)
+        if not {*EVERYWHERE}.issuperset(self.alterable_at):
+            kinds = ", ".join(kind.name for kind in EVERYWHERE)
             raise ConfigException(f"{printable(self.name)} has something other than {kinds} in alterable_at.")
         if not self.has_default:
             return
@@ -155,7 +141,7 @@ class ConfigDef:
         group: str = "",
         dependents: Sequence[str] = (),
         internal: bool = False,
-        alterable_at: Collection[ResourceType] = _EVERYWHERE,
+        alterable_at: Collection[ResourceType] = EVERYWHERE,
     ) -> ConfigDef:
         """
         Add a configuration; the parameters are those of ``ConfigKey``.
@@ -236,7 +222,7 @@ class ConfigDef:
         if self.read_only_reason(name):
             return ()
         key = self.config_keys.get(name)
-        return _EVERYWHERE if key is None else tuple(kind for kind in _EVERYWHERE if kind in key.alterable_at)
+        return EVERYWHERE if key is None else tuple(kind for kind in EVERYWHERE if kind in key.alterable_at)
 
     def default_texts(self) -> Mapping[str, str]:
         """Return name -> default as a string, without defaults that are None; a PASSWORD is ``[hidden]``."""

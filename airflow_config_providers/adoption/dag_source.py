@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tokenize import TokenError
 from typing import Final
 
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of_path
@@ -21,6 +22,9 @@ _READS: Final = {
     "airflow.models.Connection.get_connection_from_secrets": "connection",
 }
 """Function -> what it reads while the file is parsed."""
+
+NO_PYTHON: Final = (SyntaxError, ValueError, RecursionError, MemoryError, TokenError)
+"""What reading a source raises that is no Python, or that is nested too deeply for this version of Python."""
 
 _FIELDS: Final = frozenset({"login", "password", "host", "port", "schema", "conn_type"})
 
@@ -100,7 +104,7 @@ class DagSource:
     Finds operators in a DAG file.
 
     :param text: the source
-    :raises SyntaxError: it is no Python
+    :raises SyntaxError, ValueError, RecursionError, MemoryError, TokenError: it is no Python, or nested too deeply
     """
 
     def __init__(self, text: str) -> None:
@@ -241,7 +245,7 @@ def _module(path: Path) -> str:
 def _imported(text: str, module: str) -> Iterator[str]:
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except NO_PYTHON:
         return  # it is reported where it is changed
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

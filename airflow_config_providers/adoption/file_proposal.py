@@ -155,7 +155,7 @@ class FileProposer:
     :param path: the file
     :param source: its text
     :param differences: what an earlier proposal would have changed, so its entries stay as they are
-    :raises SyntaxError: it is no Python
+    :raises SyntaxError, ValueError, RecursionError, MemoryError, TokenError: it is no Python, or nested too deeply
     """
 
     def __init__(

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from airflow_config_providers.adoption.dag_source import NO_PYTHON
 from airflow_config_providers.adoption.file_proposal import (
     ByHand,
     FileProposal,
@@ -300,7 +301,7 @@ class ProofMaker:
     ) -> FileProposal | None:
         try:
             proposer = FileProposer(path, text, self.rules, differences=differing)
-        except (SyntaxError, ValueError, RecursionError):
+        except NO_PYTHON:
             problems.append(ByHand(path, 0, "it is no Python that this version can read."))
             return None
         found = proposer.proposal()

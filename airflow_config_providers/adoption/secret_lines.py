@@ -12,6 +12,9 @@ from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 from airflow_config_providers.core.text import without_templates
 from airflow_config_providers.core.variable import beside_references
 
+_TELLING: Final = 4
+"""The number of characters from which on a secret is looked for in other places."""
+
 _HARMLESS: Final = frozenset({"", "true", "false", "none"})
 
 
@@ -24,9 +27,15 @@ def secret_lines(source: str, tree: ast.AST) -> frozenset[int]:
     """
     strings = list(_secret_strings(tree))
     found = {line for node in strings for line in _lines(node)}
-    texts = {node.value for node in strings if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    texts = {text for node in strings if isinstance(node, ast.Constant) and len(text := _text(node)) >= _TELLING}
     found |= set(_repeating(source, texts))
+    found |= {line for node in _strings(tree) if any(text in _text(node) for text in texts) for line in _lines(node)}
     return frozenset(found | set(_comments(source)))
+
+
+def _strings(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the strings, which can be written with other escapes than the same secret elsewhere."""
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and _text(node))
 
 
 def _secret_strings(tree: ast.AST) -> Iterator[ast.expr]:
@@ -56,9 +65,11 @@ def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(node, ast.Dict):
         yield from ((_name(key), value) for key, value in zip(node.keys, node.values, strict=True) if key)
     elif isinstance(node, ast.Call):
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        given = [*_formatted(node.func), *node.args, *(keyword.value for keyword in node.keywords)]
         yield from ((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg)
         yield from _beside(given)  # such as os.environ.get("PASSWORD", "x")
+    elif isinstance(node, ast.BinOp):  # such as "password=%s" % "x"
+        yield from ((_text(one), node.right) for one in _strings(node.left))
     elif isinstance(node, ast.Assign):
         yield from ((_name(target), node.value) for target in node.targets)
     elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
@@ -85,7 +96,15 @@ def _in_named_block(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         yield _name(node.target), node.iter
 
 
-_WRITTEN: Final = (ast.Constant, ast.JoinedStr)
+_WRITTEN: Final = (ast.Constant, ast.JoinedStr, ast.BinOp, ast.Name)
+
+
+def _formatted(function: ast.expr) -> list[ast.expr]:
+    """Return the string whose method is called, such as "password={}".format("x")."""
+    match function:
+        case ast.Attribute(value=ast.Constant() as text):
+            return [text]
+    return []
 
 
 def _beside(values: Sequence[ast.expr]) -> Iterator[tuple[str, ast.expr]]:
@@ -111,10 +130,14 @@ def _name(node: ast.expr | None) -> str:
 
 def _is_text(node: ast.Constant) -> bool:
     """Return whether a constant can be a secret: a string other than a reference, a template or a switch."""
+    value = _text(node)
+    return value.strip().lower() not in _HARMLESS and bool(beside_references(without_templates(value)).strip())
+
+
+def _text(node: ast.Constant) -> str:
+    """Return a string, or bytes as one; an empty one for what is neither."""
     value = node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
-    if not isinstance(value, str) or value.strip().lower() in _HARMLESS:
-        return False
-    return bool(beside_references(without_templates(value)).strip())
+    return value if isinstance(value, str) else ""
 
 
 def _joined(node: ast.JoinedStr) -> str:
@@ -126,9 +149,8 @@ def _lines(node: ast.expr) -> range:
 
 
 def _repeating(source: str, texts: Iterable[str]) -> Iterator[int]:
-    long = [text for text in texts if len(text) >= 4]
     lines = source.split("\n")
-    yield from (number for number, line in enumerate(lines, 1) if any(text in line for text in long))
+    yield from (number for number, line in enumerate(lines, 1) if any(text in line for text in texts))
 
 
 def _comments(source: str) -> Iterator[int]:

@@ -97,6 +97,8 @@ class DagReader(ClosedOnExit):
     """
     Reads DAG files, one after the other. If a file hangs or ends the process, the next one gets a new process.
 
+    A file that fails is read again in a new process: an earlier file could have closed a stream or moved elsewhere.
+
     :param origin: the process whose copies import the files
     """
 
@@ -107,6 +109,14 @@ class DagReader(ClosedOnExit):
 
     def read(self, path: str) -> DagFile:
         """Return what is in the DAG file at ``path``."""
+        is_new = self._worker is None
+        found = self._read(path)
+        if is_new or not any(one.rule is DAG_IMPORT for one in found.findings):
+            return found
+        self.close()
+        return self._read(path)
+
+    def _read(self, path: str) -> DagFile:
         source = self._source
         self._worker = self._worker or self._origin.copy()
         absolute = os.path.abspath(path)  # noqa: PTH100 - links stay as they are

@@ -406,6 +406,21 @@ def test_a_part_of_json_that_need_not_be_a_string_stays_as_it_is(environ: Path, 
     assert (left["line"], "'spark.app.strict': its template reads a part of JSON" in left["reason"]) == (8, True)
 
 
+@pytest.mark.parametrize("odd", [f"x = {'-' * 200_000}1", "x = 1\r\n\\\r\n"], ids=["too-deep", "ends-with-a-backslash"])
+def test_a_file_that_cannot_be_analyzed_does_not_keep_others_from_being_adopted(
+    environ: Path, tmp_path: Path, odd: str
+):
+    (tmp_path / "odd.py").write_bytes(f"# a DAG\n{STOCK}{odd}".encode())
+    (tmp_path / "trains.py").write_text(TRAINS)
+
+    code, out, err = run(tmp_path)
+
+    assert code == 0, err
+    assert "+++ b/trains.py" in json.loads(out)["patch"]
+    reasons = [one["reason"] for one in json.loads(out)["by_hand"] if (one["file"] or "").endswith("odd.py")]
+    assert reasons == ["it is no Python that this version can read."]
+
+
 def test_a_file_that_others_import_stays_as_it_is(environ: Path, tmp_path: Path):
     (tmp_path / "trains.py").write_text(TRAINS)
     (tmp_path / "more.py").write_text(f"{STOCK}from airflow.sdk import DAG\nfrom trains import SparkSubmitOperator\n")

@@ -108,7 +108,7 @@ def differences(
     :param folder: the folder of the layer files, as the jobs see it
     """
     if after.findings:
-        return [MeaningDifference(f"it cannot be imported: {after.findings[0].message}")]
+        return [MeaningDifference(f"it cannot be imported: {after.findings[0].message.removesuffix('.')}")]
     reader = _reader({f"{folder}/{layer.name}": layer.configs for layer in layers})
     of_deployment = [f"{folder}/{layer.name}" for layer in layers if layer.is_of_deployment]
     old = dict(_meanings(before, reader, ()))

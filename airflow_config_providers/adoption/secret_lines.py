@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
@@ -50,7 +50,9 @@ def _secret_strings(tree: ast.AST) -> Iterator[ast.expr]:
 
 def _secret_values(tree: ast.AST) -> list[ast.expr]:
     """Return what has a sensitive name, and what is assigned to the names in it."""
-    named = [pair for node in ast.walk(tree) for pair in (*_named(node), *_in_named_block(node))]
+    keys = dict(_assigned_names(tree))
+    nodes = list(ast.walk(tree))
+    named = [pair for node in nodes for pair in (*_named(node), *_under_variable(node, keys), *_in_named_block(node))]
     found = [value for name, value in named if sounds_secret(name)]
     known: set[str] = set()
     for value in found:  # which grows
@@ -82,6 +84,23 @@ def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         yield from ((one.arg, value) for one, value in zip(node.kwonlyargs, node.kw_defaults, strict=True) if value)
     elif isinstance(node, ast.Tuple | ast.List) and len(node.elts) > 1:  # such as ("spark.app.password", "x")
         yield from _beside(node.elts)
+
+
+def _assigned_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield each variable that has a string, with the string, which can be a name for something else."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and (text := _name(node.value)):
+            yield from ((target.id, text) for target in node.targets if isinstance(target, ast.Name))
+
+
+def _under_variable(node: ast.AST, names: Mapping[str, str]) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the name and the value of each entry whose key is a variable."""
+    entries: list[tuple[ast.expr | None, ast.expr]] = []
+    if isinstance(node, ast.Dict):
+        entries = list(zip(node.keys, node.values, strict=True))
+    elif isinstance(node, ast.Assign):
+        entries = [(target.slice, node.value) for target in node.targets if isinstance(target, ast.Subscript)]
+    yield from ((names[key.id], value) for key, value in entries if isinstance(key, ast.Name) and key.id in names)
 
 
 def _in_named_block(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -117,6 +136,12 @@ def _beside(values: Sequence[ast.expr]) -> Iterator[tuple[str, ast.expr]]:
 def _name(node: ast.expr | None) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return _joined(node)
+    if isinstance(node, ast.BinOp):
+        return _name(node.left) + _name(node.right)
+    if isinstance(node, ast.Call):
+        return "".join(map(_name, _formatted(node.func)))
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):

@@ -75,6 +75,7 @@ class OperatorCall:
     :param task_id: the id of the task; None if it is not a literal
     :param conf: its Spark configuration; empty if that is not written as a mapping in this file
     :param env_vars: its environment variables, likewise
+    :param is_reused: whether the file uses the configuration of the task for something else, as in ``task.conf``
     """
 
     node: ast.Call
@@ -83,6 +84,7 @@ class OperatorCall:
     task_id: str | None
     conf: tuple[Setting, ...] = ()
     env_vars: tuple[Setting, ...] = ()
+    is_reused: bool = False
 
     def argument(self, name: str) -> ast.expr | None:
         """Return what is given for an argument."""
@@ -113,6 +115,7 @@ class DagSource:
         self._nodes = list(ast.walk(self.tree))
         self._names = dict(self._imported())
         self._mappings = dict(self._assigned())
+        self._reused = frozenset(self._used_again())
 
     def calls(self) -> Iterator[OperatorCall]:
         """Yield the calls that create tasks, in the order of the source."""
@@ -149,6 +152,20 @@ class DagSource:
         """Return where a name is used."""
         return [node for node in self._nodes if isinstance(node, ast.Name) and node.id == name]
 
+    @property
+    def has_own_templates(self) -> bool:
+        """Whether a DAG gives templates another syntax, or could give ``conn`` or ``var`` another meaning."""
+        keywords = (one for node in self._nodes if isinstance(node, ast.Call) for one in node.keywords)
+        return any(one.arg == "jinja_environment_kwargs" or _has_own_names(one) for one in keywords)
+
+    def _used_again(self) -> Iterator[ast.expr]:
+        """Yield the calls whose result has a name and an attribute with configuration that the file uses."""
+        attributes = (node for node in self._nodes if isinstance(node, ast.Attribute) and node.attr in _CONFIGURATION)
+        names = {node.value.id for node in attributes if isinstance(node.value, ast.Name)}
+        for node in self._nodes:
+            if isinstance(node, ast.Assign) and names & {one.id for one in node.targets if isinstance(one, ast.Name)}:
+                yield node.value
+
     def _call(self, node: ast.Call) -> OperatorCall | None:
         is_partial = isinstance(node.func, ast.Attribute) and node.func.attr == "partial"
         path = self._path(node.func.value if is_partial and isinstance(node.func, ast.Attribute) else node.func)
@@ -158,7 +175,8 @@ class DagSource:
         arguments = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
         conf = [setting for name in _conf_arguments(spec) for setting in self._settings(arguments.get(name))]
         env_vars = self._settings(arguments.get("env_vars"))
-        return OperatorCall(node, path, spec, _text(arguments.get("task_id")), tuple(conf), tuple(env_vars))
+        task_id = _text(arguments.get("task_id"))
+        return OperatorCall(node, path, spec, task_id, tuple(conf), tuple(env_vars), node in self._reused)
 
     def _settings(self, node: ast.expr | None) -> Iterator[Setting]:
         """Yield the entries of a mapping, and of the mappings that it includes."""
@@ -206,8 +224,19 @@ class DagSource:
 def _configurations(node: ast.AST) -> Iterator[ast.expr]:
     """Yield what a call gets as configuration."""
     if isinstance(node, ast.Call):
-        names = {"conf", "spark_conf", "config_kwargs", "env_vars"}
-        yield from (one.value for one in node.keywords if one.arg in names)
+        yield from (one.value for one in node.keywords if one.arg in _CONFIGURATION)
+
+
+_CONFIGURATION: Final = frozenset({"conf", "spark_conf", "config_kwargs", "env_vars"})
+"""The arguments of operators with configuration, and the attributes that have it."""
+
+
+def _has_own_names(keyword: ast.keyword) -> bool:
+    """Return whether an argument defines ``conn`` or ``var`` for templates, or names that are not written there."""
+    if keyword.arg != "user_defined_macros":
+        return False
+    names = keyword.value.keys if isinstance(keyword.value, ast.Dict) else [None]
+    return any(_text(name) in {None, "conn", "var"} for name in names)
 
 
 def _conf_arguments(spec: OperatorSpec) -> list[str]:

@@ -21,7 +21,9 @@ from jinja2 import Environment
 
 pytest.importorskip("airflow")
 
+from airflow_config_providers.adoption.file_proposal import FileProposal, FileProposer, ProposalRules
 from airflow_config_providers.adoption.proof import ENVIRONMENT, Imports, Meaning, _meanings, _reader
+from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.cli.adopt import adopt
 from airflow_config_providers.core.document import read_key
 from airflow_config_providers.lint.dag_process import AirflowProcess
@@ -419,6 +421,42 @@ def test_a_file_that_cannot_be_analyzed_does_not_keep_others_from_being_adopted(
     assert "+++ b/trains.py" in json.loads(out)["patch"]
     reasons = [one["reason"] for one in json.loads(out)["by_hand"] if (one["file"] or "").endswith("odd.py")]
     assert reasons == ["it is no Python that this version can read."]
+
+
+def proposal_of(text: str) -> FileProposal:
+    return FileProposer("x.py", f"{STOCK}{text}", ProposalRules(Providers(), {}, uses_classes=False)).proposal()
+
+
+CALL = 'SparkSubmitOperator(task_id="x", conf={"spark.app.user": "{{ conn.db.login }}"})'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f'DAG("x", user_defined_macros={{"conn": C()}})\n{CALL}\n', id="own-conn"),
+        pytest.param(f'DAG("x", user_defined_macros=MACROS)\n{CALL}\n', id="unknown-macros"),
+        pytest.param(f'DAG("x", user_defined_macros={{**MACROS}})\n{CALL}\n', id="included-macros"),
+        pytest.param(f'@dag(jinja_environment_kwargs={{"x": "y"}})\ndef f():\n    {CALL}\n', id="own-syntax"),
+        pytest.param(f"x = {CALL}\nOther(env=x.conf)\n", id="used-elsewhere"),
+        pytest.param(f"x = {CALL}\nx.conf.clear()\n", id="changed-elsewhere"),
+    ],
+)
+def test_a_template_that_could_mean_something_else_stays_as_it_is(text: str):
+    found = proposal_of(text)
+
+    assert found.edits == ()
+    assert ["'spark.app.user': " in one.reason for one in found.by_hand] == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f'DAG("x", user_defined_macros={{"f": f}})\n{CALL}\n', id="other-macros"),
+        pytest.param(f"x = {CALL}\nx >> y\ndag_run.conf\n", id="used-as-a-task"),
+    ],
+)
+def test_a_template_with_its_usual_meaning_is_replaced(text: str):
+    assert "${connection:db:login}" in proposal_of(text).after
 
 
 def test_a_file_that_others_import_stays_as_it_is(environ: Path, tmp_path: Path):

@@ -309,6 +309,15 @@ def test_a_folder_that_exists_is_not_written(tmp_path: Path):
     assert "exists already" in err
 
 
+def test_a_folder_whose_name_is_too_long_is_an_error(environ: Path, tmp_path: Path):
+    (tmp_path / "x.py").write_text("# a DAG for Airflow\n")
+
+    code, _, err = run(tmp_path, write=str(tmp_path / ("a" * 300)))
+
+    assert code > 0
+    assert "cannot be written: File name too long. Choose another folder" in err
+
+
 def test_what_cannot_be_copied_or_lies_elsewhere_does_not_keep_other_files_from_being_adopted(
     environ: Path, tmp_path: Path
 ):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tokenize import TokenError
 from typing import Final
 
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of_path
@@ -21,6 +22,9 @@ _READS: Final = {
     "airflow.models.Connection.get_connection_from_secrets": "connection",
 }
 """Function -> what it reads while the file is parsed."""
+
+NO_PYTHON: Final = (SyntaxError, ValueError, RecursionError, MemoryError, TokenError)
+"""What reading a source raises that is no Python, or that is nested too deeply for this version of Python."""
 
 _FIELDS: Final = frozenset({"login", "password", "host", "port", "schema", "conn_type"})
 
@@ -71,6 +75,7 @@ class OperatorCall:
     :param task_id: the id of the task; None if it is not a literal
     :param conf: its Spark configuration; empty if that is not written as a mapping in this file
     :param env_vars: its environment variables, likewise
+    :param is_reused: whether the file uses the configuration of the task for something else, as in ``task.conf``
     """
 
     node: ast.Call
@@ -79,6 +84,7 @@ class OperatorCall:
     task_id: str | None
     conf: tuple[Setting, ...] = ()
     env_vars: tuple[Setting, ...] = ()
+    is_reused: bool = False
 
     def argument(self, name: str) -> ast.expr | None:
         """Return what is given for an argument."""
@@ -100,7 +106,7 @@ class DagSource:
     Finds operators in a DAG file.
 
     :param text: the source
-    :raises SyntaxError: it is no Python
+    :raises SyntaxError, ValueError, RecursionError, MemoryError, TokenError: it is no Python, or nested too deeply
     """
 
     def __init__(self, text: str) -> None:
@@ -109,6 +115,7 @@ class DagSource:
         self._nodes = list(ast.walk(self.tree))
         self._names = dict(self._imported())
         self._mappings = dict(self._assigned())
+        self._reused = frozenset(self._used_again())
 
     def calls(self) -> Iterator[OperatorCall]:
         """Yield the calls that create tasks, in the order of the source."""
@@ -145,6 +152,20 @@ class DagSource:
         """Return where a name is used."""
         return [node for node in self._nodes if isinstance(node, ast.Name) and node.id == name]
 
+    @property
+    def has_own_templates(self) -> bool:
+        """Whether a DAG gives templates another syntax, or could give ``conn`` or ``var`` another meaning."""
+        keywords = (one for node in self._nodes if isinstance(node, ast.Call) for one in node.keywords)
+        return any(one.arg == "jinja_environment_kwargs" or _has_own_names(one) for one in keywords)
+
+    def _used_again(self) -> Iterator[ast.expr]:
+        """Yield the calls whose result has a name and an attribute with configuration that the file uses."""
+        attributes = (node for node in self._nodes if isinstance(node, ast.Attribute) and node.attr in _CONFIGURATION)
+        names = {node.value.id for node in attributes if isinstance(node.value, ast.Name)}
+        for node in self._nodes:
+            if isinstance(node, ast.Assign) and names & {one.id for one in node.targets if isinstance(one, ast.Name)}:
+                yield node.value
+
     def _call(self, node: ast.Call) -> OperatorCall | None:
         is_partial = isinstance(node.func, ast.Attribute) and node.func.attr == "partial"
         path = self._path(node.func.value if is_partial and isinstance(node.func, ast.Attribute) else node.func)
@@ -154,7 +175,8 @@ class DagSource:
         arguments = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
         conf = [setting for name in _conf_arguments(spec) for setting in self._settings(arguments.get(name))]
         env_vars = self._settings(arguments.get("env_vars"))
-        return OperatorCall(node, path, spec, _text(arguments.get("task_id")), tuple(conf), tuple(env_vars))
+        task_id = _text(arguments.get("task_id"))
+        return OperatorCall(node, path, spec, task_id, tuple(conf), tuple(env_vars), node in self._reused)
 
     def _settings(self, node: ast.expr | None) -> Iterator[Setting]:
         """Yield the entries of a mapping, and of the mappings that it includes."""
@@ -202,8 +224,19 @@ class DagSource:
 def _configurations(node: ast.AST) -> Iterator[ast.expr]:
     """Yield what a call gets as configuration."""
     if isinstance(node, ast.Call):
-        names = {"conf", "spark_conf", "config_kwargs", "env_vars"}
-        yield from (one.value for one in node.keywords if one.arg in names)
+        yield from (one.value for one in node.keywords if one.arg in _CONFIGURATION)
+
+
+_CONFIGURATION: Final = frozenset({"conf", "spark_conf", "config_kwargs", "env_vars"})
+"""The arguments of operators with configuration, and the attributes that have it."""
+
+
+def _has_own_names(keyword: ast.keyword) -> bool:
+    """Return whether an argument defines ``conn`` or ``var`` for templates, or names that are not written there."""
+    if keyword.arg != "user_defined_macros":
+        return False
+    names = keyword.value.keys if isinstance(keyword.value, ast.Dict) else [None]
+    return any(_text(name) in {None, "conn", "var"} for name in names)
 
 
 def _conf_arguments(spec: OperatorSpec) -> list[str]:
@@ -241,7 +274,7 @@ def _module(path: Path) -> str:
 def _imported(text: str, module: str) -> Iterator[str]:
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except NO_PYTHON:
         return  # it is reported where it is changed
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -29,6 +29,10 @@ class Edit:
     text: str = field(default="", repr=False)
 
 
+_CLOSING: Final = re.compile(rb"(?:\s|#[^\n]*\n)*\)")
+"""A closing parenthesis, and what can be before it."""
+
+
 class Positions:
     """
     Finds the places of nodes in a source.
@@ -70,7 +74,7 @@ class Positions:
         If the entry has lines of its own, they are removed as a whole, with a comment at their end.
         """
         value = mapping.values[next(index for index, one in enumerate(mapping.keys) if one is key)]
-        start, end = self.span(key)[0], self._past_comma(self.span(value)[1])
+        start, end = self.span(key)[0], self._past_comma(self._past_parentheses(self.span(value)[1]))
         if self._is_alone(start, end):
             return Edit(self._line_start(start), self._line_end(end))
         if value is not mapping.values[-1]:
@@ -91,6 +95,12 @@ class Positions:
 
     def _line(self, place: int) -> int:
         return bisect_right(self._starts, place)
+
+    def _past_parentheses(self, place: int) -> int:
+        """Return the end of the parentheses around a value, such as a string in several lines; a node has none."""
+        while found := _CLOSING.match(self._bytes, place):
+            place = found.end()
+        return place
 
     def _past_comma(self, place: int) -> int:
         rest = self._bytes[place:]

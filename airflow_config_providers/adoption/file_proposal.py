@@ -61,6 +61,13 @@ _OF_JSON: Final = (
     "'{}': its template reads a part of JSON. If that is no string, a reference has another text: true in place of "
     "True. Write the reference if it is a string or a whole number, or if the job understands both."
 )
+_OWN_TEMPLATES: Final = (
+    "'{}': a DAG of this file gives its templates another syntax or names of its own, so their meaning is not known. "
+    "Write the reference if the template reads a connection or a variable of Airflow."
+)
+_REUSED: Final = (
+    "'{}': the file also uses this configuration elsewhere, where a reference would not be resolved. Change it by hand."
+)
 _UNSUPPORTED: Final = (
     "'{}': its template does more than a reference can, such as a filter, a default or a condition. Make it simpler, "
     "or leave it."
@@ -155,7 +162,7 @@ class FileProposer:
     :param path: the file
     :param source: its text
     :param differences: what an earlier proposal would have changed, so its entries stay as they are
-    :raises SyntaxError: it is no Python
+    :raises SyntaxError, ValueError, RecursionError, MemoryError, TokenError: it is no Python, or nested too deeply
     """
 
     def __init__(
@@ -208,6 +215,9 @@ class FileProposer:
         if setting.node in self._left:
             return
         read = self._dag.read_of(setting.node)
+        if call.is_reused and (read is not None or reads_secrets(setting.text or "")):
+            self._leave(setting.node, _REUSED.format(printable(setting.key)))
+            return
         if is_conf and self._is_dead(call, setting):
             return
         if read is not None and read.is_plain:
@@ -223,7 +233,9 @@ class FileProposer:
 
     def _of_template(self, call: OperatorCall, setting: Setting, template: str, *, is_conf: bool) -> None:
         text = with_references(template, self._providers)
-        if text is None:
+        if self._dag.has_own_templates:
+            self._leave(setting.node, _OWN_TEMPLATES.format(printable(setting.key)))
+        elif text is None:
             self._leave(setting.node, _UNSUPPORTED.format(printable(setting.key)))
         elif reads_json(template) and not (sounds_secret(setting.key) or has_other_type(setting.key)):
             self._leave(setting.node, _OF_JSON.format(printable(setting.key)))
@@ -240,7 +252,7 @@ class FileProposer:
     def _is_dead(self, call: OperatorCall, setting: Setting) -> bool:
         """Remove an entry that always loses, or that says what every job has anyway; return whether it is removed."""
         key = key_node(setting)
-        if not setting.key or key is None or setting.text is None:
+        if not setting.key or key is None or setting.text is None or call.is_reused:
             return False
         named = {spark_key: argument for argument, spark_key in call.spec.named.keys.items()}
         value = call.argument(named.get(setting.key, ""))

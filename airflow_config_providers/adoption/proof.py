@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from airflow_config_providers.adoption.dag_source import NO_PYTHON
 from airflow_config_providers.adoption.file_proposal import (
     ByHand,
     FileProposal,
@@ -107,7 +108,7 @@ def differences(
     :param folder: the folder of the layer files, as the jobs see it
     """
     if after.findings:
-        return [MeaningDifference(f"it cannot be imported: {after.findings[0].message}")]
+        return [MeaningDifference(f"it cannot be imported: {after.findings[0].message.removesuffix('.')}")]
     reader = _reader({f"{folder}/{layer.name}": layer.configs for layer in layers})
     of_deployment = [f"{folder}/{layer.name}" for layer in layers if layer.is_of_deployment]
     old = dict(_meanings(before, reader, ()))
@@ -300,7 +301,7 @@ class ProofMaker:
     ) -> FileProposal | None:
         try:
             proposer = FileProposer(path, text, self.rules, differences=differing)
-        except (SyntaxError, ValueError, RecursionError):
+        except NO_PYTHON:
             problems.append(ByHand(path, 0, "it is no Python that this version can read."))
             return None
         found = proposer.proposal()

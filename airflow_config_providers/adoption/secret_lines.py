@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 from airflow_config_providers.core.text import without_templates
 from airflow_config_providers.core.variable import beside_references
+
+_TELLING: Final = 4
+"""The number of characters from which on a secret is looked for in other places."""
 
 _HARMLESS: Final = frozenset({"", "true", "false", "none"})
 
@@ -24,9 +27,15 @@ def secret_lines(source: str, tree: ast.AST) -> frozenset[int]:
     """
     strings = list(_secret_strings(tree))
     found = {line for node in strings for line in _lines(node)}
-    texts = {node.value for node in strings if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    texts = {text for node in strings if isinstance(node, ast.Constant) and len(text := _text(node)) >= _TELLING}
     found |= set(_repeating(source, texts))
+    found |= {line for node in _strings(tree) if any(text in _text(node) for text in texts) for line in _lines(node)}
     return frozenset(found | set(_comments(source)))
+
+
+def _strings(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the strings, which can be written with other escapes than the same secret elsewhere."""
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and _text(node))
 
 
 def _secret_strings(tree: ast.AST) -> Iterator[ast.expr]:
@@ -41,7 +50,9 @@ def _secret_strings(tree: ast.AST) -> Iterator[ast.expr]:
 
 def _secret_values(tree: ast.AST) -> list[ast.expr]:
     """Return what has a sensitive name, and what is assigned to the names in it."""
-    named = [pair for node in ast.walk(tree) for pair in (*_named(node), *_in_named_block(node))]
+    keys = dict(_assigned_names(tree))
+    nodes = list(ast.walk(tree))
+    named = [pair for node in nodes for pair in (*_named(node), *_under_variable(node, keys), *_in_named_block(node))]
     found = [value for name, value in named if sounds_secret(name)]
     known: set[str] = set()
     for value in found:  # which grows
@@ -56,9 +67,11 @@ def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(node, ast.Dict):
         yield from ((_name(key), value) for key, value in zip(node.keys, node.values, strict=True) if key)
     elif isinstance(node, ast.Call):
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        given = [*_formatted(node.func), *node.args, *(keyword.value for keyword in node.keywords)]
         yield from ((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg)
         yield from _beside(given)  # such as os.environ.get("PASSWORD", "x")
+    elif isinstance(node, ast.BinOp):  # such as "password=%s" % "x"
+        yield from ((_text(one), node.right) for one in _strings(node.left))
     elif isinstance(node, ast.Assign):
         yield from ((_name(target), node.value) for target in node.targets)
     elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
@@ -73,6 +86,23 @@ def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         yield from _beside(node.elts)
 
 
+def _assigned_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield each variable that has a string, with the string, which can be a name for something else."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and (text := _name(node.value)):
+            yield from ((target.id, text) for target in node.targets if isinstance(target, ast.Name))
+
+
+def _under_variable(node: ast.AST, names: Mapping[str, str]) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the name and the value of each entry whose key is a variable."""
+    entries: list[tuple[ast.expr | None, ast.expr]] = []
+    if isinstance(node, ast.Dict):
+        entries = list(zip(node.keys, node.values, strict=True))
+    elif isinstance(node, ast.Assign):
+        entries = [(target.slice, node.value) for target in node.targets if isinstance(target, ast.Subscript)]
+    yield from ((names[key.id], value) for key, value in entries if isinstance(key, ast.Name) and key.id in names)
+
+
 def _in_named_block(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """Yield the name of a class, a function or a loop with each value that it stands for."""
     if isinstance(node, ast.ClassDef):  # such as an enum of passwords
@@ -85,7 +115,15 @@ def _in_named_block(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         yield _name(node.target), node.iter
 
 
-_WRITTEN: Final = (ast.Constant, ast.JoinedStr)
+_WRITTEN: Final = (ast.Constant, ast.JoinedStr, ast.BinOp, ast.Name)
+
+
+def _formatted(function: ast.expr) -> list[ast.expr]:
+    """Return the string whose method is called, such as "password={}".format("x")."""
+    match function:
+        case ast.Attribute(value=ast.Constant() as text):
+            return [text]
+    return []
 
 
 def _beside(values: Sequence[ast.expr]) -> Iterator[tuple[str, ast.expr]]:
@@ -98,6 +136,12 @@ def _beside(values: Sequence[ast.expr]) -> Iterator[tuple[str, ast.expr]]:
 def _name(node: ast.expr | None) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return _joined(node)
+    if isinstance(node, ast.BinOp):
+        return _name(node.left) + _name(node.right)
+    if isinstance(node, ast.Call):
+        return "".join(map(_name, _formatted(node.func)))
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -111,10 +155,14 @@ def _name(node: ast.expr | None) -> str:
 
 def _is_text(node: ast.Constant) -> bool:
     """Return whether a constant can be a secret: a string other than a reference, a template or a switch."""
+    value = _text(node)
+    return value.strip().lower() not in _HARMLESS and bool(beside_references(without_templates(value)).strip())
+
+
+def _text(node: ast.Constant) -> str:
+    """Return a string, or bytes as one; an empty one for what is neither."""
     value = node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
-    if not isinstance(value, str) or value.strip().lower() in _HARMLESS:
-        return False
-    return bool(beside_references(without_templates(value)).strip())
+    return value if isinstance(value, str) else ""
 
 
 def _joined(node: ast.JoinedStr) -> str:
@@ -126,9 +174,8 @@ def _lines(node: ast.expr) -> range:
 
 
 def _repeating(source: str, texts: Iterable[str]) -> Iterator[int]:
-    long = [text for text in texts if len(text) >= 4]
     lines = source.split("\n")
-    yield from (number for number, line in enumerate(lines, 1) if any(text in line for text in long))
+    yield from (number for number, line in enumerate(lines, 1) if any(text in line for text in texts))
 
 
 def _comments(source: str) -> Iterator[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,9 @@ def _request(args: Any) -> AdoptRequest:
 
 
 def _refuse_existing(folder: str | None) -> None:
-    if folder and Path(folder).exists():
-        raise WrongArgumentsError(f"--write: '{printable(folder)}' exists already. Name a new folder.")
+    with suppress(OSError):  # such as for a name that is too long, of which writing says what is wrong
+        if folder and Path(folder).exists():
+            raise WrongArgumentsError(f"--write: '{printable(folder)}' exists already. Name a new folder.")
 
 
 def _write(found: Adoption, folder: Path) -> None:

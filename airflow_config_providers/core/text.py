@@ -137,7 +137,8 @@ def _script(character: str) -> str:
 
 
 _JINJA: Final = re.compile(r"\{[{%#]")
-_TEMPLATES: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_OPENING: Final = re.compile(r"\{[{%]")
+_CLOSING: Final = {"{{": "}}", "{%": "%}"}
 
 
 def is_template(text: str) -> bool:
@@ -146,5 +147,16 @@ def is_template(text: str) -> bool:
 
 
 def without_templates(text: str) -> str:
-    """Return ``text`` without the expressions and statements of Jinja in it."""
-    return _TEMPLATES.sub("", text)
+    """Return ``text`` without the expressions and statements of Jinja in it, in time that grows with its length."""
+    kept: list[str] = []
+    done = place = 0
+    unclosed: set[str] = set()
+    while found := _OPENING.search(text, place):
+        end = -1 if found[0] in unclosed else text.find(_CLOSING[found[0]], found.end())
+        if end < 0:  # then those after it are not closed either
+            unclosed.add(found[0])
+            place = found.start() + 1
+        else:
+            kept.append(text[done : found.start()])
+            done = place = end + 2
+    return "".join((*kept, text[done:]))

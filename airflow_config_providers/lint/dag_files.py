@@ -7,6 +7,7 @@ import re
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -97,6 +98,8 @@ class DagReader(ClosedOnExit):
     """
     Reads DAG files, one after the other. If a file hangs or ends the process, the next one gets a new process.
 
+    A file that fails is read again in a new process: an earlier file could have closed a stream or moved elsewhere.
+
     :param origin: the process whose copies import the files
     """
 
@@ -107,6 +110,14 @@ class DagReader(ClosedOnExit):
 
     def read(self, path: str) -> DagFile:
         """Return what is in the DAG file at ``path``."""
+        is_new = self._worker is None
+        found = self._read(path)
+        if is_new or not any(one.rule is DAG_IMPORT for one in found.findings):
+            return found
+        self.close()
+        return self._read(path)
+
+    def _read(self, path: str) -> DagFile:
         source = self._source
         self._worker = self._worker or self._origin.copy()
         absolute = os.path.abspath(path)  # noqa: PTH100 - links stay as they are
@@ -197,7 +208,7 @@ def _without_values(kind: str, message: str, frame: re.Match[str]) -> str:
     path = Path(frame[1])
     if kind.startswith(_OURS):
         return message if path.is_relative_to(_PACKAGE) else ""
-    if not path.is_file():  # code that was made from a string, perhaps under the name of a pipe
+    if not _is_file(path):  # code that was made from a string, perhaps under the name of a pipe
         return ""
     if kind in _OF_COMPILER:  # which is in no function, unlike an error that is raised
         return "" if frame[3] else message
@@ -205,6 +216,12 @@ def _without_values(kind: str, message: str, frame: re.Match[str]) -> str:
     found = pattern.match(message) if pattern else None
     names = {part for name in found.groups() for part in name.split(".")} if found else set()
     return found[0] if found and names <= _written_names(path) else ""
+
+
+def _is_file(path: Path) -> bool:
+    with suppress(OSError):  # such as for a name that is longer than any file can have
+        return path.is_file()
+    return False
 
 
 def _written_names(path: Path) -> set[str]:

@@ -105,10 +105,14 @@ def _end(pid: int, copies: set[int]) -> None:
 
 
 def _serve(descriptor: int) -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until there are no more. If a DAG file forks, only the process that was asked answers."""
+    asked = os.getpid()
     with socket.socket(fileno=descriptor) as stream, stream.makefile(encoding="utf-8") as requests:
         for line in requests:
-            stream.sendall(json.dumps(_read(**json.loads(line))).encode() + b"\n")
+            found = _read(**json.loads(line))
+            if os.getpid() != asked:
+                return
+            stream.sendall(json.dumps(found).encode() + b"\n")
 
 
 def _bag() -> Any:

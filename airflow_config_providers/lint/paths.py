@@ -102,7 +102,7 @@ def existing_dags_folder() -> str:
 
 def _problem(path: str) -> str:
     shown = printable(path)
-    if not Path(path).exists():
+    if not _exists(path):
         return f"There is no file or folder '{shown}'. Correct the path."
     if Path(path).is_dir() or Path(path).suffix.lower() in (*_DAGS, *_PROPERTIES, *YAML_SUFFIXES):
         return ""
@@ -111,20 +111,28 @@ def _problem(path: str) -> str:
     return f"'{shown}' is none of the files that can be checked: {kinds}. Rename it, or leave it out."
 
 
+def _exists(path: str) -> bool:
+    with suppress(OSError):  # such as for a name that is longer than any file can have
+        return Path(path).exists()
+    return False
+
+
 def _dag_files(folder: str) -> list[str]:
     """
     Return the files in which Airflow would look for DAGs.
 
-    :raises ConfigException: a link in the folder leads to a folder above it, so that Airflow refuses to look
+    :raises ConfigException: a link in the folder leads to a folder above it, so that Airflow refuses to look, or a
+        file with patterns to ignore cannot be read
     """
     from airflow.utils.file import list_py_file_paths  # noqa: PLC0415 - only a command that runs needs it
 
-    with suppress(RuntimeError):
+    try:
         return sorted(list_py_file_paths(folder, conf.getboolean("core", "dag_discovery_safe_mode")))
-    raise ConfigException(
-        f"Airflow finds no DAG files in '{printable(folder)}', because a link in it leads to a folder above the link. "
-        f"Remove the link, or name it in .airflowignore."
-    )
+    except RuntimeError:
+        why = "a link in it leads to a folder above the link. Remove the link, or name it in .airflowignore."
+    except ValueError:
+        why = "an .airflowignore in it is not UTF-8 or has an invalid pattern. Correct it."
+    raise ConfigException(f"Airflow finds no DAG files in '{printable(folder)}', because {why}")
 
 
 def _layer_files(folder: str) -> list[str]:

@@ -21,7 +21,9 @@ from jinja2 import Environment
 
 pytest.importorskip("airflow")
 
+from airflow_config_providers.adoption.file_proposal import FileProposal, FileProposer, ProposalRules
 from airflow_config_providers.adoption.proof import ENVIRONMENT, Imports, Meaning, _meanings, _reader
+from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.cli.adopt import adopt
 from airflow_config_providers.core.document import read_key
 from airflow_config_providers.lint.dag_process import AirflowProcess
@@ -307,6 +309,15 @@ def test_a_folder_that_exists_is_not_written(tmp_path: Path):
     assert "exists already" in err
 
 
+def test_a_folder_whose_name_is_too_long_is_an_error(environ: Path, tmp_path: Path):
+    (tmp_path / "x.py").write_text("# a DAG for Airflow\n")
+
+    code, _, err = run(tmp_path, write=str(tmp_path / ("a" * 300)))
+
+    assert code > 0
+    assert "cannot be written: File name too long. Choose another folder" in err
+
+
 def test_what_cannot_be_copied_or_lies_elsewhere_does_not_keep_other_files_from_being_adopted(
     environ: Path, tmp_path: Path
 ):
@@ -404,6 +415,57 @@ def test_a_part_of_json_that_need_not_be_a_string_stays_as_it_is(environ: Path, 
     assert (code, added) == (0, ["spark.eventLog.enabled", "spark.app.token"]), out + err
     (left,) = json.loads(out)["by_hand"]
     assert (left["line"], "'spark.app.strict': its template reads a part of JSON" in left["reason"]) == (8, True)
+
+
+@pytest.mark.parametrize("odd", [f"x = {'-' * 200_000}1", "x = 1\r\n\\\r\n"], ids=["too-deep", "ends-with-a-backslash"])
+def test_a_file_that_cannot_be_analyzed_does_not_keep_others_from_being_adopted(
+    environ: Path, tmp_path: Path, odd: str
+):
+    (tmp_path / "odd.py").write_bytes(f"# a DAG\n{STOCK}{odd}".encode())
+    (tmp_path / "trains.py").write_text(TRAINS)
+
+    code, out, err = run(tmp_path)
+
+    assert code == 0, err
+    assert "+++ b/trains.py" in json.loads(out)["patch"]
+    reasons = [one["reason"] for one in json.loads(out)["by_hand"] if (one["file"] or "").endswith("odd.py")]
+    assert reasons == ["it is no Python that this version can read."]
+
+
+def proposal_of(text: str) -> FileProposal:
+    return FileProposer("x.py", f"{STOCK}{text}", ProposalRules(Providers(), {}, uses_classes=False)).proposal()
+
+
+CALL = 'SparkSubmitOperator(task_id="x", conf={"spark.app.user": "{{ conn.db.login }}"})'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f'DAG("x", user_defined_macros={{"conn": C()}})\n{CALL}\n', id="own-conn"),
+        pytest.param(f'DAG("x", user_defined_macros=MACROS)\n{CALL}\n', id="unknown-macros"),
+        pytest.param(f'DAG("x", user_defined_macros={{**MACROS}})\n{CALL}\n', id="included-macros"),
+        pytest.param(f'@dag(jinja_environment_kwargs={{"x": "y"}})\ndef f():\n    {CALL}\n', id="own-syntax"),
+        pytest.param(f"x = {CALL}\nOther(env=x.conf)\n", id="used-elsewhere"),
+        pytest.param(f"x = {CALL}\nx.conf.clear()\n", id="changed-elsewhere"),
+    ],
+)
+def test_a_template_that_could_mean_something_else_stays_as_it_is(text: str):
+    found = proposal_of(text)
+
+    assert found.edits == ()
+    assert ["'spark.app.user': " in one.reason for one in found.by_hand] == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f'DAG("x", user_defined_macros={{"f": f}})\n{CALL}\n', id="other-macros"),
+        pytest.param(f"x = {CALL}\nx >> y\ndag_run.conf\n", id="used-as-a-task"),
+    ],
+)
+def test_a_template_with_its_usual_meaning_is_replaced(text: str):
+    assert "${connection:db:login}" in proposal_of(text).after
 
 
 def test_a_file_that_others_import_stays_as_it_is(environ: Path, tmp_path: Path):

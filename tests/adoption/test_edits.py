@@ -45,6 +45,14 @@ def without(source: str, *keys: str) -> str:
         pytest.param('x = {\n    "a": 1, "b": 2,\n}\n', "a", 'x = {\n    "b": 2,\n}\n', id="shared-line"),
         pytest.param('x = {\n    "é": "é", "b": 2,\n}\n', "b", 'x = {\n    "é": "é",\n}\n', id="beyond-ascii"),
         pytest.param('x = {\r\n    "a": 1,\r\n}\r\n', "a", "x = {\r\n}\r\n", id="line-ends-of-windows"),
+        pytest.param('x = {"a": ("1"), "b": 2}\n', "a", 'x = {"b": 2}\n', id="in-parentheses"),
+        pytest.param('x = {"b": 2, "a": (("1") )}\n', "a", 'x = {"b": 2,}\n', id="last-in-parentheses"),
+        pytest.param(
+            'x = {\n    "a": (\n        "1"\n        "2"  # why (not)\n    ),\n    "b": 2,  # (c)\n}\n',
+            "a",
+            'x = {\n    "b": 2,  # (c)\n}\n',
+            id="several-lines-in-parentheses",
+        ),
     ],
 )
 def test_an_entry_is_removed(source: str, keys: str, expected: str):

@@ -28,6 +28,23 @@ ENDS_ITS_PARENT = """\
 import os, signal
 os.kill(os.getppid(), signal.SIGKILL)
 """
+FORKS = """\
+# a DAG file for Airflow
+import os
+os.fork()
+"""
+HARMS = {
+    "a-closed-stream": "import sys\nsys.stdout = None\n",
+    "another-folder": "import os\nos.chdir('/')\n",
+    "a-changed-module": "import json\ndel json.loads\n",
+}
+NEEDS = """\
+# a DAG file for Airflow
+import json, pathlib, sys
+sys.stdout.write("")
+json.loads("1")
+pathlib.Path("in-the-folder").read_text()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +103,26 @@ def test_after_a_file_that_ends_the_process_itself_the_next_is_read(once: Path) 
 
     assert found == DagFile()
     assert len(seen(once)) == 1
+
+
+def test_if_a_file_forks_the_answer_to_the_next_is_about_the_next(origin: AirflowProcess, tmp_path: Path) -> None:
+    forks, raises, plain = (tmp_path / f"{name}.py" for name in ("forks", "raises", "plain"))
+    forks.write_text(FORKS)
+    raises.write_text("# a DAG file for Airflow\nraise OSError\n")
+    plain.write_text("# a DAG file for Airflow\n")
+
+    found = read(origin, forks, plain, raises, plain)
+
+    assert [bool(one.findings) for one in found] == [False, False, True, False]
+
+
+@pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS)
+def test_a_file_fails_only_for_what_it_does_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in-the-folder").write_text("")
+    harming, needing = tmp_path / "harming.py", tmp_path / "needing.py"
+    harming.write_text(f"# a DAG file for Airflow\n{harm}")
+    needing.write_text(NEEDS)
+
+    with AirflowProcess({}) as origin:
+        assert read(origin, harming, needing)[1] == DagFile()

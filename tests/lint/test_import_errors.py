@@ -89,6 +89,13 @@ def test_a_pipe_under_whose_name_code_was_compiled_is_not_read(tmp_path: Path):
     assert "NameError. Its message is not shown" in import_error(str(path), trace).message
 
 
+def test_a_name_of_compiled_code_that_no_file_can_have_is_read_as_no_file(tmp_path: Path):
+    path = tmp_path / "dag.py"
+    trace = trace_of(path, "exec(compile('nope_x', 'a' * 5000, 'exec'))")
+
+    assert "NameError. Its message is not shown" in import_error(str(path), trace).message
+
+
 @pytest.mark.parametrize("trace", ["", "builtins.SystemExit", "no traceback: \x00", "AirflowDagCycleException: x"])
 def test_what_is_no_traceback_is_a_finding_without_line(trace: str):
     assert import_error("dag.py", trace).place.line is None

@@ -54,6 +54,21 @@ def test_a_link_that_leads_upwards_is_an_error_that_names_the_folder(folder: Pat
         LintedPaths.of([str(folder / "dags")])
 
 
+@pytest.mark.parametrize("patterns", [b"!\n", b"caf\xe9\n"], ids=["invalid", "not-utf-8"])
+def test_patterns_to_ignore_that_cannot_be_read_are_an_error_that_names_the_folder(folder: Path, patterns: bytes):
+    (folder / "dags" / ".airflowignore").write_bytes(patterns)
+
+    with pytest.raises(
+        ConfigException, match=r"dags'.*an \.airflowignore in it is not UTF-8 or has an invalid pattern"
+    ):
+        LintedPaths.of([str(folder / "dags")])
+
+
+def test_a_path_that_is_too_long_is_named_like_one_that_does_not_exist():
+    with pytest.raises(ConfigException, match="There is no file"):
+        LintedPaths.of([f"{'a' * 5000}.py"])
+
+
 def test_all_wrong_paths_are_named(folder: Path):
     with pytest.raises(ConfigException) as caught:
         LintedPaths.of([str(folder / "nope.py"), str(folder / "dags" / "README.md")])

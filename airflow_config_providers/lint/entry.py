@@ -53,6 +53,7 @@ class WrittenJob:
     :param takes_any_key: whether it can get keys that do not begin with ``spark.``
     :param keeps_unresolved: whether references without a provider are left as they are
     :param is_remote: whether another Spark runs it than that of this machine
+    :param refused: the keys with values that no layer can have, such as lists; the text of each is the reason
     """
 
     place: SourcePlace
@@ -65,6 +66,7 @@ class WrittenJob:
     takes_any_key: bool
     keeps_unresolved: bool
     is_remote: bool = False
+    refused: tuple[WrittenEntry, ...] = ()
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Self:
@@ -76,6 +78,7 @@ class WrittenJob:
             tuple(map(WrittenEntry.read, found["texts"])),
             tuple(found["files"]),
             *(found[name] for name in _FLAGS),
+            refused=tuple(map(WrittenEntry.read, found["refused"])),
         )
 
     def entries(self) -> Iterator[WrittenEntry]:

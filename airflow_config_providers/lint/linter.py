@@ -121,6 +121,7 @@ class _Rules:
     def _of_job(self, job: WrittenJob) -> Iterator[Finding]:
         version = None if job.is_remote else self._spark_version
         yield from self._of_entries(job.entries(), takes_any_key=job.takes_any_key, spark_version=version)
+        yield from rules.refused(job)
         yield from rules.of_unconfigured(job)
         known = None if job.keeps_unresolved or not job.is_configured else self._known(job.conn_id)
         for entry in (*job.entries(), *job.texts):

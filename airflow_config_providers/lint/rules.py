@@ -93,6 +93,12 @@ def _of_type(entry: WrittenEntry, spark_version: str | None) -> Iterator[Finding
         yield Finding(WRONG_TYPE, entry.place, problem)
 
 
+def refused(job: WrittenJob) -> Iterator[Finding]:
+    """Yield a finding for each value that the run of a configured task refuses."""
+    if job.is_configured:
+        yield from (Finding(WRONG_TYPE, entry.place, entry.text) for entry in job.refused)
+
+
 _NAMES_ONLY: Final = re.compile(
     r"spark\.kubernetes\.(?:driver|executor)\.(?:secrets|secretKeyRef)\.|.*(?:file|path|provider)\Z",
     re.IGNORECASE | re.DOTALL,

@@ -8,18 +8,19 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from airflow_config_providers.core.layers import ConfigLayer
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import is_template
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.deployed_task import deployed_options, is_configured
-from airflow_config_providers.job.fields import JobFields
+from airflow_config_providers.job.fields import FieldPath, JobFields
 from airflow_config_providers.job.mapped_task import shared_arguments
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import SourcePlace
+from airflow_config_providers.spark.layer_sources import mapping_layer
 
 _WITH_NAME = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -112,7 +113,9 @@ class _TaskReader:
         self._task = task
         self._spec = spec
         self._lines = lines
-        self._fields = _known_fields(_fields(task, spec))
+        known = _known_fields(_fields(task, spec))
+        self._refused = list(_refused(known))
+        self._fields = _without(known, self._refused)
         self._place = SourcePlace(path, lines.of_task(task.task_id), f"{task.dag_id}.{task.task_id}")
 
     def job(self) -> WrittenJob:
@@ -128,6 +131,7 @@ class _TaskReader:
             takes_any_key=self._spec.takes_any_key,
             is_remote=self._spec.is_remote,
             keeps_unresolved=options.when_unresolved is Unresolved.KEEP,
+            refused=tuple(WrittenEntry(key, why, self._at(key, conf.argument)) for conf, key, why in self._refused),
         )
 
     def _layers(self, read: Any) -> tuple[tuple[WrittenEntry, ...], ...]:
@@ -172,9 +176,31 @@ def _known_fields(fields: JobFields) -> JobFields:
     return replace(fields, read=lambda name: _known(fields.read(name)))
 
 
+def _refused(fields: JobFields) -> Iterator[tuple[FieldPath, str, str]]:
+    """Yield each key of the Spark configuration whose value no layer can have, with the reason."""
+    for conf in fields.confs:
+        found = conf.get(fields.read(conf.field))
+        for key, value in found.items() if isinstance(found, Mapping) else ():
+            try:
+                mapping_layer(ConfigSource.DAG_CONFIG, conf.argument, {key: value})
+            except ConfigException as error:
+                yield conf, key, error.problems[0]
+
+
+def _without(fields: JobFields, refused: Iterable[tuple[FieldPath, str, str]]) -> JobFields:
+    """Return ``fields`` without these keys, so that the others are checked."""
+    changed: dict[str, Any] = {}
+    for conf, key, _ in refused:
+        before = changed.get(conf.field, fields.read(conf.field))
+        kept = {name: value for name, value in conf.get(before).items() if name != key}
+        changed[conf.field] = conf.put(before, kept)
+    return replace(fields, read=lambda name: changed[name] if name in changed else fields.read(name))
+
+
 def _known(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _known(item) for key, item in value.items() if isinstance(key, str) and _is_known(item)}
+        known = {key: item for key, item in value.items() if isinstance(key, str) and (item is None or _is_known(item))}
+        return {key: _known(item) for key, item in known.items()}
     if isinstance(value, list | tuple):
         return [_known(item) if _is_known(item) else None for item in value]
     return value if _is_known(value) else None

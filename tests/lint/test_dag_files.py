@@ -47,6 +47,12 @@ with DAG("flights", schedule=None):
         name=["a", "b"]
     )
 
+    ConfiguredSparkSubmitOperator(
+        task_id="listed",
+        application="x.py",
+        conf={{"spark.app.list": ["x"], "spark.app.none": None, "spark.app.map": {{"a": 1}}, "spark.app.right": "1"}},
+    )
+
     @task
     def other(): ...
 
@@ -116,6 +122,18 @@ def test_a_job_has_the_layers_of_its_dag_with_their_lines(read: Read):
     ]
 
 
+def test_a_value_that_no_layer_can_have_leaves_the_others(read: Read):
+    job = read.job("listed")
+    (conf,) = (layer for layer in job.layers if layer)
+
+    assert [one.key for one in conf] == ["spark.app.right"]
+    assert shown(job.refused) == [
+        (key, f"conf: '{key}' has a value of type {kind}. Write a string, a number or a boolean.", line, "")
+        for line in [read.line("spark.app.list")]
+        for key, kind in (("spark.app.list", "list"), ("spark.app.none", "NoneType"), ("spark.app.map", "dict"))
+    ]
+
+
 def test_a_job_has_its_other_references_files_and_options(read: Read):
     job = read.job("ours")
 
@@ -136,7 +154,9 @@ def test_a_mapped_task_has_what_its_instances_share(read: Read):
 
 
 def test_tasks_of_other_operators_are_no_jobs(read: Read):
-    assert {job.place.task for job in read.found["jobs.py"].jobs} == {"flights.stock", "flights.ours", "flights.mapped"}
+    tasks = {job.place.task for job in read.found["jobs.py"].jobs}
+
+    assert tasks == {"flights.stock", "flights.ours", "flights.mapped", "flights.listed"}
 
 
 def test_a_file_without_dags_has_nothing(read: Read):

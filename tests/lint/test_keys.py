@@ -6,7 +6,7 @@ import pytest
 
 from airflow_config_providers.lint import rules
 from airflow_config_providers.spark.key_check import UnknownKeys
-from tests.lint.making import codes, in_conf, messages
+from tests.lint.making import codes, in_conf, job, messages
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,17 @@ def test_a_value_of_the_wrong_type_is_not_shown():
 
     assert codes(found) == ["CP304"]
     assert "c4nary" not in messages(found)
+
+
+REFUSED = (in_conf("spark.app.list", "conf: 'spark.app.list' has a value of type list."),)
+
+
+def test_a_value_that_a_run_refuses_is_found():
+    assert codes(rules.refused(job(refused=REFUSED))) == ["CP304"]
+
+
+def test_a_stock_operator_may_have_such_a_value():
+    assert codes(rules.refused(job(refused=REFUSED, is_configured=False))) == []
 
 
 NEWER = "spark.checkpoint.dir"

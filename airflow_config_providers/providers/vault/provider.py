@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.core import document
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.polled_provider import PolledConfigProvider
 from airflow_config_providers.core.provider import SecretIdProvider, require_configured
-from airflow_config_providers.core.subscriptions import Polled, PolledConfigProvider
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.vault.logins import approle
 from airflow_config_providers.providers.vault.parameters import read_settings
@@ -20,7 +20,7 @@ from airflow_config_providers.providers.vault.session import SESSIONS, Sessions,
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.diagnosis import Diagnosis
-    from airflow_config_providers.core.subscriptions import Watch
+    from airflow_config_providers.core.subscriptions import Polled, Watch
     from airflow_config_providers.core.timetable import Timetable
     from airflow_config_providers.providers.vault.reads import Reads
 
@@ -184,6 +184,8 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
             reads.close()
 
     def _poll(self, path: str, keys: Collection[str] | None, mark: Hashable | None) -> Polled:
+        from airflow_config_providers.core.subscriptions import Polled  # noqa: PLC0415 - few jobs watch their values
+
         reads = require_configured(self._reads)
         read, new_mark = reads.poll(VaultPath.parse(path), mark)
         return Polled(None if read is None else _data(read, keys, reads), new_mark)
@@ -192,7 +194,9 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         return LeaseWatch(require_configured(self._reads))
 
     def _make_timetable(self) -> Timetable:
-        return require_configured(self._reads).session.timetable(super()._make_timetable().name)
+        from airflow_config_providers.core.subscriptions import TIMETABLE  # noqa: PLC0415 - see above
+
+        return require_configured(self._reads).session.timetable(TIMETABLE)
 
 
 def _data(read: Read, keys: Collection[str] | None, reads: Reads) -> ConfigData:

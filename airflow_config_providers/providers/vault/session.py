@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import random
 import threading
 import time
 import weakref
@@ -33,6 +32,8 @@ LONGEST: Final = 10 * 365 * 24 * 3600
 
 def when_to_renew(start: float, ttl: float) -> float:
     """Return a moment after about two thirds of ``ttl`` seconds, spread so that many processes do not coincide."""
+    import random  # noqa: PLC0415 - slow to import, and a token that is not renewed needs none
+
     return start + ttl * random.uniform(0.6, 0.7)  # noqa: S311 - spreads load, no security
 
 

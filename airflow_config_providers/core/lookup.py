@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, ParamSpec, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypedDict, TypeVar, Unpack, cast
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
@@ -113,6 +113,12 @@ def _retry_after(state: RetryCallState) -> float | None:
     error = state.outcome.exception() if state.outcome is not None else None
     return error.retry_after if isinstance(error, ProviderUnavailableError) else None
 
+
+_HEAD_START: Final = 0.002
+"""
+Seconds for which one thread asks, before the others help it. It reads some files in that time, and beginning a thread
+takes longer than reading one.
+"""
 
 Place = tuple[str, str]
 """A provider's name and a path."""
@@ -242,7 +248,7 @@ class _Fetch:
         if len(self._wanted) == 1:
             (place,) = self._wanted
             return {place: self._in_time(in_thread(self._ask_apart, place)) or self._late(place[0])}
-        with Workers(self._options.max_workers) as workers:
+        with Workers(self._options.max_workers, at_first=1) as workers:
             return self._side_by_side(workers)
 
     def _wait_until_open(self, name: str, opening: Future[object]) -> None:
@@ -261,6 +267,9 @@ class _Fetch:
         batches = self._batches()
         together = [(batch, workers.start(self._ask_together, *batch)) for batch in batches.items()]
         asked = {place: workers.start(self._ask_apart, place) for place in self._wanted if place[0] not in batches}
+        begun: list[Future[Any]] = [*(batch for _, batch in together), *asked.values()]
+        wait(begun, _HEAD_START)
+        workers.spread()
         found: dict[Place, Outcome] = {}
         for (name, paths), batch in together:
             answers = self._in_time(batch)

@@ -118,8 +118,8 @@ def run(effort: Effort) -> list[Report]:
             "Before spark-submit starts",
             "From rendering to the first line of a script named spark-submit, with 20 keys, whose values look like "
             "passwords: 24 random letters and digits. Airflow runs each task in its own process, so a task takes the "
-            "time in the first column; the second column is for another task in the same process. Imports are not measured: they are a table by themselves. After that, Spark itself "
-            "takes 5 to 8 seconds to start.",
+            "time in the first column; the second column is for another task in the same process. Imports are not "
+            "measured: they are a table by themselves. After that, Spark itself takes 5 to 8 seconds to start.",
             ("", "first, ms", "next, ms"),
             [[what, number(cold[what]), number(warm[what])] for what in OPERATORS],
             [Aim("added before spark-submit starts, 20 references to 5 files", 50, cold[OURS] - cold[STOCK])],

@@ -203,10 +203,13 @@ class Finder:
         Most logs show references rather than values. Then there is nothing to search for around the hits.
         """
         found: list[Match] = []
+        labels = self._labels
         for index, start, _ in hits:
-            begins = [(start - place, size) for place, size in self._unchanging_at(index) if place <= start]
-            texts = [(begin, data[begin : begin + size]) for begin, size in begins]  # shorter at the end of the data
-            whole = [(begin, begin + len(text), text) for begin, text in texts if self._labels.get(text) == text]
+            whole = [
+                (start - place, start - place + len(text), text)  # shorter than the pattern at the end of the data
+                for place, size in self._unchanging_at(index)
+                if place <= start and labels.get(text := data[start - place : start - place + size]) == text
+            ]
             if not whole:
                 return []
             found += whole

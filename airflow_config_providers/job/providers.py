@@ -20,8 +20,6 @@ from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadActio
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
-from airflow_config_providers.job.misspelt_fields import misspelt, no_provider
-from airflow_config_providers.providers.airflow_secrets import broken_variable
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.layer_files import read_text
 
@@ -72,6 +70,8 @@ class ProvidersConnection:
         """
         if self._connection is None or str(definitions.get(CONFIG_PROVIDERS, "")).strip():
             return
+        from airflow_config_providers.job.misspelt_fields import misspelt, no_provider  # noqa: PLC0415 - for a message
+
         if hints := misspelt(_json_object(self.conn_id, self._connection.extra)):
             raise ProviderDefinitionError(no_provider(self.conn_id, " ".join(hints)))
 
@@ -84,6 +84,8 @@ class ProvidersConnection:
         try:
             return BaseHook.get_connection(self.conn_id)
         except AirflowNotFoundException:
+            from airflow_config_providers.providers.airflow_secrets import broken_variable  # noqa: PLC0415 - as above
+
             problem = broken_variable(self.conn_id)
         if problem is not None:
             raise ProviderDefinitionError(problem)

@@ -117,14 +117,23 @@ def _mask_here(secrets: list[str], name: str | None) -> None:
 
     require(SECRETS_MASKER)
     masker: Any = _secrets_masker()
-    alone, patterns = copy(masker), set[str]()
+    if name and not masker.should_hide_value_for_key(name):
+        return
+    alone = copy(masker)
+    alone.patterns = patterns = _AskedPatterns()
     for secret in secrets:
-        alone.reset_masker()
-        alone.add_mask(secret, name)  # which decides by the settings of Airflow what is masked
-        patterns |= alone.patterns
+        alone.add_mask(secret)  # which decides by the settings of Airflow what is masked
     if not patterns <= masker.patterns:
         masker.patterns |= patterns
         masker.replacer = re.compile("|".join(masker.patterns))
+
+
+class _AskedPatterns(set[str]):
+    """Patterns of a masker that compiles none of them, because each that it asks for seems to be there already."""
+
+    def __contains__(self, pattern: object) -> bool:
+        self.add(str(pattern))
+        return True
 
 
 def _mask_in_supervisor(secrets: list[str], name: str | None) -> None:

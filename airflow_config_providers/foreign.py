@@ -133,7 +133,7 @@ TABLE: Final = (
     ForeignName(_TASK_MASKER, "redact", "the masker of tasks"),
     ForeignName(_TASK_MASKER, "_secrets_masker", "the masker of tasks", ()),
     ForeignName(SECRETS_MASKER, "add_mask", "the masker of tasks", ("self", "secret", "name")),
-    ForeignName(SECRETS_MASKER, "reset_masker", "the masker of tasks", ("self",)),
+    ForeignName(SECRETS_MASKER, "should_hide_value_for_key", "the masker of tasks", ("self", "name")),
     ForeignName(SECRETS_MASKER, "patterns", "the secrets that it masks"),
     ForeignName(SECRETS_MASKER, "replacer", "the secrets that it masks, compiled"),
     ForeignName(_SERVER_MASKER, "mask_secret", "the masker of servers"),

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.policy import NamedPolicy as NamedPolicy
     from airflow_config_providers.core.policy import PolicyViolation as PolicyViolation
     from airflow_config_providers.core.policy import RequestMetadata as RequestMetadata
+    from airflow_config_providers.core.polled_provider import PolledConfigProvider as PolledConfigProvider
     from airflow_config_providers.core.provider import BatchConfigProvider as BatchConfigProvider
     from airflow_config_providers.core.provider import ConfigChangeCallback as ConfigChangeCallback
     from airflow_config_providers.core.provider import ConfigProvider as ConfigProvider
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.resolver import ResolvedConfig as ResolvedConfig
     from airflow_config_providers.core.resolver import Unresolved as Unresolved
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer as ReverseTransformer
-    from airflow_config_providers.core.subscriptions import PolledConfigProvider as PolledConfigProvider
     from airflow_config_providers.core.transformer import ConfigTransformer as ConfigTransformer
     from airflow_config_providers.core.transformer import ConfigTransformerResult as ConfigTransformerResult
     from airflow_config_providers.core.transformer import Limits as Limits
@@ -93,13 +93,13 @@ __getattr__, __dir__, __all__ = lazy.names(
         "environment": "EnvironmentOverrides",
         "layers": "ConfigEntry ConfigLayer ConfigSource ConfigSynonym LayeredConfig",
         "policy": "AlterConfigPolicy Moment NamedPolicy PolicyViolation RequestMetadata",
+        "polled_provider": "PolledConfigProvider",
         "provider": "BatchConfigProvider ConfigChangeCallback ConfigProvider SecretIdProvider",
         "reconfigurable": "Reconfigurable Reconfigurables",
         "reload": "ReloadAction ReloadScheduler",
         "registry": "ConfiguredProviders ProviderRegistry",
         "resolver": "ConfigResolver ResolvedConfig Unresolved",
         "reversal.reverse": "ReverseTransformer",
-        "subscriptions": "PolledConfigProvider",
         "transformer": "ConfigTransformer ConfigTransformerResult Limits",
         "variable": "ConfigVariable",
     },

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import importlib
-import re
+import os
 import sys
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
+
+_INFO: Final = (".dist-info", ".egg-info")
+"""The endings of the folders in which distributions keep their metadata."""
 
 
 def imported(path: str) -> object:
@@ -29,27 +35,43 @@ def registered(group: str) -> tuple[EntryPoint, ...]:
 
 
 @lru_cache(maxsize=8)
-def _registered(group: str, _path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    from importlib.metadata import distributions  # noqa: PLC0415 - slow to import
-
-    found: dict[str, Distribution] = {}
-    for distribution in distributions():
-        if group in (distribution.read_text("entry_points.txt") or "") and (name := _name(distribution)):
-            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), _unshadowed(distribution, name))
-    return tuple(entry for one in found.values() for entry in one.entry_points if entry.group == group)
-
-
-def _name(distribution: Distribution) -> str:
-    """
-    Return the name of a distribution, without parsing its other metadata, as ``Distribution.name`` does.
-
-    :return: empty if there is no metadata, of which an installation that was interrupted can leave none
-    """
-    metadata = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
-    found = re.search(r"(?im)^name:[ \t]*(\S+)", metadata)
-    return found[1] if found else ""
+def _registered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    found: dict[str, Distribution | None] = {}  # the first of each name hides the others, even without the group
+    for folder in dict.fromkeys(path):
+        for name, distribution in _in_folder(folder or ".", group):
+            found.setdefault(name.lower().replace("_", "-").replace(".", "-"), distribution)
+    entries = (entry for one in found.values() if one is not None for entry in one.entry_points)
+    return tuple(entry for entry in entries if entry.group == group)
 
 
-def _unshadowed(distribution: Distribution, name: str) -> Distribution:
-    """Return the first distribution of that name on ``sys.path``, which need not have the group."""
-    return next(iter(distribution.discover(name=name)), distribution)
+def _in_folder(folder: str, group: str) -> Iterator[tuple[str, Distribution | None]]:
+    """Yield the name of each distribution in a folder of ``sys.path``, with the distribution if it has the group."""
+    from importlib.metadata import Distribution, distributions  # noqa: PLC0415 - slow to import
+
+    if folder.endswith(".egg") or Path(folder).is_file():  # an archive, or a folder that is a distribution itself
+        yield from ((name, one) for one in distributions(path=[folder]) if (name := one.metadata["Name"]))
+        return
+    wanted = group.encode()
+    for name, info in _infos(folder):
+        if wanted not in _content(info, "entry_points.txt"):
+            yield name, None
+        elif _content(info, "METADATA") or _content(info, "PKG-INFO"):  # not left by an interrupted installation
+            yield name, Distribution.at(info)
+
+
+def _infos(folder: str) -> list[tuple[str, str]]:
+    """Return the name of each distribution, with the path of its metadata, such as ``acme_config-1.0.dist-info``."""
+    try:
+        found = [name for name in os.listdir(folder) if name.endswith(_INFO)]  # noqa: PTH208 - a Path takes longer
+    except OSError:
+        return []
+    return [(name.rpartition(".")[0].partition("-")[0], f"{folder}{os.sep}{name}") for name in found]
+
+
+def _content(info: str, name: str) -> bytes:
+    """Return the content of a file of metadata; empty if there is none. This is called for every distribution."""
+    try:
+        with FileIO(f"{info}{os.sep}{name}") as file:
+            return file.readall()
+    except OSError:
+        return b""

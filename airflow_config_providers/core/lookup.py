@@ -111,6 +111,12 @@ def _retry_after(state: RetryCallState) -> float | None:
     return error.retry_after if isinstance(error, ProviderUnavailableError) else None
 
 
+_HEAD_START: Final = 0.002
+"""
+Seconds for which one thread asks, before the others help it. It reads some files in that time, and beginning a thread
+takes longer than reading one.
+"""
+
 Place = tuple[str, str]
 """A provider's name and a path."""
 
@@ -241,7 +247,7 @@ class _Fetch:
         if len(self._wanted) == 1:
             (place,) = self._wanted
             return {place: self._in_time(in_thread(self._ask_apart, place)) or self._late(place[0])}
-        with Workers(self._options.max_workers) as workers:
+        with Workers(self._options.max_workers, at_first=1) as workers:
             return self._side_by_side(workers)
 
     def _wait_until_open(self, name: str, opening: Future[object]) -> None:
@@ -262,6 +268,7 @@ class _Fetch:
         batches = self._batches()
         together = [(batch, workers.start(self._ask_together, *batch)) for batch in batches.items()]
         asked = {place: workers.start(self._ask_apart, place) for place in self._wanted if place[0] not in batches}
+        workers.spread([*(batch for _, batch in together), *asked.values()], after=_HEAD_START)
         found: dict[Place, Outcome] = {}
         for (name, paths), batch in together:
             answers = self._in_time(batch)

@@ -11,6 +11,14 @@ Change = Callable[[object], object]
 
 _DEEPEST: Final = 50
 
+_LEAVES: Final = frozenset({str, bytes, int, float, bool, type(None)})
+"""Types of leaves. Of any other, Python asks each subclass of Mapping once in a process whether it is one."""
+
+_ITEMS: Final = (list, tuple, set, frozenset)
+"""Types of collections that are not mappings."""
+
+_COLLECTIONS: Final = (*_ITEMS, Mapping)
+
 
 def map_leaves(value: object, change: Change, *, depth: int = _DEEPEST) -> object:
     """
@@ -21,17 +29,17 @@ def map_leaves(value: object, change: Change, *, depth: int = _DEEPEST) -> objec
 
     :raises RecursionError: collections are nested deeper than ``depth``, or contain themselves
     """
-    if not isinstance(value, Mapping | list | tuple | set | frozenset):
+    if type(value) in _LEAVES or not isinstance(value, _COLLECTIONS):
         return change(value)
     if depth == 0:
         raise RecursionError("collections are nested too deep")
-    items = list(chain.from_iterable(value.items()) if isinstance(value, Mapping) else value)
+    items = list(value if isinstance(value, _ITEMS) else chain.from_iterable(value.items()))
     changed = [map_leaves(item, change, depth=depth - 1) for item in items]
     return value if all(map(is_, items, changed)) else _rebuilt(value, changed)
 
 
 def _rebuilt(value: object, items: list[object]) -> object:
     """Return a collection like ``value`` with other items; those of a mapping are each key followed by its value."""
-    if isinstance(value, Mapping):
+    if not isinstance(value, _ITEMS):
         return dict(zip(items[::2], items[1::2], strict=True))
-    return next(kind for kind in (list, tuple, set, frozenset) if isinstance(value, kind))(items)
+    return next(kind for kind in _ITEMS if isinstance(value, kind))(items)

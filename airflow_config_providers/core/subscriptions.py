@@ -1,22 +1,20 @@
-"""Subscriptions to values that change (KIP-297), and providers that find changes by reading again."""
+"""Subscriptions to values that change (KIP-297)."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from abc import ABC
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from airflow_config_providers.core.content import ContentHash
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.per_process import forget_in_children
-from airflow_config_providers.core.provider import ConfigChangeCallback, ConfigProvider
-from airflow_config_providers.core.text import printable, whole_number
+from airflow_config_providers.core.provider import ConfigChangeCallback
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.timetable import Timetable
-from airflow_config_providers.exceptions import ProviderDefinitionError
 
 _log: Final = logging.getLogger(__name__)
 
@@ -133,11 +131,8 @@ class Courier:
             return self._waiting.popleft() if self._waiting else None
 
 
-POLL_INTERVAL: Final = "poll.interval"
-DEFAULT_POLL_INTERVAL: Final = 60_000
-LONGEST_POLL_INTERVAL: Final = 10**12 - 1
-
-_NAME: Final = "config-changes"
+TIMETABLE: Final = "config-changes"
+"""The name of the timetable of reads, and of its thread."""
 
 _SETTLING: Final = 0.2
 """Seconds after a sign of a change until the values are read: what changes them can still be at work."""
@@ -213,7 +208,7 @@ class Subscriptions:
         self._make_watch = make_watch
         self._watch = make_watch()
         self._hash = ContentHash()
-        self._timetable = timetable or Timetable(_NAME)
+        self._timetable = timetable or Timetable(TIMETABLE)
         self._courier = Courier(self._timetable)
         self._lock = threading.Lock()
         self._subscribers: dict[str, list[Subscriber]] = {}
@@ -269,7 +264,7 @@ class Subscriptions:
 
     def forget(self) -> None:
         """In a forked child, which has no thread of the parent's: start afresh, without subscriptions."""
-        self._timetable = Timetable(_NAME, self._timetable.clock)
+        self._timetable = Timetable(TIMETABLE, self._timetable.clock)
         self._courier = Courier(self._timetable)
         self._watch = self._make_watch()
         self._lock = threading.Lock()
@@ -332,84 +327,6 @@ class Subscriptions:
         return self._timetable.between(seconds, 1.1 * seconds)
 
 
-class PolledConfigProvider(ConfigProvider, ABC):
-    """
-    A provider whose subscriptions are answered by reading again.
-
-    Its parameter ``poll.interval`` is the milliseconds between two reads of one path, at least 1,000; the default is
-    60,000. Values with a shorter ttl are read when it has passed.
-
-    A class that defines ``configure`` or ``close`` calls the one here, too.
-    """
-
-    _poll_interval = DEFAULT_POLL_INTERVAL
-    _subscriptions: Subscriptions | None = None
-
-    @property
-    def poll_interval(self) -> int:
-        """The milliseconds between two reads of one path; fewer if the values have a shorter ttl."""
-        return self._poll_interval
-
-    def configure(self, configs: Mapping[str, Any]) -> None:
-        """
-        Take ``poll.interval``.
-
-        :raises ProviderDefinitionError: it is not a number of milliseconds from 1,000 on
-        """
-        if POLL_INTERVAL in configs:
-            self._poll_interval = _milliseconds(configs[POLL_INTERVAL])
-
-    def subscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
-        """
-        Call ``callback(path, data)`` after each change of a value, in a thread of ours.
-
-        ``data`` has the values of all of ``keys``. Several changes in quick succession can be one call.
-
-        :param keys: None for all at ``path``
-        :raises ProviderLookupError: the values cannot be read now, or may not be
-        """
-        subscriptions = self._subscriptions or self._make_subscriptions()
-        # If two threads make some, both use those of the first.
-        subscriptions = vars(self).setdefault("_subscriptions", subscriptions)
-        subscriptions.add(path, keys, callback)
-
-    def unsubscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
-        """Undo one ``subscribe`` with the same arguments; do nothing if there is none."""
-        if self._subscriptions is not None:
-            self._subscriptions.remove(path, keys, callback)
-
-    def unsubscribe_all(self) -> None:
-        """Undo every ``subscribe``; no thread is left."""
-        if self._subscriptions is not None:
-            self._subscriptions.clear()
-
-    def close(self) -> None:
-        """Undo every ``subscribe``."""
-        self.unsubscribe_all()
-        vars(self).pop("_subscriptions", None)
-
-    def _make_subscriptions(self) -> Subscriptions:
-        return Subscriptions(
-            self.get,
-            interval=lambda: self._poll_interval,
-            make_watch=self._make_watch,
-            poll=self._poll,
-            timetable=self._make_timetable(),
-        )
-
-    def _poll(self, path: str, keys: Collection[str] | None, mark: Hashable | None) -> Polled:
-        """Look for changes; a class that caches values, or has marks of them, overrides it."""
-        return Polled(self.get(path, keys))
-
-    def _make_watch(self) -> Watch:
-        """Return what notices changes before values are read again."""
-        return NoWatch()
-
-    def _make_timetable(self) -> Timetable:
-        """Return the timetable of the reads."""
-        return Timetable(_NAME)
-
-
 def _together(subscribers: Collection[Subscriber]) -> Collection[str] | None:
     """Return the keys of all of them; None if one wants all keys."""
     keys = [subscriber.keys for subscriber in subscribers]
@@ -420,9 +337,3 @@ def _common_mark(subscribers: Collection[Subscriber]) -> Hashable | None:
     """Return the mark of the values that all of them know; None if they know different ones."""
     marks = {subscriber.mark for subscriber in subscribers}
     return marks.pop() if len(marks) == 1 else None
-
-
-def _milliseconds(number: object) -> int:
-    if milliseconds := whole_number(number, least=1000, most=LONGEST_POLL_INTERVAL):
-        return milliseconds
-    raise ProviderDefinitionError(f"{POLL_INTERVAL} is not a number of milliseconds from 1000 on.")

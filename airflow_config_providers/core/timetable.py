@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-import random
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -67,6 +66,8 @@ class Timetable:
 
     def between(self, least: float, most: float) -> float:
         """Return a random moment that many seconds from now, so that many processes do not act at once."""
+        import random  # noqa: PLC0415 - slow to import, and most tasks wait for nothing
+
         return self.clock() + random.uniform(least, most)  # noqa: S311 - spreads load, no security
 
     def add(self, key: Hashable, at: float, call: Call) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -44,10 +44,12 @@ class Workers(ClosedOnExit):
     the interpreter joins at exit.
 
     :param most: how many calls are made in parallel
+    :param at_first: how many before ``spread`` is called; None for ``most``
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, at_first: int | None = None) -> None:
         self._most = most
+        self._at_once = most if at_first is None else at_first
         self._calls: SimpleQueue[_QueuedCall | None] = SimpleQueue()
         self._threads = 0
 
@@ -55,11 +57,24 @@ class Workers(ClosedOnExit):
         """Queue ``call``; the future gets its result or its error."""
         future: Future[_T] = Future()
         self._calls.put((future, partial(copy_context().run, call, *args, **kwargs)))
-        if self._threads < self._most and _is_started(_work, self._calls):
-            self._threads += 1
-        elif not self._threads:
+        if not self._has_begun_thread() and not self._threads:
             _make(self._calls.get())
         return future
+
+    def spread(self, begun: Iterable[Future[Any]] = (), *, after: float = 0.0) -> None:
+        """Make ``most`` calls in parallel, including those that wait, if ``begun`` have not ended ``after`` seconds."""
+        wait(begun, after)
+        self._at_once = self._most
+        for _ in range(self._calls.qsize()):
+            if not self._has_begun_thread():
+                break
+
+    def _has_begun_thread(self) -> bool:
+        """Begin a thread, unless there are enough or none can be started; return whether one was begun."""
+        if self._threads >= self._at_once or not _is_started(_work, self._calls):
+            return False
+        self._threads += 1
+        return True
 
     def close(self) -> None:
         """Cancel the waiting calls; the threads end when their current calls do."""

@@ -288,7 +288,7 @@ def listed(paths: Any) -> Any:
     """
     if isinstance(paths, str | PurePath):
         return [str(paths)]
-    if isinstance(paths, Sequence):
+    if paths is not None and isinstance(paths, Sequence):
         return [str(path) if isinstance(path, PurePath) else path for path in paths]
     return paths
 

@@ -14,13 +14,11 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction, without_reload_action
 from airflow_config_providers.core.text import is_template, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.dynamic.inheritance import task_layers
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.template_references import FilledIn, brought_problem
-from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer
@@ -46,7 +44,7 @@ def layers(task: ConfigResource) -> Sequence[ConfigLayer]:
     """
     if not settings.dynamic_enabled() or not has_supervisor():
         return ()
-    return task_layers(task.dag_id, task.task_id, airflow_secrets.variable, Opener())
+    return _dynamic_layers(task, Opener())
 
 
 def refresh_mark(task: ConfigResource) -> ChangeMark:
@@ -57,6 +55,7 @@ def refresh_mark(task: ConfigResource) -> ChangeMark:
     resolved again (``airflow config-providers refresh``).
     """
     from airflow_config_providers.dynamic.snapshot import ChangeMark, task_mark  # noqa: PLC0415 - only to reload
+    from airflow_config_providers.providers import airflow_secrets  # noqa: PLC0415 - as above
 
     if not settings.dynamic_enabled() or not has_supervisor():
         return ChangeMark((), ())
@@ -68,12 +67,19 @@ def previewed(task: ConfigResource, *, warn: Callable[[str], None]) -> Sequence[
     if not settings.dynamic_enabled():
         return ()
     try:
-        return task_layers(task.dag_id, task.task_id, airflow_secrets.variable)
+        return _dynamic_layers(task)
     except ConfigProvidersError as error:
         problems = error.problems
     for problem in problems:
         warn(f"Dynamic configuration is not shown: {problem}")
     return ()
+
+
+def _dynamic_layers(task: ConfigResource, opener: Opener | None = None) -> Sequence[ConfigLayer]:
+    from airflow_config_providers.dynamic.inheritance import hidden, task_layers  # noqa: PLC0415 - a deployment can turn it off
+    from airflow_config_providers.providers import airflow_secrets  # noqa: PLC0415 - as above
+
+    return task_layers(task.dag_id, task.task_id, airflow_secrets.variable, opener or hidden)
 
 
 class Opener:

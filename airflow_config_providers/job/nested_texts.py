@@ -52,11 +52,11 @@ def _replace(value: Any, label: str, change: Callable[[NestedString], str], skip
         return value
     if isinstance(value, str):
         return change(NestedString(label, value))
-    if not isinstance(value, Mapping | list | tuple):
+    if value is None or not isinstance(value, list | tuple | Mapping):
         return value
     if depth == 0:
         raise ConfigException(f"{printable(label)}: collections are nested too deeply here. Flatten them.")
-    if isinstance(value, Mapping):
+    if not isinstance(value, list | tuple):
         _refuse_references_in(value, label)
         return {k: _replace(v, label_below(label, k), change, skip, depth - 1) for k, v in value.items()}
     items = [_replace(item, label_below(label, i), change, skip, depth - 1) for i, item in enumerate(value)]

@@ -9,7 +9,6 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.exceptions import ConfigProvidersError
-from airflow_config_providers.job.rendered import rendered
 
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.policies import PolicySet
@@ -35,6 +34,7 @@ def require_allowed(
     if not settings.policies_file():
         return ()
     from airflow_config_providers.core.policy import validate_all  # noqa: PLC0415 - only with policies
+    from airflow_config_providers.job.rendered import rendered  # noqa: PLC0415 - as above
 
     request = rendered(resource, layers, texts or {}, spark_version=spark_version)
     with deployment_policies() as policies:

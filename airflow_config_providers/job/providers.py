@@ -20,7 +20,6 @@ from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadActio
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
-from airflow_config_providers.providers.airflow_secrets import broken_variable
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.layer_files import read_text
 
@@ -86,6 +85,8 @@ class ProvidersConnection:
         try:
             return BaseHook.get_connection(self.conn_id)
         except AirflowNotFoundException:
+            from airflow_config_providers.providers.airflow_secrets import broken_variable  # noqa: PLC0415 - as above
+
             problem = broken_variable(self.conn_id)
         if problem is not None:
             raise ProviderDefinitionError(problem)

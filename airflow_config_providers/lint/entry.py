@@ -77,7 +77,7 @@ class WrittenJob:
             _layers(found["clusters"]),
             tuple(map(WrittenEntry.read, found["texts"])),
             tuple(found["files"]),
-            *(found[name] for name in _FLAGS),
+            **{name: found[name] for name in _FLAGS},
             refused=tuple(map(WrittenEntry.read, found["refused"])),
         )
 

@@ -400,7 +400,6 @@ class ConfiguredOperator(RecordingOperator):
         return how(context, run)
 
     def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
-        from airflow_config_providers.log.exceptions import reverse_exception
         from airflow_config_providers.operators.stored_objects import reverse_stored
         from airflow_config_providers.operators.task_output import reverse_deferral, reversing_context
 
@@ -414,6 +413,8 @@ class ConfiguredOperator(RecordingOperator):
                 deferred.kwargs = {**(deferred.kwargs or {}), _SEALED_VALUES: sealed}
             raise
         except BaseException as error:
+            from airflow_config_providers.log.exceptions import reverse_exception
+
             reverse_exception(error, reverser)
             raise
         finally:

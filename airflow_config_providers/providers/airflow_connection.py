@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.subscriptions import POLL_INTERVAL
+from airflow_config_providers.core.polled_provider import POLL_INTERVAL
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider, read_fields

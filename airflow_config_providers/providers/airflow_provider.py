@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.core.document import as_text, parse_object, read_all, read_key
+from airflow_config_providers.core.polled_provider import PolledConfigProvider
 from airflow_config_providers.core.provider import require_configured
-from airflow_config_providers.core.subscriptions import PolledConfigProvider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets

@@ -13,9 +13,10 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from airflow_config_providers import settings
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.lookup import Place
+from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import unknown_provider
-from airflow_config_providers.core.subscriptions import DEFAULT_POLL_INTERVAL, PolledConfigProvider, Subscriptions
+from airflow_config_providers.core.subscriptions import Subscriptions
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import ConfigVariable, some_of, variables
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError

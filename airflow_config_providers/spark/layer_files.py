@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Final
 
-from airflow_config_providers.core import properties, yaml_properties
+from airflow_config_providers.core import properties
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
@@ -119,6 +119,8 @@ def parse(text: str, *, name: str, path: str) -> list[properties.Property]:
     :raises ConfigException: the text is malformed, or in another format
     """
     if is_yaml(path):
+        from airflow_config_providers.core import yaml_properties  # noqa: PLC0415 - most files are properties
+
         return yaml_properties.parse(text, name=name)
     refuse_other_format(text, name=name)
     return properties.parse(text, name=name)

@@ -170,6 +170,7 @@ class HangingTogether(Hanging, BatchConfigProvider):
         pytest.param(Hanging, ["a"], ["a"], id="one path"),
         pytest.param(Hanging, ["a", "b"], ["a", "b"], id="several paths"),
         pytest.param(Hanging, ["good", "a"], ["a"], id="one path of several"),
+        pytest.param(Hanging, ["a", "good"], ["a"], id="the first path of several"),
         pytest.param(HangingTogether, ["a", "b"], ["a", "b"], id="paths that are read together"),
     ],
 )

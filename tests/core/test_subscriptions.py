@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from airflow_config_providers.core import ConfigData
-from airflow_config_providers.core.subscriptions import Polled, PolledConfigProvider, Subscriptions
+from airflow_config_providers.core.polled_provider import PolledConfigProvider
+from airflow_config_providers.core.subscriptions import Polled, Subscriptions
 from airflow_config_providers.core.timetable import Timetable
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderDefinitionError, ProviderUnavailableError
 from airflow_config_providers.testing import FakeClock

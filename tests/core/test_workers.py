@@ -121,3 +121,17 @@ def test_where_no_thread_can_be_started_calls_are_made_in_the_caller_s():
         answers = [workers.start(threading.get_ident) for _ in range(2)]
 
     assert [answer.result() for answer in answers] == [threading.get_ident()] * 2
+
+
+def test_calls_that_wait_are_made_side_by_side_once_they_are_spread():
+    together = threading.Barrier(3)
+    with Workers(3, at_first=1) as workers:
+        answers = [workers.start(together.wait) for _ in range(3)]
+        workers.spread()
+        assert sorted(answer.result(LONGEST) for answer in answers) == [0, 1, 2]
+
+
+def test_before_they_are_spread_calls_are_made_one_after_the_other():
+    with Workers(3, at_first=1) as workers:
+        threads = {workers.start(threading.get_ident).result(LONGEST) for _ in range(3)}
+        assert len(threads) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers import providers
-from airflow_config_providers.core.subscriptions import PolledConfigProvider
+from airflow_config_providers.core.polled_provider import PolledConfigProvider
 from airflow_config_providers.providers import EnvVarConfigProvider
 
 

@@ -116,7 +116,7 @@ class Finder:
         """Return the matches in ``data``, in order; overlapping matches are merged."""
         if len(data) > _CHUNK:
             return self._find_long(data)
-        hits = self._windows.find(data, True)
+        hits = self._windows.find(data)
         return self._confirmed(data, hits) if hits else []
 
     def clues(self, data: bytes) -> Iterator[Range]:
@@ -125,7 +125,7 @@ class Finder:
 
         A text without one has no match, and it depends on nothing around a window whether it is one.
         """
-        return ((start, end) for _, start, end in self._windows.find(data, True))
+        return ((start, end) for _, start, end in self._windows.find(data))
 
     def open_end(self, data: bytes) -> int:
         """Return the position at which a pattern can begin that the next line continues; otherwise the end."""
@@ -135,7 +135,7 @@ class Finder:
 
     def is_clear(self, data: bytes) -> bool:
         """Return whether no pattern begins in ``data``, except one with too few bytes at the end to be recognized."""
-        if hits := self._windows.find(data, True):
+        if hits := self._windows.find(data):
             if any(self._windows.entries[index] for index, _, _ in hits):
                 return False
             return not self._confirmed(data, hits) and self.open_end(data) == len(data)
@@ -172,7 +172,7 @@ class Finder:
         for place in range(0, len(data), size):
             first = max(0, place - _BEFORE)
             part = data[first : place + size + self.margin]
-            found = self._confirmed(part, hits) if (hits := self._windows.find(part, True)) else []
+            found = self._confirmed(part, hits) if (hits := self._windows.find(part)) else []
             matches += [
                 (first + start, first + end, label) for start, end, label in found if first + start < place + size
             ]
@@ -203,10 +203,13 @@ class Finder:
         Most logs show references rather than values. Then there is nothing to search for around the hits.
         """
         found: list[Match] = []
+        labels = self._labels
         for index, start, _ in hits:
-            begins = [(start - place, size) for place, size in self._unchanging_at(index) if place <= start]
-            texts = [(begin, data[begin : begin + size]) for begin, size in begins]  # shorter at the end of the data
-            whole = [(begin, begin + len(text), text) for begin, text in texts if self._labels.get(text) == text]
+            whole = [
+                (start - place, start - place + len(text), text)  # shorter than the pattern at the end of the data
+                for place, size in self._unchanging_at(index)
+                if place <= start and labels.get(text := data[start - place : start - place + size]) == text
+            ]
             if not whole:
                 return []
             found += whole
@@ -237,7 +240,7 @@ class Finder:
                 yield from self._in_copy(data, copy, depth)
 
     def _in_copy(self, data: bytes, copy: Copy, depth: int) -> Iterator[Match]:
-        hits = self._windows.find(copy.data, True) if copy.data != data else ()
+        hits = self._windows.find(copy.data) if copy.data != data else ()
         for start, end, label in self._confirmed(copy.data, hits, depth + 1) if hits else ():
             yield *copy.range(start, end), label  # also unchanged parts: their surroundings can differ
 

@@ -69,6 +69,12 @@ _SECOND: Final = 80
 _LARGEST_TABLE: Final = 40_000
 """Most windows for which the table is used that is twice as fast but ten times as large: about 2 kB per window."""
 
+_WORTH: Final = 1024
+"""
+Bytes to search, for each window, before that table is built. It takes three to five times as long to build, which most
+logs of a task are too short to be worth.
+"""
+
 _SELDOM: Final = (
     ("A0", "AA", "A ", "A."),
     (".A", ".."),
@@ -156,7 +162,7 @@ class Windows:
     :param others: byte strings that are also found, but are not part of a pattern
     """
 
-    __slots__ = ("_reaches", "entries", "find", "windows")
+    __slots__ = ("_find", "_reaches", "_until_worth", "entries", "windows")
 
     def __init__(
         self,
@@ -179,10 +185,18 @@ class Windows:
         for other in others:
             found.setdefault(other, [])
         self.windows = sorted(found)  # the table is faster if similar windows are adjacent
-        is_small = len(self.windows) <= _LARGEST_TABLE
-        self.find = _table(self.windows, Implementation.DFA if is_small else Implementation.ContiguousNFA)
+        self._find = _table(self.windows, Implementation.ContiguousNFA)
+        self._until_worth = _WORTH * len(self.windows) if len(self.windows) <= _LARGEST_TABLE else 0
         self.entries = [found[window] for window in self.windows]
         self._reaches: dict[int, Reach | None] = {}
+
+    def find(self, data: bytes) -> Hits:
+        """Return the windows in ``data``, also overlapping ones."""
+        if self._until_worth > 0:  # if two threads count at the same time, the faster table is built a bit later
+            self._until_worth -= len(data)
+            if self._until_worth <= 0:
+                self._find = _table(self.windows, Implementation.DFA)
+        return self._find(data, True)
 
     def reach(self, index: int) -> Reach | None:
         """Return the extent of the patterns that this window finds; None if it only finds runs."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.core import document
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.polled_provider import PolledConfigProvider
 from airflow_config_providers.core.provider import SecretIdProvider, require_configured
-from airflow_config_providers.core.subscriptions import Polled, PolledConfigProvider
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.vault.logins import approle
 from airflow_config_providers.providers.vault.parameters import read_settings
@@ -20,7 +20,7 @@ from airflow_config_providers.providers.vault.session import SESSIONS, Sessions
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.diagnosis import Diagnosis
-    from airflow_config_providers.core.subscriptions import Watch
+    from airflow_config_providers.core.subscriptions import Polled, Watch
     from airflow_config_providers.core.timetable import Timetable
 
 
@@ -141,6 +141,8 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
             cache.close()
 
     def _poll(self, path: str, keys: Collection[str] | None, mark: Hashable | None) -> Polled:
+        from airflow_config_providers.core.subscriptions import Polled  # noqa: PLC0415 - few jobs watch their values
+
         cache = require_configured(self._cache)
         secret, new_mark = cache.poll(VaultPath.parse(path), mark)
         return Polled(None if secret is None else _data(secret, keys, cache), new_mark)
@@ -149,7 +151,9 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         return LeaseWatch(require_configured(self._cache))
 
     def _make_timetable(self) -> Timetable:
-        return require_configured(self._cache).session.timetable(super()._make_timetable().name)
+        from airflow_config_providers.core.subscriptions import TIMETABLE  # noqa: PLC0415 - see above
+
+        return require_configured(self._cache).session.timetable(TIMETABLE)
 
 
 def _data(secret: CachedSecret, keys: Collection[str] | None, cache: SecretCache) -> ConfigData:

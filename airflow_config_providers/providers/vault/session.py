@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import random
 import threading
 import time
 import weakref
@@ -45,6 +44,8 @@ _LONGEST_MARGIN: Final = 30.0
 
 def when_to_renew(start: float, ttl: float) -> float:
     """Return a moment after about two thirds of ``ttl`` seconds, spread so that many processes do not coincide."""
+    import random  # noqa: PLC0415 - slow to import, and a token that is not renewed needs none
+
     return start + ttl * random.uniform(0.6, 0.7)  # noqa: S311 - spreads load, no security
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from airflow_config_providers.core.subscriptions import DEFAULT_POLL_INTERVAL
+from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL
 from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.providers.vault.logins.login import Credential, Login
 

@@ -9,7 +9,7 @@ from airflow_config_providers.core.reversal.windows import WINDOW, Stretches, Wi
 
 def _found(windows, text):
     """Return each window in ``text``, once."""
-    return list(dict.fromkeys(text[start:end] for _, start, end in windows.find(text, True)))
+    return list(dict.fromkeys(text[start:end] for _, start, end in windows.find(text)))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_from_each_window_its_patterns_are_in_reach(patterns):
     windows = Windows(patterns)
 
     for pattern in patterns:
-        hits = [(windows.reach(index), start) for index, start, _ in windows.find(pattern, True)]
+        hits = [(windows.reach(index), start) for index, start, _ in windows.find(pattern)]
         assert any(start in reach.places and reach.longest >= len(pattern) for reach, start in hits if reach)
 
 
@@ -72,3 +72,13 @@ def test_beginnings_are_found_where_patterns_begin():
     find = beginnings([b"pattern-one", b"pat"])
 
     assert [start for _, start, _ in find(b"a pattern, a pat", True)] == [2, 2, 13]
+
+
+def test_a_long_search_finds_the_same_after_the_table_was_built_for_speed():
+    windows = Windows([b"correct horse battery staple", b"A1b2C3d4E5f6"])
+    text = b"INFO correct horse battery staple A1b2C3d4E5f6\n" * 500
+    before = windows.find(text[:400])
+
+    for _ in range(20):
+        windows.find(text)
+    assert windows.find(text[:400]) == before

@@ -17,7 +17,7 @@ from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.policies.policy_set import PolicyVerdict, Seeing, verdict_of
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.policies import open_policies
-from airflow_config_providers.job.rendered import rendered
+from airflow_config_providers.job.policy_request import policy_request
 
 
 @reporting_errors
@@ -74,7 +74,7 @@ def _requests(args: Any, resource: ConfigResource, operations: list[AlterConfigO
     requests = [seen.request] if Moment.ALTER in moments else []
     if Moment.RENDER in moments and resource.task_id:
         texts = DeployedLayers(notes).texts(resource)
-        requests += [] if texts is None else [rendered(resource, done.layers, texts)]
+        requests += [] if texts is None else [policy_request(resource, done.layers, texts)]
     return requests
 
 

@@ -21,7 +21,7 @@ from airflow_config_providers.core.variable import variables
 from airflow_config_providers.dynamic.policies import PolicySet
 from airflow_config_providers.dynamic.policies.classes import PolicyClasses
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
-from airflow_config_providers.job.rendered import rendered
+from airflow_config_providers.job.policy_request import policy_request
 from airflow_config_providers.spark.audit.records.policy_audit import Verdict
 
 
@@ -99,7 +99,7 @@ def request_of(record: Any) -> RequestMetadata:
     others = sorted(record.references.keys() - in_configs)
     texts = {f"reference {number}": reference for number, reference in enumerate(others, 1)}
     resource = ConfigResource.of_task(record.dag, record.task)
-    return rendered(resource, found, texts, spark_version=record.versions.get("spark"))
+    return policy_request(resource, found, texts, spark_version=record.versions.get("spark"))
 
 
 def _layers(configs: Iterable[Any]) -> Iterator[ConfigLayer]:

@@ -22,7 +22,7 @@ def require_allowed(
     spark_version: str | None = None,
 ) -> tuple[str, ...]:
     """
-    Check the configuration of a task, as ``rendered`` returns it, and return the names of all policies that allow it.
+    Check the configuration of a task, as ``policy_request`` returns it, and return the names of all policies that allow it.
 
     If the policies cannot be loaded, the configuration is denied.
 
@@ -34,9 +34,9 @@ def require_allowed(
     if not settings.policies_file():
         return ()
     from airflow_config_providers.core.policy import validate_all  # noqa: PLC0415 - only with policies
-    from airflow_config_providers.job.rendered import rendered  # noqa: PLC0415 - as above
+    from airflow_config_providers.job.policy_request import policy_request  # noqa: PLC0415 - as above
 
-    request = rendered(resource, layers, texts or {}, spark_version=spark_version)
+    request = policy_request(resource, layers, texts or {}, spark_version=spark_version)
     with deployment_policies() as policies:
         validate_all(policies, request)
         return tuple(named.name for named in policies)

@@ -27,7 +27,7 @@ from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.child_process import refuse_unpassable, room
 from airflow_config_providers.spark.delivery import Delivery, Submission, plan
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
-from airflow_config_providers.spark.redaction import sounds_sensitive
+from airflow_config_providers.spark.redaction import is_hidden_by_spark
 
 _JAVA_COMMAND = "sun.java.command"
 """The property with the command that started Spark, which Spark shows."""
@@ -375,4 +375,4 @@ def _let_go(installation: reversal.Installation, reverser: ReverseTransformer, e
 
 def _is_secret_of_airflow(key: str) -> bool:
     """Return whether ``key`` can hold a secret; OpenLineage has an API key under names that redaction does not know."""
-    return key.startswith("spark.openlineage.transport.") or sounds_sensitive(key)
+    return key.startswith("spark.openlineage.transport.") or is_hidden_by_spark(key)

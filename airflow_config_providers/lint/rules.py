@@ -47,7 +47,7 @@ from airflow_config_providers.lint.known_providers import KnownProviders
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.key_check import UnknownKeys, absent, find_in
-from airflow_config_providers.spark.redaction import sounds_sensitive
+from airflow_config_providers.spark.redaction import is_hidden_by_spark
 
 
 def key_findings(
@@ -125,7 +125,7 @@ def _is_secret(key: str, text: str) -> bool:
     if shows_secret(text):
         return True
     is_value = text.strip() and text.strip().lower() not in {"true", "false"}
-    return bool(is_value) and sounds_sensitive(key) and not _NAMES_ONLY.match(key) and not has_other_type(key)
+    return bool(is_value) and is_hidden_by_spark(key) and not _NAMES_ONLY.match(key) and not has_other_type(key)
 
 
 def has_other_type(key: str) -> bool:

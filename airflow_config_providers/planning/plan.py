@@ -19,7 +19,7 @@ from airflow_config_providers.deployment.rows import SECRET, Row, as_json
 from airflow_config_providers.dynamic.policies.policy_set import PolicyVerdict, Seeing, verdict_of
 from airflow_config_providers.job.authored_job import referring_paths
 from airflow_config_providers.job.deployed_task import Warn
-from airflow_config_providers.job.rendered import rendered
+from airflow_config_providers.job.policy_request import policy_request
 from airflow_config_providers.planning.changes import KeyChange, Kind, TaskChange
 from airflow_config_providers.planning.dag_folder import Jobs
 from airflow_config_providers.planning.running_jobs import RunningJob
@@ -139,7 +139,7 @@ def _denied_before(policy: NamedPolicy, change: TaskChange, jobs: Jobs) -> bool:
 
 def _request(task: ConfigResource, layers: Sequence[ConfigLayer], jobs: Jobs) -> RequestMetadata:
     job = jobs[task]
-    return rendered(task, layers, {**job.texts, **referring_paths(job.files.values())})
+    return policy_request(task, layers, {**job.texts, **referring_paths(job.files.values())})
 
 
 def _rank(one: Judgement) -> int:

@@ -16,7 +16,7 @@ from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
-from airflow_config_providers.spark.redaction import sounds_sensitive
+from airflow_config_providers.spark.redaction import is_hidden_by_spark
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.definition.validators import Validator
@@ -165,7 +165,7 @@ class SparkDefinition(ConfigDef):
 
     def is_sensitive(self, name: str) -> bool:
         """Return whether Spark would hide ``name``, even if it does not know the key."""
-        return sounds_sensitive(name)
+        return is_hidden_by_spark(name)
 
     def is_secret(self, name: str, text: str) -> bool:
         """Return whether ``text`` must not be shown. This is strict, since a file did not show its values before."""

@@ -38,7 +38,7 @@ _SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @lru_cache(maxsize=4_096)  # as often as core's sounds_secret
-def sounds_sensitive(key: str) -> bool:
+def is_hidden_by_spark(key: str) -> bool:
     """Return whether every supported version of Spark hides ``key`` by default, because of its name."""
     return re.search(_HIDDEN_BY_EVERY_SPARK, key, re.ASCII) is not None
 
@@ -58,7 +58,7 @@ def widened(pattern: str | None, keys: Collection[str]) -> str | None:
         return None
     names = list(dict.fromkeys(name for key in sorted(keys) for name in _shown_as(key)))
     if pattern is None:
-        names = [name for name in names if not sounds_sensitive(name)]
+        names = [name for name in names if not is_hidden_by_spark(name)]
         pattern = DEFAULT_PATTERN
     return "|".join([*(f"^{_quoted(name)}$" for name in names), pattern])
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, sounds_sensitive, widened
+from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, is_hidden_by_spark, widened
 
 pytestmark = pytest.mark.integration
 
@@ -113,10 +113,10 @@ def test_attack_31_java_reads_the_widened_pattern_as_it_is_meant(theirs: str | N
 
 
 @pytest.mark.parametrize("name", ["a.PASSWORD", "a.accesskey", "a.access.key", "a.to\u212aen", "a.x"])
-def test_a_name_sounds_sensitive_where_spark_finds_it_so(name: str, jvm: Any) -> None:
+def test_a_name_is_hidden_by_spark_where_spark_finds_it_so(name: str, jvm: Any) -> None:
     theirs = jvm.org.apache.spark.internal.config.ConfigEntry.findEntry("spark.redaction.regex").defaultValueString()
 
-    assert jvm.java.util.regex.Pattern.compile(theirs).matcher(name).find() is sounds_sensitive(name)
+    assert jvm.java.util.regex.Pattern.compile(theirs).matcher(name).find() is is_hidden_by_spark(name)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, other_names, sounds_sensitive, widened
+from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, is_hidden_by_spark, other_names, widened
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, other_name
         pytest.param("spark.app.to\u212aen", False, id="Kelvin sign for k: no match in Java"),
     ],
 )
-def test_a_key_sounds_sensitive_where_spark_hides_it(key: str, expected: bool) -> None:
-    assert sounds_sensitive(key) is expected
+def test_a_key_is_hidden_by_spark_where_spark_hides_it(key: str, expected: bool) -> None:
+    assert is_hidden_by_spark(key) is expected
 
 
 def test_attack_31_the_default_is_set_even_for_keys_that_it_hides_so_that_no_system_property_replaces_it() -> None:

@@ -8,7 +8,7 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.policy import Moment, PolicyViolation, RequestMetadata, validate_all
 from airflow_config_providers.dynamic.policies import PolicySet
-from airflow_config_providers.job.rendered import rendered
+from airflow_config_providers.job.policy_request import policy_request
 
 TASK = ConfigResource.of_task("flights", "report")
 LAYERS = [
@@ -41,7 +41,7 @@ def denial(tmp_path):
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 def test_a_denial_of_a_run_says_where_the_key_was_set(denial, policy):
-    told = denial(policy, rendered(TASK, LAYERS, {}))
+    told = denial(policy, policy_request(TASK, LAYERS, {}))
 
     assert told.endswith(" 'spark.executor.memory' is set in STATIC_FILE_CONFIG, base.properties:12.")
 
@@ -54,7 +54,7 @@ def test_a_denial_of_a_change_says_nothing_of_it(denial):
 
 def test_each_key_that_is_named_has_its_place(denial):
     policy = "class: forbidden_keys\n  params: {keys: ['spark.app.*']}"
-    told = denial(policy, rendered(TASK, LAYERS, {}))
+    told = denial(policy, policy_request(TASK, LAYERS, {}))
 
     assert "'spark.app.a' is set in STATIC_FILE_CONFIG, base.properties." in told
     assert "'spark.app.b' is set in DAG_CONFIG, conf." in told

@@ -23,7 +23,7 @@ CHANGING: Final = frozenset(
 """The layers that can change without a new deployment of the DAG."""
 
 
-def rendered(
+def policy_request(
     resource: ConfigResource,
     layers: Sequence[ConfigLayer],
     texts: Mapping[str, str],

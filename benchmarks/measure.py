@@ -15,16 +15,19 @@ class Effort:
     """
     The time to spend on measurements.
 
-    :param seconds: the seconds for each piece of work, after one run that is not measured
+    :param seconds: the seconds for each piece of work
     :param fewest: the fewest rounds, for slow work
+    :param warms_up: whether one run before them is not measured
     """
 
     seconds: float = 1.0
     fewest: int = 5
+    warms_up: bool = True
 
     def milliseconds(self, work: Work) -> float:
         """Return the median time of ``work`` in milliseconds."""
-        work()
+        if self.warms_up:
+            work()
         times: list[float] = []
         end = time.perf_counter() + self.seconds
         while len(times) < self.fewest or time.perf_counter() < end:
@@ -50,7 +53,7 @@ def _loop() -> float:
     return (time.process_time() - start) * 1000
 
 
-QUICK = Effort(seconds=0.0, fewest=1)
+QUICK = Effort(seconds=0.0, fewest=1, warms_up=False)
 
 
 @dataclass(frozen=True)

@@ -156,9 +156,19 @@ def test_the_drawing_of_the_house_has_each_folder_and_each_module_at_the_top() -
 
 def test_a_whole_run_has_every_stage() -> None:
     script = (ROOT / ".ci" / "run").read_text()
-    listed = " ".join(re.findall(r"^(?:stages|alone)=\((.*?)\)", script, flags=re.MULTILINE)).split()
+    listed = re.findall(r"^stages=\((.*?)\)", script, flags=re.MULTILINE)[0].split()
 
     assert sorted(listed) == sorted(re.findall(r"^stage_(\w+)\(\)", script, flags=re.MULTILINE))
+
+
+def test_what_may_run_beside_the_leak_matrix_begins_right_after_it() -> None:
+    """A stage that has to wait for it would leave a core idle, and so would those that could have run meanwhile."""
+    script = (ROOT / ".ci" / "run").read_text()
+    stages, beside = (
+        re.findall(rf"^{name}=\((.*?)\)", script, flags=re.MULTILINE)[0].split() for name in ("stages", "beside_leaks")
+    )
+
+    assert stages[: len(beside) + 1] == ["leaks", *beside]
 
 
 def test_the_tests_that_a_stage_names_are_there() -> None:

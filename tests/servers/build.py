@@ -51,7 +51,7 @@ def _compile(target: Path) -> None:
 
 
 def _fingerprint() -> str:
-    files = sorted(path for path in SOURCES.iterdir() if path.suffix in {".go", ".mod", ".sum"})
+    files = sorted(path for path in SOURCES.rglob("*") if path.suffix in {".go", ".mod", ".sum"})
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 

@@ -1,0 +1,5 @@
+module github.com/hashicorp/go-kms-wrapping/wrappers/azurekeyvault/v2
+
+go 1.20
+
+require github.com/hashicorp/go-kms-wrapping/v2 v2.0.9

@@ -22,7 +22,7 @@ def require_allowed(
     spark_version: str | None = None,
 ) -> tuple[str, ...]:
     """
-    Check the configuration of a task, as ``policy_request`` returns it, and return the names of all policies that allow it.
+    Check what ``policy_request`` returns for a task, and return the names of all policies that allow it.
 
     If the policies cannot be loaded, the configuration is denied.
 

@@ -58,9 +58,11 @@ def milliseconds(what: str, environ: dict[str, str], *, clock: str = "perf_count
     return float(done.stdout.split()[-1])
 
 
-def median(what: str, rounds: int, environ: dict[str, str]) -> float:
-    """Return the median time of a statement, after one run that compiles."""
-    return statistics.median([milliseconds(what, environ) for _ in range(rounds + 1)][1:])
+def median(what: str, effort: Effort, environ: dict[str, str]) -> float:
+    """Return the median time of a statement, after one run that compiles unless it must be quick."""
+    if effort.warms_up:
+        milliseconds(what, environ)
+    return statistics.median(milliseconds(what, environ) for _ in range(effort.fewest))
 
 
 def watched() -> Iterator[Watched]:
@@ -77,7 +79,7 @@ def watched() -> Iterator[Watched]:
 
 def run(effort: Effort) -> list[Report]:
     with environment() as environ:
-        times = {what: median(what, effort.fewest, environ) for what in STATEMENTS}
+        times = {what: median(what, effort, environ) for what in STATEMENTS}
     return [
         Report(
             "Import",

@@ -34,7 +34,7 @@ def secret_lines(source: str, tree: ast.AST) -> frozenset[int]:
 
 
 def _strings(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Yield the strings, which can be written with other escapes than the same secret elsewhere."""
+    """Yield the strings in a part of the source, whichever escapes they are written with."""
     yield from (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and _text(node))
 
 
@@ -50,9 +50,10 @@ def _secret_strings(tree: ast.AST) -> Iterator[ast.expr]:
 
 def _secret_values(tree: ast.AST) -> list[ast.expr]:
     """Return what has a sensitive name, and what is assigned to the names in it."""
-    keys = dict(_assigned_names(tree))
     nodes = list(ast.walk(tree))
+    keys = dict(_assigned_names(nodes))
     named = [pair for node in nodes for pair in (*_named(node), *_under_variable(node, keys), *_in_named_block(node))]
+    named += [pair for node in _sums(nodes) for pair in _after_name(_operands(node))]
     found = [value for name, value in named if sounds_secret(name)]
     known: set[str] = set()
     for value in found:  # which grows
@@ -70,8 +71,6 @@ def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         given = [*_formatted(node.func), *node.args, *(keyword.value for keyword in node.keywords)]
         yield from ((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg)
         yield from _beside(given)  # such as os.environ.get("PASSWORD", "x")
-    elif isinstance(node, ast.BinOp):  # such as "password=%s" % "x"
-        yield from ((_text(one), node.right) for one in _strings(node.left))
     elif isinstance(node, ast.Assign):
         yield from ((_name(target), node.value) for target in node.targets)
     elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
@@ -86,9 +85,34 @@ def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         yield from _beside(node.elts)
 
 
-def _assigned_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
+def _sums(nodes: Iterable[ast.AST]) -> list[ast.BinOp]:
+    """Return the sums, and what is written like one, such as a format, but not those that a longer one begins with."""
+    found = [node for node in nodes if isinstance(node, ast.BinOp)]
+    beginnings = {node.left for node in found}
+    return [node for node in found if node not in beginnings]
+
+
+def _operands(node: ast.expr) -> list[ast.expr]:
+    """Return what is added up, in order; the whole of what is no sum."""
+    found: list[ast.expr] = []
+    while isinstance(node, ast.BinOp):
+        found.append(node.right)
+        node = node.left
+    return [node, *reversed(found)]
+
+
+def _after_name(operands: Iterable[ast.expr]) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the first sensitive name with each operand after it, such as in "password=%s" % "x"."""
+    name = ""
+    for operand in operands:
+        if name:
+            yield name, operand
+        name = name or next((text for one in _strings(operand) if sounds_secret(text := _text(one))), "")
+
+
+def _assigned_names(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
     """Yield each variable that has a string, with the string, which can be a name for something else."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Assign) and (text := _name(node.value)):
             yield from ((target.id, text) for target in node.targets if isinstance(target, ast.Name))
 
@@ -139,7 +163,7 @@ def _name(node: ast.expr | None) -> str:
     if isinstance(node, ast.JoinedStr):
         return _joined(node)
     if isinstance(node, ast.BinOp):
-        return _name(node.left) + _name(node.right)
+        return "".join(map(_name, _operands(node)))
     if isinstance(node, ast.Call):
         return "".join(map(_name, _formatted(node.func)))
     if isinstance(node, ast.Name):

@@ -50,6 +50,7 @@ CANARY = "c4nary-of-a-line"
         pytest.param(f'x = "a;password=%s" % (\n    "{CANARY}"\n)', id="formatted-with-a-percent-sign"),
         pytest.param(f'x = "a;password={{}}".format(\n    "{CANARY}"\n)', id="formatted-by-a-method"),
         pytest.param(f'x = "a" + ";password=" + (\n    "{CANARY}"\n)', id="added"),
+        pytest.param(f'x = "password=" + {"a + " * 1200}"{CANARY}"', id="in-a-long-sum"),
         pytest.param(f'def db_password():\n    return (\n        a +\n        "{CANARY}"\n    )', id="sum-returned"),
         pytest.param(f'def db_password():\n    x = "{CANARY}"\n    return x', id="returned-through-a-name"),
         pytest.param(f'conf = {{f"spark.app.{{x}}.password": "{CANARY}"}}', id="under-an-f-string"),

@@ -126,10 +126,14 @@ class _DefaultTexts(Mapping[str, str]):
         return self.get(str(name)) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return filter(self.__contains__, self._rows)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._names)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [name for name, row in self._rows.items() if row.count(" ") > 1]
 
 
 class SparkDefinition(ConfigDef):
@@ -155,6 +159,10 @@ class SparkDefinition(ConfigDef):
 
     def default_texts(self) -> Mapping[str, str]:
         """Return name -> default, as Spark writes it."""
+        return self._default_texts
+
+    @cached_property
+    def _default_texts(self) -> Mapping[str, str]:
         return _DefaultTexts(self._catalogue.rows)
 
     @cached_property

@@ -133,14 +133,14 @@ def ratio_rows(names: Sequence[str]) -> list[list[str]]:
     return [ratio_row(each) for name in names if name in WATCHED for each in watched(name)]
 
 
-def page(reports: Sequence[Report], ratios: Sequence[Sequence[str]] = ()) -> str:
+def page(reports: Sequence[Report], compared_rows: Sequence[Sequence[str]] = ()) -> str:
     """Return the page, which begins with ratios and aims, met and missed."""
     libraries = ", ".join(f"{name} {found}" for name in LIBRARIES if (found := installed(name)))
     machine = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, Python {platform.python_version()}"
     made = f"Measured on {datetime.datetime.now(datetime.UTC):%Y-%m-%d} with {machine}; {libraries}."
     speed = f"A million empty turns of a loop take {number(pace())} ms: where they take longer, so does the rest."
     aims = [aim_row(aim) for report in reports for aim in report.aims]
-    tables = [(text, rows) for text, rows in ((RATIOS, ratios), (AIMS, aims)) if rows]
+    tables = [(text, rows) for text, rows in ((RATIOS, compared_rows), (AIMS, aims)) if rows]
     first = [f"{text}\n{table(('', 'aim', 'measured', ''), rows)}" for text, rows in tables]
     sections = [f"## {report.title}\n\n{report.text}\n\n{table(report.header, report.rows)}" for report in reports]
     return "\n\n".join([HEAD.rstrip(), made, speed, *first, *sections]) + "\n"
@@ -190,8 +190,7 @@ def write(names: Sequence[str]) -> None:
 def report(names: Sequence[str], effort: Effort) -> None:
     """Print the page of these benchmarks, and write it if it is complete."""
     found = [measured(name, effort) for name in names]
-    ratios = () if effort is QUICK else ratio_rows(names)
-    text = page([each for reports in found for each in reports], ratios)
+    text = page([each for reports in found for each in reports], () if effort is QUICK else ratio_rows(names))
     print(text)
     if effort is not QUICK and names == BENCHMARKS and all(found):
         PAGE.write_text(text)

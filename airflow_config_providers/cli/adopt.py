@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +46,8 @@ def _request(args: Any) -> AdoptRequest:
 
 
 def _refuse_existing(folder: str | None) -> None:
-    with suppress(OSError):  # such as for a name that is too long, of which writing says what is wrong
-        if folder and Path(folder).exists():
-            raise WrongArgumentsError(f"--write: '{printable(folder)}' exists already. Name a new folder.")
+    if folder and os.path.exists(folder):  # noqa: PTH110 - writing says what is wrong with a name that is too long
+        raise WrongArgumentsError(f"--write: '{printable(folder)}' exists already. Name a new folder.")
 
 
 def _write(found: Adoption, folder: Path) -> None:

@@ -7,7 +7,6 @@ import re
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -208,7 +207,7 @@ def _without_values(kind: str, message: str, frame: re.Match[str]) -> str:
     path = Path(frame[1])
     if kind.startswith(_OURS):
         return message if path.is_relative_to(_PACKAGE) else ""
-    if not _is_file(path):  # code that was made from a string, perhaps under the name of a pipe
+    if not os.path.isfile(path):  # noqa: PTH113 - code of a string, under a name for which a Path can raise an error
         return ""
     if kind in _OF_COMPILER:  # which is in no function, unlike an error that is raised
         return "" if frame[3] else message
@@ -216,12 +215,6 @@ def _without_values(kind: str, message: str, frame: re.Match[str]) -> str:
     found = pattern.match(message) if pattern else None
     names = {part for name in found.groups() for part in name.split(".")} if found else set()
     return found[0] if found and names <= _written_names(path) else ""
-
-
-def _is_file(path: Path) -> bool:
-    with suppress(OSError):  # such as for a name that is longer than any file can have
-        return path.is_file()
-    return False
 
 
 def _written_names(path: Path) -> set[str]:

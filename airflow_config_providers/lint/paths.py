@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -102,19 +102,13 @@ def existing_dags_folder() -> str:
 
 def _problem(path: str) -> str:
     shown = printable(path)
-    if not _exists(path):
+    if not os.path.exists(path):  # noqa: PTH110 - a Path raises an error for a name that is too long
         return f"There is no file or folder '{shown}'. Correct the path."
     if Path(path).is_dir() or Path(path).suffix.lower() in (*_DAGS, *_PROPERTIES, *YAML_SUFFIXES):
         return ""
     layers, policies = ", ".join((*_PROPERTIES, *YAML_SUFFIXES)), ", ".join(YAML_SUFFIXES)
     kinds = f"DAG files ({', '.join(_DAGS)}), layer files ({layers}) and policies ({policies})"
     return f"'{shown}' is none of the files that can be checked: {kinds}. Rename it, or leave it out."
-
-
-def _exists(path: str) -> bool:
-    with suppress(OSError):  # such as for a name that is longer than any file can have
-        return Path(path).exists()
-    return False
 
 
 def _dag_files(folder: str) -> list[str]:

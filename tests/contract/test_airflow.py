@@ -96,7 +96,10 @@ _NOT_STORED = {
 """Identifiers, what a task means for others to read, and what teaches the masker."""
 
 _WHEN_A_TASK_HAS_ENDED = {"AwaitInputTask", "DeferTask", "RescheduleTask", "RetryTask", "SucceedTask", "TaskState"}
-"""Made of the context, of what was raised, and of the task, which are reversed by then, except for the label and a reason."""
+"""
+Made of the context, of what was raised, and of the task, which are reversed by then, except for the label and the
+reason of a retry.
+"""
 
 
 _SINCE_AIRFLOW_3_3 = {"AwaitInputTask", *(f"{verb}TaskStateStore" for verb in ("Clear", "Delete", "Get", "Set"))} | {

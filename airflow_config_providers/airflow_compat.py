@@ -58,6 +58,9 @@ second safeguard, because reversal hides values before the masker sees them.
 _LINES_AT_MOST: Final = 50
 """The most lines to register of values of several lines; with them, it takes a fifth of a second."""
 
+_SHORTEST_LINE: Final = 12
+"""A shorter line is more often a name or a word, which would be starred in rendered fields."""
+
 _OF_DAG_FILES: Final = frozenset({"BaseOperator", "task_decorator_factory"})
 """Names that import much of the Task SDK; some of its modules read ``[database] sql_alchemy_conn`` on import."""
 
@@ -98,7 +101,7 @@ def mask_secrets(values: Iterable[str], *, name: str | None = None) -> None:
     from airflow_config_providers.core.reversal.reverse import telling_lines  # noqa: PLC0415 - a DAG file masks nothing
 
     whole = _longest(values, _MASKED_AT_MOST)
-    lines = (line for value in whole for line in telling_lines(value))
+    lines = (line for value in whole for line in telling_lines(value) if len(line) >= _SHORTEST_LINE)
     if secrets := [*dict.fromkeys((*_longest(lines, _LINES_AT_MOST), *whole))]:
         _mask_here(secrets, name)
         if has_supervisor() and not has_supervisor_here():  # that one has the same masker, and would log the secrets

@@ -63,6 +63,12 @@ def test_each_line_of_a_secret_is_masked_because_programs_print_line_by_line() -
     assert masked("-----BEGIN KEY-----") == "-----BEGIN KEY-----"
 
 
+def test_a_word_on_a_line_of_its_own_is_not_masked_because_rendered_fields_have_it_too() -> None:
+    mask_secrets([f"production\n{token_hex(16)}"])
+
+    assert masked("spark.app.env = production") == "spark.app.env = production"
+
+
 def test_the_lines_of_a_long_secret_displace_no_other_secret() -> None:
     key, password = "\n".join(token_hex(16) for _ in range(200)), token_hex(6)
 

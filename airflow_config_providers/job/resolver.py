@@ -15,6 +15,7 @@ from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfi
 from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ExposedValueError, ProviderDefinitionError
+from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.settings import ResolveIn
 from airflow_config_providers.spark import child_process, exposure, specification
@@ -150,8 +151,15 @@ def _substituted_secrets(
             secret.add(item.key)
     for item in texts:
         if "${" in item.text and exposure.is_exposed(item.key, item.text):
-            for key in sorted(substituted_keys(item.key, item.text, configs) & secret):
+            found = map(_label_of, substituted_keys(item.key, item.text, configs))
+            for key in sorted(secret.intersection(found)):
                 yield item, key
+
+
+def _label_of(name: str) -> str:
+    """Return where a job has what Spark names so: ``env_vars['NAME']`` for ``env:NAME``, or the key itself."""
+    prefix, _, variable = name.partition(":")
+    return label_below("env_vars", variable) if prefix == "env" else name
 
 
 def refuse_broken_words(

@@ -33,6 +33,8 @@ def substituted_keys(key: str, text: str, configs: Mapping[str, Collection[str]]
     """
     Return the keys whose values Spark or Hadoop puts into ``text`` when it reads ``key``, also through other keys.
 
+    An environment variable is named as in Spark, ``env:NAME``.
+
     :param configs: key -> its string; several if several clusters have the key
     """
     found: set[str] = set()
@@ -46,7 +48,7 @@ def substituted_keys(key: str, text: str, configs: Mapping[str, Collection[str]]
 
 def _named(key: str, text: str) -> Iterator[str]:
     for name in re.findall(_NAMES, text) if "${" in text else ():
-        if name.startswith("spark."):
+        if name.startswith(("spark.", "env:")):
             yield name
         if key.startswith(_OF_HADOOP):
             yield f"{_OF_HADOOP}{name}"

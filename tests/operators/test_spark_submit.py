@@ -435,6 +435,15 @@ def test_spark_is_not_made_to_put_a_value_where_others_read_it(dag, run_task, pa
     assert spark_submit() == []
 
 
+def test_nor_to_put_a_variable_of_its_environment_there(dag, run_task, password, spark_submit):
+    conf = {"spark.ui.custom.executor.log.url": "http://x/${env:APP_TOKEN}"}
+    run = run_task(operator(dag, conf=conf, env_vars={"APP_TOKEN": password}))
+
+    assert isinstance(run.error, ExposedValueError)
+    assert "Spark replaces env_vars['APP_TOKEN'] in it" in str(run.error)
+    assert spark_submit() == []
+
+
 def test_nor_by_who_triggers_a_run(dag, run_task, password, spark_submit, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
     given = {"spark_conf": {"spark.ui.custom.executor.log.url": "http://x/${spark.app.password}"}}

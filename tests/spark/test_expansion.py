@@ -81,7 +81,8 @@ def test_attack_14_time_is_linear_in_the_length(part: str) -> None:
         pytest.param("spark.x", "a ${spark.a} b", {"spark.a", "spark.b"}, id="also through another key"),
         pytest.param("spark.x", "${system:spark.b}", {"spark.b"}, id="a property of Java"),
         pytest.param("spark.x", "${spark.c}", {"spark.c", "spark.d"}, id="a circle"),
-        pytest.param("spark.x", "${env:A} ${a} ${spark. b} $spark.a ${spark.a", set(), id="nothing of Spark's"),
+        pytest.param("spark.x", "${vault:A} ${a} ${spark. b} $spark.a ${spark.a", set(), id="nothing of Spark's"),
+        pytest.param("spark.x", "${env:A}", {"env:A"}, id="an environment variable"),
         pytest.param("spark.hadoop.x", "${fs.key}", {"spark.hadoop.fs.key"}, id="a key of Hadoop's"),
     ],
 )

@@ -11,6 +11,7 @@ import io
 import re
 import tokenize
 from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall
@@ -62,7 +63,7 @@ def unknown_lines(dag: DagSource, calls: Sequence[OperatorCall]) -> frozenset[in
     names, values = set(_names(dag, calls)), set(_values(calls))
     known = names | values
     unknown = (node for node in ast.walk(dag.tree) if isinstance(node, ast.Constant) and node not in known)
-    beside = list(_beside_sensitive_names(dag.tree, known))
+    beside = _Texts.of(_beside_sensitive_names(dag.tree, known))
     found = [node for node in unknown if _could_be_secret(node.value)]
     found += [node for node in values if _is_doubtful(node.value, beside)]
     return frozenset({line for node in found for line in _lines(node)} | set(_odd_comments(dag.text)))
@@ -73,10 +74,9 @@ def _names(dag: DagSource, calls: Iterable[OperatorCall]) -> Iterator[ast.AST]:
         if read.is_plain:
             yield from ast.walk(read.node)
     for call in calls:
-        for setting in (*call.conf, *call.env_vars):
-            yield from (key for key in setting.mapping.keys if isinstance(key, ast.Constant))
-        for mapping in (one.value for one in call.node.keywords if one.arg is None and isinstance(one.value, ast.Dict)):
-            yield from (key for key in mapping.keys if isinstance(key, ast.Constant))  # **{"argument": value}
+        mappings = {setting.mapping for setting in (*call.conf, *call.env_vars)}
+        mappings |= {one.value for one in call.node.keywords if one.arg is None and isinstance(one.value, ast.Dict)}
+        yield from (key for mapping in mappings for key in mapping.keys if isinstance(key, ast.Constant))
 
 
 def _values(calls: Iterable[OperatorCall]) -> Iterator[ast.Constant]:
@@ -112,24 +112,37 @@ def _could_be_secret(value: object) -> bool:
     return bool(value) and value is not ...
 
 
-def _is_doubtful(value: object, beside: Iterable[str]) -> bool:
-    """Return whether a string has a template that hides another one, or is also beside a sensitive name."""
-    if not isinstance(value, str):
-        return False
-    plain = _without_references(value)
-    return has_hidden_text(value) or any(_is_in(plain, other) or _has_word(plain, other) for other in beside)
+def _is_doubtful(value: object, beside: _Texts) -> bool:
+    """Return whether a constant has a template that hides a string, or is also beside a sensitive name."""
+    if isinstance(value, str) and has_hidden_text(value):
+        return True
+    return _could_be_secret(value) and beside.share(_without_references(_text(value)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Strings in which others are looked for, and the other way round."""
+
+    joined: str = field(repr=False)
+    words: tuple[str, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> _Texts:
+        found = tuple(dict.fromkeys(texts))
+        return cls("\0".join(found), tuple(text for text in found if len(text) >= _LEAST))
+
+    def share(self, text: str) -> bool:
+        """Return whether ``text`` is in one of the strings, or has one of them as a word."""
+        is_part = len(text) >= _LEAST and text in self.joined
+        return is_part or any(_has_word(text, word) for word in self.words if word in text)
 
 
 def _without_references(text: str) -> str:
     return beside_references(without_templates(text)).strip()
 
 
-def _is_in(text: str, other: str) -> bool:
-    return len(text) >= _LEAST and text in other
-
-
 def _has_word(text: str, word: str) -> bool:
-    return len(word) >= _LEAST and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
 def _beside_sensitive_names(tree: ast.Module, known: Container[ast.AST]) -> Iterator[str]:

@@ -81,6 +81,13 @@ def test_a_value_that_is_also_beside_a_sensitive_name_is_not_shown(statement: st
     assert ["no change of it is shown" in one.reason for one in found.by_hand] == [True]
 
 
+@pytest.mark.parametrize("value", ['b"c4nary"', "87654321"], ids=["bytes", "number"])
+def test_a_value_that_is_no_string_is_not_shown_if_it_is_also_beside_a_sensitive_name(value: str):
+    found = proposal_of(f'f(password={value})\nSparkSubmitOperator(conf={{"spark.app.x": {value}, {USER}}})\n')
+
+    assert patch_of(found) == ""
+
+
 @pytest.mark.parametrize(
     "argument",
     [

@@ -55,6 +55,12 @@ The masker of the supervisor compiles all of them again for each one: 25 take 20
 second safeguard, because reversal hides values before the masker sees them.
 """
 
+_LINES_AT_MOST: Final = 50
+"""The most lines to register of values of several lines; with them, it takes a fifth of a second."""
+
+_SHORTEST_LINE: Final = 12
+"""A shorter line is more often a name or a word, which would be starred in rendered fields."""
+
 _OF_DAG_FILES: Final = frozenset({"BaseOperator", "task_decorator_factory"})
 """Names that import much of the Task SDK; some of its modules read ``[database] sql_alchemy_conn`` on import."""
 
@@ -86,18 +92,27 @@ def mask_secrets(values: Iterable[str], *, name: str | None = None) -> None:
     Register secrets with the masker of this process and, in a task, with the masker of its supervisor.
 
     Those that are shorter than reversal hides are left out: the masker would not hide them either, but would log that.
+    The lines of a value of several lines are registered, too: what a program prints is masked line by line.
 
     :param values: the secrets; only the ``_MASKED_AT_MOST`` longest are registered, because the short ones are more
         often names and numbers
     :param name: the name of their parameter; Airflow then masks them only if the name is that of a secret
     """
-    from airflow_config_providers.core.reversal.reverse import SHORTEST  # noqa: PLC0415 - a DAG file masks nothing
+    from airflow_config_providers.core.reversal.reverse import telling_lines  # noqa: PLC0415 - a DAG file masks nothing
 
-    known = {value for value in values if len(value) >= SHORTEST}
-    if secrets := sorted(known, key=lambda value: (len(value), value))[-_MASKED_AT_MOST:]:
+    whole = _longest(values, _MASKED_AT_MOST)
+    lines = (line for value in whole for line in telling_lines(value) if len(line) >= _SHORTEST_LINE)
+    if secrets := [*dict.fromkeys((*_longest(lines, _LINES_AT_MOST), *whole))]:
         _mask_here(secrets, name)
         if has_supervisor() and not has_supervisor_here():  # that one has the same masker, and would log the secrets
             _mask_in_supervisor(secrets, name)
+
+
+def _longest(texts: Iterable[str], most: int) -> list[str]:
+    """Return the longest of ``texts`` that are not too short to be hidden, each once, with the longest last."""
+    from airflow_config_providers.core.reversal.reverse import SHORTEST  # noqa: PLC0415 - a DAG file masks nothing
+
+    return sorted({text for text in texts if len(text) >= SHORTEST}, key=lambda text: (len(text), text))[-most:]
 
 
 def mask_parameters(definitions: Mapping[str, str]) -> None:

@@ -54,6 +54,30 @@ def test_the_masker_which_is_slow_gets_the_longest_secrets_and_each_once() -> No
     assert sum(masked(secret) == "***" for secret in shorter) == 5
 
 
+def test_each_line_of_a_secret_is_masked_because_programs_print_line_by_line() -> None:
+    lines = [token_hex(16) for _ in range(20)]
+
+    mask_secrets(["\n".join(["-----BEGIN KEY-----", *lines, "-----END KEY-----"])])
+
+    assert [masked(line) for line in lines] == ["***"] * 20
+    assert masked("-----BEGIN KEY-----") == "-----BEGIN KEY-----"
+
+
+def test_a_word_on_a_line_of_its_own_is_not_masked_because_rendered_fields_have_it_too() -> None:
+    mask_secrets([f"production\n{token_hex(16)}"])
+
+    assert masked("spark.app.env = production") == "spark.app.env = production"
+
+
+def test_the_lines_of_a_long_secret_displace_no_other_secret() -> None:
+    key, password = "\n".join(token_hex(16) for _ in range(200)), token_hex(6)
+
+    mask_secrets([key, password])
+
+    assert masked(password) == "***"
+    assert sum(masked(line) == "***" for line in key.splitlines()) == 50
+
+
 def test_what_the_masker_knew_before_stays_masked() -> None:
     secrets = [token_hex(6) for _ in range(3)]
 

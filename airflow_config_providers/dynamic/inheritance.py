@@ -77,8 +77,9 @@ def task_layers(dag_id: str, task_id: str, read: Read, open_: Open = hidden) -> 
     Return the layers of a task at one moment, without layers that are empty.
 
     This costs one read if nothing was ever set for the DAG or its tasks, and otherwise two, no matter how much is
-    configured. If both documents are changed together between the two reads, it costs a third. If the deployment's
-    document does not exist, nothing was ever changed, since the first change of anything creates it.
+    configured. If both documents are changed together between the two reads, it costs a third, and two more for each
+    further change meanwhile. If the deployment's document does not exist, nothing was ever changed, since the first
+    change of anything creates it.
 
     :param open_: returns the text of a sealed secret; called only when a job gets it
     :raises ConfigException: a document cannot be read
@@ -95,13 +96,27 @@ def task_configs(task: ConfigResource, read: Read) -> dict[ConfigResource, Store
 
 
 def _documents(task: ConfigResource, read: Read) -> tuple[Document, Document]:
-    default = _document(DEPLOYMENT, read)
+    default = first = _document(DEPLOYMENT, read)
     own = _document(task, read) if default.lists(name_of(task)) else EMPTY
     for _ in range(_ATTEMPTS):
-        if own.beside <= default.version:
+        if own.beside <= default.version:  # nothing changed both after the deployment's was read, which was first
             return own, default
         default = _document(DEPLOYMENT, read)
-    raise ProviderUnavailableError(
+        if own.beside == default.version:  # both were written together
+            return own, default
+        if own.beside < default.version:  # a later change can have written both, so ``own`` can be outdated
+            own = _document(task, read)
+    raise _unreadable(task, is_changing=default.version != first.version)
+
+
+def _unreadable(task: ConfigResource, *, is_changing: bool) -> ProviderUnavailableError:
+    """Return the error that the documents of a task and of the deployment do not belong together."""
+    if is_changing:
+        return ProviderUnavailableError(
+            f"The dynamic configuration of {task} and that of the deployment were changed together in each of "
+            f"{_ATTEMPTS} attempts to read them. Try again, or change them less often."
+        )
+    return ProviderUnavailableError(
         f"The dynamic configuration of {task} is newer than that of the deployment. Perhaps an older "
         f"'{name_of(DEPLOYMENT)}' was restored, or only '{name_of(task)}'. Restore both from the same backup."
     )

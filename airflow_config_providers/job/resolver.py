@@ -15,12 +15,13 @@ from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfi
 from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ExposedValueError, ProviderDefinitionError
+from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.settings import ResolveIn
 from airflow_config_providers.spark import child_process, exposure, specification
 from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK, substituted_keys
 from airflow_config_providers.spark.exposure import is_early
 from airflow_config_providers.spark.layer_files import ConfigFile
 
@@ -114,6 +115,7 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
     :param secrets: keys with a sealed secret
     :raises ExposedValueError: other people could read a value
     """
+    texts = list(texts)
     problems = [
         f"{printable(key)}: its secret would be readable by every user of the machine or of Spark's UI. Pass it under "
         f"another key, or set allow_exposed_arguments=True."
@@ -128,8 +130,36 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
         for variable in variables(item.text)
         if variable.provider in providers
     ]
+    problems += [
+        f"{printable(item.name)}: Spark replaces {printable(key)} in it by its secret, which would be readable by "
+        f"every user of the machine or of Spark's UI. Remove it, or set allow_exposed_arguments=True."
+        for item, key in _substituted_secrets(texts, providers, secrets)
+    ]
     if problems:
         raise ExposedValueError(*problems)
+
+
+def _substituted_secrets(
+    texts: Collection[PlacedText], providers: Collection[str], secrets: Collection[str]
+) -> Iterator[tuple[PlacedText, str]]:
+    """Yield each string that Spark shows, with a key whose secret Spark puts into it."""
+    configs: dict[str, list[str]] = {}
+    secret = set(secrets)
+    for item in texts:
+        configs.setdefault(item.key, []).append(item.text)
+        if any(variable.provider in providers for variable in variables(item.text)):
+            secret.add(item.key)
+    for item in texts:
+        if "${" in item.text and exposure.is_exposed(item.key, item.text):
+            found = map(_label_of, substituted_keys(item.key, item.text, configs))
+            for key in sorted(secret.intersection(found)):
+                yield item, key
+
+
+def _label_of(name: str) -> str:
+    """Return where a job has what Spark names so: ``env_vars['NAME']`` for ``env:NAME``, or the key itself."""
+    prefix, _, variable = name.partition(":")
+    return label_below("env_vars", variable) if prefix == "env" else name
 
 
 def refuse_broken_words(
@@ -305,12 +335,18 @@ class DriverResolver(JobResolver):
                 f"{printable(key)}: its secret is encrypted for the worker, and the driver cannot decrypt it. Use a "
                 f"reference to a provider of the driver, or set resolve_in='worker'."
             )
-        for item in [*placed_texts(layered.settled), *own]:
+        placed = [*placed_texts(layered.settled), *own]
+        for item in placed:
             if specification.is_specification(item.key):
                 yield f"{printable(item.name)}: the providers of a driver belong to the deployment. Remove the key."
             for variable in variables(item.text):
                 if problem := _why_not(item, variable.provider, names, self.not_python):
                     yield f"{printable(item.name)}: {printable(str(variable))}: {problem}"
+        for item, key in () if self.allow_exposed else _substituted_secrets(placed, names, ()):
+            yield (
+                f"{printable(item.name)}: Spark replaces {printable(key)} in it by its secret, and shows the result. "
+                f"Remove it."
+            )
         for name, text in texts.items():
             if name.startswith("env_vars[") and variables(text):
                 yield (

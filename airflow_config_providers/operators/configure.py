@@ -30,6 +30,7 @@ def configure_task(task: Any) -> None:
     if task.is_mapped:
         task.operator_class = configured(task.operator_class)
         task.template_fields = task.operator_class.template_fields
+        task.start_from_trigger = False  # the triggerer does not resolve references
     elif not isinstance(task, ConfiguredOperator):
         object.__setattr__(task, "__class__", configured(type(task)))  # Airflow's way looks for a converter first
         task.take_over()

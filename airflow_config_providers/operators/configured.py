@@ -82,6 +82,10 @@ class ConfiguredOperator(RecordingOperator):
     _job_options = NO_OPTIONS
     _holds_values = False
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.start_from_trigger = False  # a mapped task is started as its class says, without an object
+
     def __init__(  # noqa: PLR0913 - Airflow takes default_args for the arguments that it finds here
         self,
         *,

@@ -55,6 +55,9 @@ to the ID of a run that it has triggered, when it asks for that run. Other ident
 for a connection whose name is a value. Nor are Airflow's variables, which a task sets for others to read the value.
 """
 
+STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {"RetryTask": ("retry_reason",)}
+"""The same for fields that some versions of Airflow do not have: this one since Airflow 3.3."""
+
 _PUSHES: Final = ("xcom_push", "axcom_push")
 """The methods with which a task pushes an XCom. The second exists since Airflow 3.3."""
 
@@ -155,7 +158,7 @@ class _GuardedComms:
         if not reversers:
             self._run_ids = {}
             return message
-        held = {name: getattr(message, name) for name in STORED.get(type(message).__name__, ())}
+        held = _stored_fields(message)
         shown = {name: reverse_object(value, reversers) for name, value in held.items()}
         changed = {name: value for name, value in shown.items() if value is not held[name]}
         if "run_id" in changed:
@@ -171,6 +174,12 @@ class _GuardedComms:
             name: map_leaves(value, lambda leaf: self._run_ids.get(str(leaf), leaf)) for name, value in held.items()
         }
         return {name: value for name, value in sent.items() if value is not held[name]}
+
+
+def _stored_fields(message: Any) -> dict[str, Any]:
+    kind = type(message).__name__
+    names = (*STORED.get(kind, ()), *(name for name in STORED_IF_THERE.get(kind, ()) if hasattr(message, name)))
+    return {name: getattr(message, name) for name in names}
 
 
 def _legal_run_id(shown: str) -> str:

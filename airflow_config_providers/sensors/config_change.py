@@ -80,7 +80,7 @@ class ConfigChangeSensor(BaseOperator):
     Waits until the value of one of ``references`` changes, deferred to the triggerer.
 
     A value is read when the sensor has started, so a change before is not noticed. The task returns the references at
-    the place that has changed.
+    the place that has changed. If nothing changes within ``execution_timeout``, it fails.
 
     :param references: the references; not templated, so that a run cannot choose them
     :param config_conn_id: the connection that defines the providers; None for the default of the deployment
@@ -96,7 +96,8 @@ class ConfigChangeSensor(BaseOperator):
     def execute(self, context: Any) -> NoReturn:
         """Defer until there is a change."""
         conn_id = settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id
-        self.defer(trigger=ConfigChangeTrigger(self.references, conn_id), method_name="execute_complete")
+        trigger = ConfigChangeTrigger(self.references, conn_id)
+        self.defer(trigger=trigger, method_name="execute_complete", timeout=self.execution_timeout)
 
     def execute_complete(self, context: Any, event: Mapping[str, Any]) -> list[str]:
         """

@@ -17,7 +17,7 @@ from airflow.sdk.execution_time import comms, task_runner
 from airflow.sdk.execution_time.context import OutletEventAccessor
 from airflow.sdk.execution_time.supervisor import InProcessSupervisorComms
 
-from airflow_config_providers.operators.task_output import STORED
+from airflow_config_providers.operators.task_output import STORED, STORED_IF_THERE
 
 
 def test_rendering_goes_through_the_method_that_mapped_tasks_call():
@@ -96,7 +96,10 @@ _NOT_STORED = {
 """Identifiers, what a task means for others to read, and what teaches the masker."""
 
 _WHEN_A_TASK_HAS_ENDED = {"AwaitInputTask", "DeferTask", "RescheduleTask", "RetryTask", "SucceedTask", "TaskState"}
-"""Made of the context, of what was raised, and of the task, which are reversed by then, except for the label."""
+"""
+Made of the context, of what was raised, and of the task, which are reversed by then, except for the label and the
+reason of a retry.
+"""
 
 
 _SINCE_AIRFLOW_3_3 = {"AwaitInputTask", *(f"{verb}TaskStateStore" for verb in ("Clear", "Delete", "Get", "Set"))} | {
@@ -137,6 +140,12 @@ def test_the_id_of_a_run_may_have_what_is_left_of_a_reference():
 @pytest.mark.parametrize("name", sorted(STORED.keys() & messages()))
 def test_a_message_has_the_fields_that_airflow_stores(name):
     assert set(STORED[name]) <= set(getattr(comms, name).model_fields)
+
+
+@pytest.mark.skipif("AwaitInputTask" not in messages(), reason="Airflow 3.3 brought them")
+@pytest.mark.parametrize("name", sorted(STORED_IF_THERE))
+def test_so_has_one_with_fields_that_not_every_airflow_has(name):
+    assert set(STORED_IF_THERE[name]) <= set(getattr(comms, name).model_fields)
 
 
 def test_outlet_events_are_sent_as_their_mapping_has_them():

@@ -75,6 +75,22 @@ def test_a_change_between_the_reads_is_seen_whole_or_not_at_all(store):
     assert len(reading.names) == 3
 
 
+@pytest.mark.parametrize("changes", [1, 2, 3, 4], ids=lambda number: f"before {number} further reads")
+def test_nor_do_changes_between_further_reads_mix(store, changes):
+    set_all(store, "old", DEFAULT, TASK)
+    reading = Reading(store, lambda n: set_all(store, f"new {n}", DEFAULT, TASK) if 0 < n <= changes else None)
+
+    assert len(set(values(store, reading).values())) == 1
+
+
+def test_documents_that_are_changed_together_all_the_time_are_unavailable(store):
+    set_all(store, "old", DEFAULT, TASK)
+    reading = Reading(store, lambda number: set_all(store, str(number), DEFAULT, TASK))
+
+    with pytest.raises(ProviderUnavailableError, match="less often"):
+        task_layers("flights", "report", reading)
+
+
 @pytest.mark.parametrize("changed", [DEFAULT, DAG], ids=["deployment", "DAG"])
 def test_a_change_of_one_resource_costs_no_further_read(store, changed):
     set_all(store, "old", DEFAULT, DAG)

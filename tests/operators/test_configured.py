@@ -6,6 +6,7 @@ import json
 
 import pytest
 from airflow.sdk import DAG
+from airflow.triggers.base import StartTriggerArgs
 
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UnresolvedReferenceError
 from airflow_config_providers.job.operator_specs import ConfLocation, OperatorSpec
@@ -290,6 +291,37 @@ def test_a_task_begins_on_a_worker_which_resolves_references(dag):
         start_from_trigger = True
 
     assert configured(TriggeredOperator)(task_id="job", dag=dag, payload=None, do=None).start_from_trigger is False
+
+
+class StartedInTheTriggerer(StockOperator):
+    start_from_trigger = True
+    start_trigger_args = StartTriggerArgs(trigger_cls="a.Trigger", next_method="go_on", trigger_kwargs={})
+
+
+def test_so_does_a_mapped_task(dag):
+    mapped = configured(StartedInTheTriggerer).partial(task_id="job", dag=dag).expand(payload=["a"])
+
+    assert mapped.start_from_trigger is False
+
+
+def test_so_does_a_mapped_task_of_a_custom_class_below_a_configured_one(dag):
+    class Custom(OurOperator):
+        start_from_trigger = True
+
+    assert Custom.partial(task_id="job", dag=dag).expand(payload=["a"]).start_from_trigger is False
+
+
+def test_so_does_a_mapped_task_that_a_policy_configures(dag):
+    mapped = StartedInTheTriggerer.partial(task_id="job", dag=dag).expand(payload=["a"])
+    configure_task(mapped)
+
+    assert mapped.start_from_trigger is False
+
+
+def test_the_stock_class_still_starts_in_the_triggerer(dag):
+    configured(StartedInTheTriggerer)
+
+    assert StartedInTheTriggerer(task_id="job", dag=dag, payload=None, do=None).start_from_trigger is True
 
 
 def test_the_fields_hold_values_again_after_a_deferral(dag, password):

@@ -188,6 +188,12 @@ def test_the_deployment_may_say_who_resolves(dag, run_task, define, spark_submit
         pytest.param({"spark.x": "${dir:/x:a}"}, {}, "the driver has no provider 'dir'", id="provider of the worker"),
         pytest.param({"spark.driver.extraJavaOptions": f"-Dp={REFERENCE}"}, {}, "reads it before", id="needed early"),
         pytest.param({"spark.jars": f"s3://{REFERENCE}@x/y.jar"}, {}, "reads it before", id="needed by spark-submit"),
+        pytest.param(
+            {"spark.app.x": REFERENCE, "spark.ui.custom.executor.log.url": "http://x/${spark.app.x}"},
+            {},
+            "Spark replaces spark.app.x in it",
+            id="shown by a substitution",
+        ),
         pytest.param({"app.password": REFERENCE}, {}, "Spark ignores keys", id="no key of Spark"),
         pytest.param({}, {"application_args": ["${dir:/x:y}"]}, "would be readable by every user", id="argument"),
         pytest.param(

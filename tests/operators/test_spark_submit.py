@@ -419,6 +419,56 @@ def _filled(field, text):
     return [_filled(item, text) for item in field] if isinstance(field, list) else field.format(text)
 
 
+@pytest.mark.parametrize(
+    "conf",
+    [
+        pytest.param({"spark.ui.custom.executor.log.url": "http://x/${spark.app.password}"}, id="in the UI"),
+        pytest.param({"spark.executor.extraJavaOptions": "-Dx=${system:spark.app.password}"}, id="by a property"),
+        pytest.param({"spark.eventLog.dir": "${spark.app.a}", "spark.app.a": "${spark.app.password}"}, id="by a key"),
+    ],
+)
+def test_spark_is_not_made_to_put_a_value_where_others_read_it(dag, run_task, password, spark_submit, conf):
+    run = run_task(operator(dag, conf={"spark.app.password": password, **conf}))
+
+    assert isinstance(run.error, ExposedValueError)
+    assert "Spark replaces spark.app.password in it" in str(run.error)
+    assert spark_submit() == []
+
+
+def test_nor_to_put_a_variable_of_its_environment_there(dag, run_task, password, spark_submit):
+    conf = {"spark.ui.custom.executor.log.url": "http://x/${env:APP_TOKEN}"}
+    run = run_task(operator(dag, conf=conf, env_vars={"APP_TOKEN": password}))
+
+    assert isinstance(run.error, ExposedValueError)
+    assert "Spark replaces env_vars['APP_TOKEN'] in it" in str(run.error)
+    assert spark_submit() == []
+
+
+def test_nor_by_who_triggers_a_run(dag, run_task, password, spark_submit, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    given = {"spark_conf": {"spark.ui.custom.executor.log.url": "http://x/${spark.app.password}"}}
+    run = run_task(operator(dag, conf={"spark.app.password": password}), conf=given)
+
+    assert isinstance(run.error, ExposedValueError)
+    assert spark_submit() == []
+
+
+@pytest.mark.parametrize(
+    ("conf", "options"),
+    [
+        pytest.param({"spark.eventLog.dir": "/x/${spark.app.b}", "spark.app.b": "c"}, {}, id="no secret"),
+        pytest.param({"spark.app.copy": "${spark.app.password}"}, {}, id="not shown"),
+        pytest.param(
+            {"spark.eventLog.dir": "/x/${spark.app.password}"}, {"allow_exposed_arguments": True}, id="knowingly"
+        ),
+    ],
+)
+def test_other_substitutions_of_spark_stay(dag, run_task, password, spark_submit, conf, options):
+    run_task(operator(dag, conf={"spark.app.password": password, **conf}, **options))
+
+    assert spark_submit.spark_conf.items() >= conf.items()
+
+
 def test_exposed_arguments_are_resolved_where_the_author_says_so(dag, run_task, password, spark_submit):
     run = run_task(operator(dag, application_args=["--password", password], allow_exposed_arguments=True))
 

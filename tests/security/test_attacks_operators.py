@@ -833,6 +833,27 @@ def test_attack_69_the_defaults_of_a_question_are_among_its_options(dag, run_tas
     assert message.defaults == message.options[:1]
 
 
+@since_airflow_3_3
+def test_attack_69_the_reason_that_a_retry_policy_gives_shows_the_reference(dag, run_task, password):
+    from airflow.sdk.definitions.retry_policy import RetryDecision, RetryPolicy
+
+    seen = []
+
+    class Telling(RetryPolicy):
+        def evaluate(self, exception, *args, **kwargs):
+            return RetryDecision.retry(reason=f"of {seen[0]}")
+
+    def fail(self, context):
+        seen.append(self.payload)
+        raise ValueError
+
+    operator = OurOperator(task_id="job", dag=dag, payload=password, do=fail, retries=1, retry_policy=Telling())
+    run = run_task(operator, retries=1)
+
+    (message,) = run.supervisor.sent("RetryTask")
+    assert message.retry_reason == f"of {password}"
+
+
 def test_attack_69_a_run_that_a_task_triggers_has_an_id_that_is_legal_and_shows_no_value(dag, run_task, password):
     run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=trigger))
 

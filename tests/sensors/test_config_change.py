@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from datetime import timedelta
 
 import pytest
 from structlog.testing import capture_logs
@@ -156,6 +157,20 @@ def test_a_sensor_defers_at_once_and_returns_the_references(secret, dag):
         "config_conn_id": "config_providers_default",
     }
     assert sensor.execute_complete({}, {"changed": [reference]}) == [reference]
+
+
+def test_a_sensor_waits_no_longer_than_its_execution_timeout(secret, dag):
+    from airflow.sdk.exceptions import TaskDeferred
+
+    timeout = timedelta(minutes=5)
+    sensor = ConfigChangeSensor(
+        task_id="rotated", references=f"${{dir:{secret.parent}:password}}", execution_timeout=timeout, dag=dag
+    )
+
+    with pytest.raises(TaskDeferred) as deferred:
+        sensor.execute({})
+
+    assert deferred.value.timeout == timeout
 
 
 def test_a_sensor_fails_with_the_reasons_of_its_trigger(dag):

@@ -8,6 +8,7 @@ from airflow_config_providers.spark.expansion import (
     hadoop_expands_value,
     is_substituted_by_spark,
     spark_expands_value,
+    substituted_keys,
 )
 
 
@@ -72,3 +73,20 @@ def test_attack_14_time_is_linear_in_the_length(part: str) -> None:
     short = min(seconds(50_000) for _ in range(3))
 
     assert seconds(800_000) < 100 * short + 0.05
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "found"),
+    [
+        pytest.param("spark.x", "a ${spark.a} b", {"spark.a", "spark.b"}, id="also through another key"),
+        pytest.param("spark.x", "${system:spark.b}", {"spark.b"}, id="a property of Java"),
+        pytest.param("spark.x", "${spark.c}", {"spark.c", "spark.d"}, id="a circle"),
+        pytest.param("spark.x", "${vault:A} ${a} ${spark. b} $spark.a ${spark.a", set(), id="nothing of Spark's"),
+        pytest.param("spark.x", "${env:A}", {"env:A"}, id="an environment variable"),
+        pytest.param("spark.hadoop.x", "${fs.key}", {"spark.hadoop.fs.key"}, id="a key of Hadoop's"),
+    ],
+)
+def test_the_keys_whose_values_are_put_into_a_value(key: str, text: str, found: set[str]) -> None:
+    configs = {"spark.a": ["${spark.b}"], "spark.c": ["${spark.d}"], "spark.d": ["1", "${spark.c}"]}
+
+    assert substituted_keys(key, text, configs) == found

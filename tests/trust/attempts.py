@@ -61,6 +61,13 @@ def refers_in_run_configuration(world: World) -> Outcome:
     return world.submit(run={"spark_conf": {"spark.app.x": world.secret}})
 
 
+@attempt(Who.TRIGGERER, What.READ, "a key that Spark shows, with Spark's own substitution of a secret", Outcome.REFUSED)
+def has_spark_substitute_a_secret(world: World) -> Outcome:
+    world.setting("run_config_enabled", "True")
+    shown = {"spark.ui.custom.executor.log.url": "http://x/${spark.app.x}"}
+    return world.submit({"spark.app.x": world.secret}, run={"spark_conf": shown})
+
+
 @attempt(Who.TRIGGERER, What.READ, "a reference where a template takes data of the run", Outcome.REFUSED)
 def refers_through_a_template(world: World) -> Outcome:
     return world.submit({"spark.app.x": "{{ dag_run.conf.x }}"}, run={"x": world.secret})
@@ -200,6 +207,12 @@ def has_spark_show_a_value(world: World) -> Outcome:
 def has_spark_derive_a_key(world: World) -> Outcome:
     world.alter(AlterConfigOp("spark.jars", f"/x/{world.secret}.jar"))
     return world.submit()
+
+
+@attempt(Who.EDITOR, What.READ, "a key that Spark shows, with Spark's own substitution of a secret", Outcome.REFUSED)
+def alters_a_key_to_a_substitution(world: World) -> Outcome:
+    world.alter(AlterConfigOp("spark.ui.custom.executor.log.url", "http://x/${spark.app.x}"))
+    return world.submit({"spark.app.x": world.secret})
 
 
 @attempt(Who.EDITOR, What.VALUES, "a value of their DAG", Outcome.TAKES_EFFECT)

@@ -219,6 +219,12 @@ def telling_forms(value: str) -> list[bytes]:
     return list(dict.fromkeys(form for form, _, _ in _searched({value: ""})))
 
 
+def telling_lines(value: str) -> list[str]:
+    """Return the lines of a value of several lines, without those that reveal nothing; none for a value of one line."""
+    split = value.splitlines()
+    return [line for line in map(str.strip, split) if _is_telling(line)] if len(split) > 1 else []
+
+
 def _finder(references: Mapping[str, str], shown: Iterable[str]) -> Finder:
     """
     Return a finder of the values with their labels, which have no control characters.
@@ -242,13 +248,7 @@ def _searched(references: Mapping[str, str]) -> Iterator[tuple[bytes, Source, st
         for text in dict.fromkeys((value, value.strip()))  # trailing whitespace is often lost on the way
         if len(text) >= SHORTEST and text.strip() and text.casefold() not in COMMON_WORDS
     ]
-    lines = [
-        (line, reference)
-        for value, reference in references.items()
-        if len(split := value.splitlines()) > 1
-        for line in map(str.strip, split)
-        if _is_telling(line)
-    ]
+    lines = [(line, reference) for value, reference in references.items() for line in telling_lines(value)]
     for text, reference in (*whole, *lines):
         yield octets(text), Source(octets(text)), reference
     for texts, encodings in ((whole, _OTHERS), (whole, EVEN), (lines, _ENCODINGS_OF_LINES)):

@@ -296,6 +296,25 @@ def test_references_in_run_configuration_are_refused(dag, run_task, spark_submit
     assert spark_submit() == []
 
 
+@pytest.mark.parametrize(
+    "text", ["${spark.app.password}", "${env.AIRFLOW_HOME}", "${system:user.name}", "{{secrets/scope/key}}"]
+)
+def test_so_are_strings_that_others_replace(dag, run_task, spark_submit, monkeypatch, text):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    run = run_task(operator(dag), conf={"spark_conf": {"spark.app.x": text}})
+
+    assert isinstance(run.error, ConfigException)
+    assert spark_submit() == []
+
+
+def test_such_a_string_counts_where_the_deployment_allows_references(dag, run_task, spark_submit, monkeypatch):
+    for name in ("ENABLED", "REFERENCES"):
+        monkeypatch.setenv(f"AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_{name}", "True")
+    run_task(operator(dag), conf={"spark_conf": {"spark.app.x": "${spark.app.y}"}})
+
+    assert spark_submit.spark_conf["spark.app.x"] == "${spark.app.y}"
+
+
 def test_references_in_run_configuration_count_where_the_deployment_allows_them(
     dag, run_task, spark_submit, password, monkeypatch
 ):
@@ -446,6 +465,7 @@ def test_nor_to_put_a_variable_of_its_environment_there(dag, run_task, password,
 
 def test_nor_by_who_triggers_a_run(dag, run_task, password, spark_submit, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_REFERENCES", "True")
     given = {"spark_conf": {"spark.ui.custom.executor.log.url": "http://x/${spark.app.password}"}}
     run = run_task(operator(dag, conf={"spark.app.password": password}), conf=given)
 

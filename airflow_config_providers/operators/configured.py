@@ -86,6 +86,14 @@ class ConfiguredOperator(RecordingOperator):
         super().__init_subclass__(**kwargs)
         cls.start_from_trigger = False  # a mapped task is started as its class says, without an object
 
+    @classmethod
+    def partial(cls, **kwargs: Any) -> Any:
+        """Return the operator to be mapped, which starts on a worker: the triggerer does not resolve references."""
+        made = super().partial(**kwargs)
+        if made.kwargs.get("start_from_trigger"):  # a mapped task is started as this says, before its class is asked
+            made.kwargs["start_from_trigger"] = False
+        return made
+
     def __init__(  # noqa: PLR0913 - Airflow takes default_args for the arguments that it finds here
         self,
         *,

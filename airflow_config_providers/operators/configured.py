@@ -277,7 +277,9 @@ class ConfiguredOperator(RecordingOperator):
 
     def _job_problems(self) -> Iterator[str]:
         """Yield what is wrong with the fields before anything is resolved."""
-        yield from self._authorship.brought_problems(self._job_fields().author_texts())
+        fields = self._job_fields()
+        yield from self._authorship.brought_problems(fields.author_texts())
+        yield from self._authorship.inserted_problems(fields.conf_texts())
 
     def _job_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
         from airflow_config_providers.core.alter import ConfigResource

@@ -23,6 +23,8 @@ What one of them can replace under any key, because a session of Spark SQL passe
 Databricks replaces by a secret of its own.
 """
 
+_WHOLE: Final = r"\$\{[^}]*\}?|\{\{\s?secrets/[^}]*"
+
 _OF_HADOOP: Final = "spark.hadoop."
 _OF_HIVE: Final = "spark.hive."
 """The prefixes of Hadoop's and Hive's keys. Hadoop names the former without it, and the latter without ``spark.``."""
@@ -36,6 +38,11 @@ def is_substituted_by_spark(text: str) -> bool:
 def is_substituted(key: str, text: str) -> bool:
     """Return whether Spark, Hadoop or Databricks could replace a part of ``text`` when it reads ``key``."""
     return ("${" in text and _is_of_hadoop(key)) or re.search(_UNDER_ANY_KEY, text) is not None
+
+
+def substitutions(text: str) -> set[str]:
+    """Return the parts of ``text`` that Spark, Hadoop or Databricks could replace, each as it was written."""
+    return set(re.findall(_WHOLE, text)) if "${" in text or "{{" in text else set()
 
 
 def _is_of_hadoop(key: str) -> bool:

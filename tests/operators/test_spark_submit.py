@@ -307,6 +307,38 @@ def test_so_are_strings_that_others_replace(dag, run_task, spark_submit, monkeyp
     assert spark_submit() == []
 
 
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("spark.app.x", "${spark.app.password}"),
+        ("spark.hadoop.x", "${env.AIRFLOW_HOME}"),
+        ("spark.hive.x", "${user.home}"),
+    ],
+)
+def test_a_template_cannot_insert_such_a_string(dag, run_task, spark_submit, key, text):
+    run = run_task(operator(dag, conf={key: "/x/{{ dag_run.conf.x }}"}), conf={"x": text})
+
+    assert isinstance(run.error, ConfigException)
+    assert f"conf['{key}']: a string that Spark, Hadoop or Databricks would replace" in str(run.error)
+    assert spark_submit() == []
+
+
+def test_a_template_in_a_file_cannot_insert_such_a_string(dag, run_task, spark_submit, tmp_path):
+    (tmp_path / "base.properties").write_text("spark.hadoop.x=/x/{{ dag_run.conf.x }}")
+    task = operator(dag, config_files=[str(tmp_path / "base.properties")])
+    run = run_task(task, conf={"x": "${env.AIRFLOW_HOME}"})
+
+    assert isinstance(run.error, ConfigException)
+    assert spark_submit() == []
+
+
+def test_a_template_keeps_such_a_string_of_its_author(dag, run_task, spark_submit):
+    task = operator(dag, conf={"spark.hadoop.x": "${env.HOME}/{{ dag_run.conf.x }}"})
+    run_task(task, conf={"x": "$a{b}"})
+
+    assert spark_submit.spark_conf["spark.hadoop.x"] == "${env.HOME}/$a{b}"
+
+
 def test_such_a_string_counts_where_the_deployment_allows_references(dag, run_task, spark_submit, monkeypatch):
     for name in ("ENABLED", "REFERENCES"):
         monkeypatch.setenv(f"AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_{name}", "True")

@@ -80,6 +80,12 @@ def refers_through_a_template(world: World) -> Outcome:
     return world.submit({"spark.app.x": "{{ dag_run.conf.x }}"}, run={"x": world.secret})
 
 
+@attempt(Who.TRIGGERER, What.READ, "Hadoop's substitution where a template takes data of the run", Outcome.REFUSED)
+def has_hadoop_substitute_through_a_template(world: World) -> Outcome:
+    template = {"spark.hadoop.hive.metastore.warehouse.dir": "/x/{{ dag_run.conf.x }}"}
+    return world.submit(template, run={"x": "${env.AIRFLOW_HOME}"})
+
+
 @attempt(Who.TRIGGERER, What.READ, "a reference in place of the author's default", Outcome.REFUSED)
 def replaces_a_default(world: World) -> Outcome:
     template = f"{{{{ dag_run.conf.get('x', '{world.open}') }}}}"

@@ -17,10 +17,10 @@ from airflow_config_providers.core.timetable import Clock, Start, Timetable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import VaultAnswer
-from airflow_config_providers.providers.vault.helper import Revocations, RevokeRequest
 from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, LoginRefusal
 from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
+from airflow_config_providers.providers.vault.revocation import Revocations, RevokeRequest
 from airflow_config_providers.providers.vault.transport import Breakers, Clients, MakeClient, Transport, make_client
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Revokes logins and leases at the end, or through the helper process ``give_back`` if this process is killed."""
+"""Revokes logins and leases when this process ends; if it is killed, a helper process runs ``give_back`` instead."""
 
 from __future__ import annotations
 

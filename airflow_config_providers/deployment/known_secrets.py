@@ -26,8 +26,9 @@ from airflow_config_providers.spark.audit.leaks.fingerprint import (
     read_fingerprints,
     write_fingerprints,
 )
-from airflow_config_providers.spark.audit.leaks.leak_audit import LeakReport, LeakRequest, Tick, audit_leaks, no_tick
+from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest, Tick, audit_leaks, no_tick
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, searchable
+from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.text_lines import lines_of
 

@@ -10,13 +10,14 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
-from airflow_config_providers.spark.audit.quiet_start import quiet_start
-from airflow_config_providers.spark.jvm import launch
+from airflow_config_providers.spark import child_process
+from airflow_config_providers.spark.jvm import launch, spark_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -172,6 +173,38 @@ def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]
         f"Spark did not start ({problem}). Its own messages are above. Java 17 or newer must be installed, and the "
         f"master, if there is one, must be reachable, and have the same {_SECRET}."
     )
+
+
+_SUBMIT_OPTIONS: Final = "SPARK_SUBMIT_OPTS"
+_LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+
+
+@contextmanager
+def quiet_start(environ: MutableMapping[str, str]) -> Iterator[None]:
+    """
+    Let the JVM that PySpark starts in this block log only what matters, with a log configuration of this package.
+
+    The deployment's own log configuration is left alone, wherever it is: in Spark's folder of configuration, in the
+    environment or in Java options. This concerns only this process: executors on a cluster have their own.
+
+    :param environ: the environment of this process, which is restored when the block ends
+    """
+    is_in_zip = not _LOGGING.is_file()
+    if is_in_zip or _has_log_configuration(environ):
+        yield
+        return
+    ours = f"'-Dlog4j2.configurationFile={_LOGGING.as_uri()}'"
+    options = f"{ours} {environ.get(_SUBMIT_OPTIONS, '')}".rstrip()  # of two of one name, Java takes the last
+    with child_process.having(environ, _SUBMIT_OPTIONS, options):
+        yield
+
+
+def _has_log_configuration(environ: MutableMapping[str, str]) -> bool:
+    """Return whether there is a log configuration for Spark."""
+    folder = Path(environ.get("SPARK_CONF_DIR") or Path(spark_home(), "conf"))
+    names = ("log4j2*.properties", "log4j2*.xml", "log4j2*.y*ml", "log4j2*.js*n", "log4j.properties", "log4j.xml")
+    is_in_folder = any(True for name in names for _ in folder.glob(name))
+    return is_in_folder or any(name.startswith("LOG4J_") for name in environ)
 
 
 def _require_encryption(session: SparkSession) -> None:

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
+from airflow_config_providers.cli.audit_progress import octets_progress
 from airflow_config_providers.cli.audited import (
     FOUND,
     INCOMPLETE,
-    octets_progress,
     show_found,
     spark_configs,
     write_found,

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 NO_PATH: Final = "PATH_NOT_FOUND"
 """Spark's name for a path that does not exist."""
 
+Tick = Callable[[int, int], None]
+"""Is called with how much was read so far, and how much there is to read in all."""
+
 _MISSING: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 
 

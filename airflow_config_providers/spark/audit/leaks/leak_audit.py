@@ -46,7 +46,7 @@ from airflow_config_providers.spark.audit.leaks.tables import (
     search_tables,
 )
 from airflow_config_providers.spark.audit.leaks.telling_paths import TellingPaths
-from airflow_config_providers.spark.audit.session import audit_session, job_failed, telling_failures
+from airflow_config_providers.spark.audit.session import Tick, audit_session, job_failed, telling_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,8 +70,6 @@ _NOT_STORED: Final = "only what is searched can be in object storage. Name a pat
 
 _Sent = tuple[Sought, Sequence[ObjectStore]]
 """What executors get by the broadcast."""
-
-Tick = Callable[[int, int], None]
 
 
 def no_tick(octets: int, total: int) -> None:

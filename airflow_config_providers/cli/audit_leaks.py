@@ -50,7 +50,7 @@ def leaks(args: Any) -> None:
     with octets_progress() as tick, redirect_stdout(sys.stderr):  # Airflow's hooks log to standard output
         request = _request(args)
         report = search_for(known, request, notes, tick=tick)
-    scope = scope_of_leaks(request, known, _references_in(args), notes=notes.told)
+    scope = scope_of_leaks(request, known, _references_in(args), notes=notes.printed)
     rows = [leak.row() for leak in report.leaks]
     show_found(_shown(rows, args.output), args.output, nothing=nothing_found(report))
     _tell(report, notes)

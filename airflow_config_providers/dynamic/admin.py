@@ -349,9 +349,9 @@ class ConfigAdmin:
         return None
 
     def _judge(self, checked: CheckedChange, reasons: Reasons, settle: Settle) -> None:
-        told = [denials(self._policies, request) for request in checked.requests()]
-        for problem in told[0] if told else ():
-            if all(problem in others for others in told):
+        denied = [denials(self._policies, request) for request in checked.requests()]
+        for problem in denied[0] if denied else ():
+            if all(problem in others for others in denied):
                 reasons.add(PolicyViolation(problem))
         if reasons and not checked.problem:
             reasons.extend(self._followers.refusals([checked.plan], settle).values())

@@ -142,7 +142,7 @@ class Helper:
         """Start the process, and return all it must know."""
         with self._no_fork:
             self._process = _start()
-        return [{"server": _told(self._server)}, {"leave": self._is_left}, *self._held.values()]
+        return [{"server": _as_message(self._server)}, {"leave": self._is_left}, *self._held.values()]
 
     def _tell(self, messages: Iterable[Mapping[str, Any]]) -> None:
         if self._process is None or _written(self._process, messages):
@@ -271,7 +271,7 @@ def _server(settings: VaultSettings) -> Server:
     return Server(settings.url, settings.namespace, verify, settings.cert, proxy, settings.login_namespace)
 
 
-def _told(server: Server) -> Mapping[str, Any]:
+def _as_message(server: Server) -> Mapping[str, Any]:
     names = ("url", "namespace", "login_namespace", "verify", "cert", "proxy")
     return {name: getattr(server, name) for name in names}
 

@@ -400,7 +400,7 @@ MakeSession = Callable[["VaultSettings", threading.Lock], Session]
 
 class Sessions:
     """
-    Gives equal settings the same session while anyone uses it. Thread-safe; a forked child starts afresh.
+    Returns the same session for equal settings while anyone uses it. Thread-safe; a forked child starts afresh.
 
     :param make: returns a new session; its second argument is held while a fork would do harm
     :ivar attempts: what all sessions know about refused logins; outlives them, and a forked child keeps it

@@ -189,8 +189,8 @@ class SeenFiles:
         return sorted(self.folder.glob("seen-*.jsonl"))
 
     def _tell(self, note: str, problem: str) -> None:
-        told = note.format(folder=printable(str(self.folder)), problem=problem)
-        self.notes = tuple(dict.fromkeys((*self.notes, told)))
+        sentence = note.format(folder=printable(str(self.folder)), problem=problem)
+        self.notes = tuple(dict.fromkeys((*self.notes, sentence)))
 
     def _require_ours(self) -> None:
         others = [path.name for path in self.folder.iterdir() if not _is_ours(path)]

@@ -53,7 +53,7 @@ def leaks(args: Any) -> None:
     scope = scope_of_leaks(request, known, _references_in(args), notes=notes.printed)
     rows = [leak.row() for leak in report.leaks]
     show_found(_shown(rows, args.output), args.output, nothing=nothing_found(report))
-    _tell(report, notes)
+    _note_problems(report, notes)
     write_found(args, rows, LEAK, partial(page, report, scope))  # last, because a disk can be full
     if code := _code(report):
         raise Finished(code)
@@ -129,7 +129,7 @@ def _no_values(args: Any) -> KnownSecrets:
     return KnownSecrets(())
 
 
-def _tell(report: LeakReport, notes: Notes) -> None:
+def _note_problems(report: LeakReport, notes: Notes) -> None:
     if not (report.files or report.rows or report.skipped or report.unread):
         notes("Nothing was searched: there are no files below the paths, and no rows.")
     for path, reason in sorted(report.skipped.items()):

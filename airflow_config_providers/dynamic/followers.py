@@ -117,7 +117,7 @@ class Followers:
         followed = {one for members in self.sets for one in inherited(members)}
         plans = [plan for plan in plans if plan.keys and plan.resource in followed]
         try:
-            problems = self._tell_planned(by_resource(plans), settle)
+            problems = self._notify_planned(by_resource(plans), settle)
         except BaseException:
             take_back(plans)
             raise
@@ -138,7 +138,7 @@ class Followers:
                 self.sets[followed].validate(one.configs, one.refreshed)
             except ConfigProvidersError as error:
                 reasons += (f"{followed}: {problem}" for problem in error.problems)
-        return reasons or self._tell(news, news.__getitem__)
+        return reasons or self._notify(news, news.__getitem__)
 
     def forget_threads(self) -> None:
         """In a forked child: free the turns that threads of the parent had."""
@@ -162,10 +162,10 @@ class Followers:
             return error
         return None
 
-    def _tell_planned(self, plans: Plans, settle: Settle) -> list[str]:
-        return self._tell(self.concerned(plans), lambda followed: News(settle(followed, plans)))
+    def _notify_planned(self, plans: Plans, settle: Settle) -> list[str]:
+        return self._notify(self.concerned(plans), lambda followed: News(settle(followed, plans)))
 
-    def _tell(self, concerned: Iterable[ConfigResource], news_of: Callable[[ConfigResource], News]) -> list[str]:
+    def _notify(self, concerned: Iterable[ConfigResource], news_of: Callable[[ConfigResource], News]) -> list[str]:
         """Notify all followers. If one fails, restore all of them, and return the problems."""
         notified: dict[ConfigResource, GoBack] = {}
         problems: list[str] = []

@@ -89,6 +89,15 @@ _NO_SPARK: Final = (
     "documentation says, and Java 17 or newer."
 )
 
+_LACKS_SECRET: Final = (
+    f"This cluster needs {_SECRET}, and spark-defaults.conf does not have it. Write it there, as on all machines of "
+    f"the cluster, and let only this user read that file."
+)
+_NOT_STARTED: Final = (
+    f"Spark did not start ({{}}). Its own messages are above. Java 17 or newer must be installed, and the master, if "
+    f"there is one, must be reachable, and have the same {_SECRET}."
+)
+
 
 @contextmanager
 def audit_session(master: str | None = None, configs: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
@@ -144,38 +153,42 @@ def _require_unseen(configs: Mapping[str, str]) -> None:
 
 def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]:
     """Return the session, and whether it was not there before."""
+    _require_pyspark()
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - slow to import, and it may be missing
+
     try:
-        from pyspark import SparkConf  # noqa: PLC0415 - slow to import, and it may be missing
-        from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+        is_new = SparkSession.getActiveSession() is None
+        session = _session(master, configs)
+    except Exception as error:  # noqa: BLE001 - Py4J's errors are of many kinds, and hold a whole stack of Java
+        problem = _LACKS_SECRET if _SECRET in str(error) else _NOT_STARTED.format(type(error).__name__)
+    else:
+        return session, is_new
+    raise ConfigException(problem)
+
+
+def _require_pyspark() -> None:
+    try:
+        import pyspark.sql  # noqa: F401, PLC0415 - as above
     except ImportError:
         missing = True
     else:
         missing = False
     if missing:
         raise ConfigException(_NO_SPARK)
-    wanted = {**_DEFAULTS, **_ENCRYPTED, **configs}
-    conf = SparkConf().setAll(list(wanted.items()))
+
+
+def _session(master: str | None, configs: Mapping[str, str]) -> Any:
+    from pyspark import SparkConf  # noqa: PLC0415 - as above
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    conf = SparkConf().setAll(list({**_DEFAULTS, **_ENCRYPTED, **configs}.items()))
     if master:
         conf.setMaster(master)  # without one, Spark takes that of spark-defaults.conf, or else local[*]
-    try:
-        is_new = SparkSession.getActiveSession() is None
-        with quiet_start(os.environ):
-            launch(conf)
-        session = SparkSession.builder.config(conf=conf).getOrCreate()
-        session.sparkContext.setLogLevel("ERROR")
-    except Exception as error:  # noqa: BLE001 - Py4J's errors are of many kinds, and hold a whole stack of Java
-        problem, lacks_secret = type(error).__name__, _SECRET in str(error)
-    else:
-        return session, is_new
-    if lacks_secret:
-        raise ConfigException(
-            f"This cluster needs {_SECRET}, and spark-defaults.conf does not have it. Write it there, as on all "
-            f"machines of the cluster, and let only this user read that file."
-        )
-    raise ConfigException(
-        f"Spark did not start ({problem}). Its own messages are above. Java 17 or newer must be installed, and the "
-        f"master, if there is one, must be reachable, and have the same {_SECRET}."
-    )
+    with quiet_start(os.environ):
+        launch(conf)
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
 
 
 _SUBMIT_OPTIONS: Final = "SPARK_SUBMIT_OPTS"

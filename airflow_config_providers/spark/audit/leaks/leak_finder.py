@@ -1,4 +1,4 @@
-"""Finds known values in bytes, and says of which reference each is, and in which encoding."""
+"""Finds known values in bytes, and reports the reference and the encoding of each."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from airflow_config_providers.adoption.file_proposal import ByHand, FileProposal
 from airflow_config_providers.adoption.proof import ENVIRONMENT, Imports, ProofMaker, are_in_all
 from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
+from airflow_config_providers.adoption.unknown_texts import lines_with_text
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.job.job_layers import deployed_layers
@@ -67,9 +68,10 @@ class Adoption:
     root: Path
 
     def patch(self) -> str:
-        """Return the patch, which shows no line with a secret."""
+        """Return the patch. Around a change, it shows only lines without strings, numbers and comments."""
         dags = [
-            FileChange(self._name(one), one.source, blocks(one.source, one.edits), one.hidden) for one in self.files
+            FileChange(self._name(one), one.source, blocks(one.source, one.edits), lines_with_text(one.source))
+            for one in self.files
         ]
         return patch([*dags, *(FileChange.new(f"{LAYERS}/{layer.name}", layer.text) for layer in self.layers)])
 

@@ -205,7 +205,7 @@ class FileChange:
     :param path: its path in the patch, with ``/``
     :param before: its text; None for a new file
     :param blocks: the lines that change, in order
-    :param hidden: the numbers of the lines of ``before`` that must not be shown; none of them changes
+    :param hidden: the numbers of the lines of ``before`` that must not be shown around a change
     """
 
     path: str
@@ -223,7 +223,7 @@ def patch(changes: Sequence[FileChange]) -> str:
     """
     Return a unified diff for ``patch -p1`` and ``git apply --unidiff-zero``.
 
-    A line that must not be shown is in no hunk: the lines around a change end before it.
+    A line that must not be shown is in no hunk, unless it changes: the lines around a change end before it.
     """
     return "".join(line for change in changes for line in _of_file(change))
 

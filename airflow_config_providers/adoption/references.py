@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from jinja2 import Environment, TemplateSyntaxError
-from jinja2.lexer import TOKEN_DATA
+from jinja2.lexer import TOKEN_COMMENT, TOKEN_DATA, TOKEN_FLOAT, TOKEN_INTEGER, TOKEN_LINECOMMENT, TOKEN_STRING
 
 from airflow_config_providers.core.variable import variables
 
@@ -59,6 +59,19 @@ def reads_json(text: str) -> bool:
     return _FROM_JSON.search(text) is not None
 
 
+def has_hidden_text(text: str) -> bool:
+    """
+    Return whether a template in ``text`` has a string, a long number or a comment of its own, such as a default.
+
+    The name of a connection or a variable is none.
+    """
+    done = with_references(text, Providers())
+    if done is None:
+        return True
+    tokens = _LEXER.lex(done)
+    return any(kind in _WRITTEN or (kind in _NUMBERS and len(piece) >= _LONG) for _, kind, piece in tokens)
+
+
 def with_references(text: str, providers: Providers) -> str | None:
     """
     Return ``text`` with references in place of the templates that read connections and variables.
@@ -75,6 +88,11 @@ def with_references(text: str, providers: Providers) -> str | None:
     is_known = set(references.values()) <= {str(variable) for variable in variables(done)}
     return done if is_known and not (reads_secrets(done) or _changes_text(parts)) else None
 
+
+_WRITTEN: Final = frozenset({TOKEN_COMMENT, TOKEN_LINECOMMENT, TOKEN_STRING})
+_NUMBERS: Final = frozenset({TOKEN_FLOAT, TOKEN_INTEGER})
+_LONG: Final = 4
+"""The number of digits from which on a number could be a secret."""
 
 _LEXER: Final = Environment(keep_trailing_newline=True)  # noqa: S701 - it renders nothing
 

@@ -23,6 +23,7 @@ __all__ = [
     "ConfigResource",
     "OpType",
     "ResourceType",
+    "absent_elements",
     "altered",
     "whole",
 ]
@@ -171,6 +172,19 @@ def altered(
     return Altered(after, tuple(problem for _, problem in found), asked)
 
 
+def absent_elements(
+    before: Mapping[str, str], operations: Sequence[AlterConfigOp], definition: ConfigDef
+) -> dict[str, int]:
+    """
+    Return key -> how many of the elements that are to be subtracted are not in the list, if there are any.
+
+    :param before: the resource's own configuration
+    """
+    subtracted = [operation for operation in operations if operation.op is OpType.SUBTRACT]
+    absent = {one.name: Counter(_parts(one)) - Counter(_present(one.name, before, definition)) for one in subtracted}
+    return {name: elements.total() for name, elements in absent.items() if elements}
+
+
 def whole(configs: Mapping[str, str | None]) -> Altered[str]:
     """Return ``configs`` as the whole configuration of a resource; other keys are deleted. Each key needs a value."""
     empty = [name for name, value in configs.items() if value is None and isinstance(name, str)]
@@ -186,7 +200,7 @@ def _carry_out(operation: AlterConfigOp, configs: dict[str, str], definition: Co
         configs[name] = operation.value or ""
     else:
         change = _joined if operation.op is OpType.APPEND else _without
-        configs[name] = ",".join(change(_elements(configs.get(name, _default(definition, name))), _parts(operation)))
+        configs[name] = ",".join(change(_present(name, configs, definition), _parts(operation)))
 
 
 def _null(name: str) -> str:
@@ -229,6 +243,11 @@ _OF_LISTS: Final = (OpType.APPEND, OpType.SUBTRACT)
 def _is_list(definition: ConfigDef, name: str) -> bool:
     key = definition.config_keys.get(name)
     return key is not None and key.type is ConfigType.LIST
+
+
+def _present(name: str, configs: Mapping[str, str], definition: ConfigDef) -> list[str]:
+    """Return the elements of a list that the resource itself has, or else of the default."""
+    return _elements(configs.get(name, _default(definition, name)))
 
 
 def _default(definition: ConfigDef, name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.deployment import record_rows, records, rows
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
@@ -191,7 +191,7 @@ class DeployedConfigurations:
         expected = {} if if_version is None else {resource: if_version}
         with altering(self._warn, caller=self._caller) as one:
             done = one.incremental_alter_configs({resource: operations}, validate_only, if_version=expected)
-        for note in _not_set(operations, done[resource]):
+        for note in (*_not_set(operations, done[resource]), *_not_in_list(done[resource])):
             self._warn(note)
         return rows.changed(done)
 
@@ -262,3 +262,10 @@ def _not_set(operations: Iterable[AlterConfigOp], done: AlterConfigResult) -> It
     hints = {key: nearest(key, done.layers[0].configs) for key in unset[:HINTS]}
     for key in unset:
         yield f"'{printable(key)}' is not deleted, because it is not set for {done.resource}{hints.get(key) or '.'}"
+
+
+def _not_in_list(done: AlterConfigResult) -> Iterator[str]:
+    """Yield a note for each list from which elements were to be removed that it does not have."""
+    for key, count in done.absent.items():
+        elements = f"{counted(count, 'element')} to remove {'is' if count == 1 else 'are'}"
+        yield f"'{printable(key)}': {elements} not in the list that {done.resource} itself has."

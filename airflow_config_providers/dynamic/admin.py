@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from types import MappingProxyType
 
-from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, absent_elements
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, PolicyViolation, denials
@@ -19,7 +19,7 @@ from airflow_config_providers.dynamic.contention import Attempts
 from airflow_config_providers.dynamic.document import DEPLOYMENT, StoredConfig, Value, name_of
 from airflow_config_providers.dynamic.followers import DEFAULT_INTERVAL, ConfigFollower, Fetch, Followers, Settle
 from airflow_config_providers.dynamic.history import Change
-from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, settled
+from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, settled, shown
 from airflow_config_providers.dynamic.planner import (
     CheckedChange,
     Edit,
@@ -72,11 +72,13 @@ class AlterConfigResult:
 
     :param entries: changed key -> its entry after the change; None if no layer sets it any longer
     :param layers: all layers of the resource after the change
+    :param absent: key -> how many of the elements that were to be subtracted were not in the list, if any
     """
 
     resource: ConfigResource
     entries: Mapping[str, ConfigEntry | None] = field(repr=False)
     layers: Sequence[ConfigLayer] = field(default=(), repr=False)
+    absent: Mapping[str, int] = field(default_factory=dict)
 
 
 class ConfigAdmin:
@@ -197,7 +199,8 @@ class ConfigAdmin:
         edits = {resource: altering(operations, self._definition) for resource, operations in configs.items()}
         written = {resource: [one.name for one in operations] for resource, operations in configs.items()}
         return self._alter(
-            "alter", _ChangeRequest(edits, validate_only, if_version or {}, cache(self._static_layers), written)
+            "alter",
+            _ChangeRequest(edits, validate_only, if_version or {}, cache(self._static_layers), written, configs),
         )
 
     def alter_configs(
@@ -281,7 +284,7 @@ class ConfigAdmin:
                 settle = self._settled_after(request, snapshot)
                 planned = {**planned, **self._followers.tell(_plans(planned), settle, back)}
         _raise_refusals(planned, is_written=not request.validate_only)
-        return self._results(_plans(planned), snapshot, request.static)
+        return self._results(_plans(planned), snapshot, request)
 
     def _refresh(self, resources: Collection[ConfigResource], store: ConfigStore) -> Snapshot | None:
         """Ask once for the values of references to be read again; return None if others wrote meanwhile."""
@@ -388,16 +391,18 @@ class ConfigAdmin:
             )
 
     def _results(
-        self, plans: Sequence[PlannedChange], snapshot: Snapshot, static: Callable[[ConfigResource], _StaticLayers]
+        self, plans: Sequence[PlannedChange], snapshot: Snapshot, request: _ChangeRequest
     ) -> dict[ConfigResource, AlterConfigResult]:
         results, all_plans = {}, by_resource(plans)
         for plan in plans:
             configs = _configs_after(plan.resource, all_plans, snapshot)
             dynamic = [dynamic_layer(one, config) for one, config in configs.items()]
-            layers = (*dynamic, *static(plan.resource).layers)
+            layers = (*dynamic, *request.static(plan.resource).layers)
             entries = LayeredConfig(layers, self._definition).entries()
             changed = {key: entries.get(key) for key in plan.keys}
-            results[plan.resource] = AlterConfigResult(plan.resource, changed, layers)
+            operations = request.operations.get(plan.resource, ())
+            absent = absent_elements(shown(plan.before.values), operations, self._definition)
+            results[plan.resource] = AlterConfigResult(plan.resource, changed, layers, absent)
         return results
 
 
@@ -421,6 +426,7 @@ class _ChangeRequest:
 
     :param static: returns what is not dynamic; called once for each resource, however many attempts there are
     :param written: resource -> the keys that the request names
+    :param operations: resource -> what the request does, if it is incremental
     """
 
     edits: Mapping[ConfigResource, Edit]
@@ -428,6 +434,7 @@ class _ChangeRequest:
     if_version: Mapping[ConfigResource, int]
     static: Callable[[ConfigResource], _StaticLayers]
     written: Mapping[ConfigResource, Collection[str]] = field(default_factory=dict)
+    operations: Mapping[ConfigResource, Sequence[AlterConfigOp]] = field(default_factory=dict)
 
     def refreshes(self, plan: PlannedChange) -> bool:
         """Return whether the request names a key that has references, so that it asks for their values."""

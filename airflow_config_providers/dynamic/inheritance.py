@@ -16,7 +16,7 @@ from airflow_config_providers.exceptions import ProviderUnavailableError
 Open = Callable[[Sealed], str]
 """Returns the plain text of a sealed secret."""
 
-ReadStored = Callable[[str], str | None]
+Read = Callable[[str], str | None]
 """
 Returns what is stored under a name; None if there is nothing.
 
@@ -72,7 +72,7 @@ def settled(configs: Sequence[StoredConfig], beneath: Sequence[ConfigLayer]) -> 
     return winners
 
 
-def task_layers(dag_id: str, task_id: str, read: ReadStored, open_: Open = hidden) -> list[ConfigLayer]:
+def task_layers(dag_id: str, task_id: str, read: Read, open_: Open = hidden) -> list[ConfigLayer]:
     """
     Return the layers of a task at one moment, without layers that are empty.
 
@@ -87,14 +87,14 @@ def task_layers(dag_id: str, task_id: str, read: ReadStored, open_: Open = hidde
     return [dynamic_layer(resource, config, open_) for resource, config in configs.items() if config.values]
 
 
-def task_configs(task: ConfigResource, read: ReadStored) -> dict[ConfigResource, StoredConfig]:
+def task_configs(task: ConfigResource, read: Read) -> dict[ConfigResource, StoredConfig]:
     """Return what a task has and inherits at one moment, strongest first, with the reads of ``task_layers``."""
     own, default = _documents(task, read)
     documents = {name_of(task): own, name_of(DEPLOYMENT): default}
     return {resource: documents[name_of(resource)].config(resource) for resource in inherited(task)}
 
 
-def _documents(task: ConfigResource, read: ReadStored) -> tuple[Document, Document]:
+def _documents(task: ConfigResource, read: Read) -> tuple[Document, Document]:
     default = _document(DEPLOYMENT, read)
     own = _document(task, read) if default.lists(name_of(task)) else EMPTY
     for _ in range(_ATTEMPTS):
@@ -107,6 +107,6 @@ def _documents(task: ConfigResource, read: ReadStored) -> tuple[Document, Docume
     )
 
 
-def _document(resource: ConfigResource, read: ReadStored) -> Document:
+def _document(resource: ConfigResource, read: Read) -> Document:
     name = name_of(resource)
     return document.read(read(name), name=name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from airflow_config_providers.core.closing import Closable
-from airflow_config_providers.dynamic.inheritance import ReadStored
+from airflow_config_providers.dynamic.inheritance import Read
 from airflow_config_providers.exceptions import ForbiddenError
 
 
@@ -106,7 +106,7 @@ class ReadOnlyStore:
     :param read_one: returns what is stored under a name
     """
 
-    read_one: ReadStored
+    read_one: Read
 
     def read(self, names: Collection[str]) -> dict[str, Kept]:
         """Return what is stored under each of ``names``."""

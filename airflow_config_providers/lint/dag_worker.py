@@ -23,6 +23,7 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.job.deployed_task import deployed_job, is_configured
 from airflow_config_providers.lint.dag_process import LARGEST_MESSAGE
 from airflow_config_providers.lint.entry import StoredJob
+from airflow_config_providers.lint.orphans import children, end_orphans, keep_orphans
 
 
 def stored_jobs(dag: Any) -> Iterator[StoredJob]:
@@ -47,12 +48,15 @@ def main() -> None:
 
         _bag()
         gc.freeze()  # so that copies share what is loaded
+        keep_orphans()
+        own = children()  # what importing Airflow has started
         control.send(json.dumps("ready").encode())
         copies: set[int] = set()
         while message := _received(control):
             asked, streams = message
             if "end" in asked:
                 _end(asked["end"], copies)
+                end_orphans(own | copies)
                 control.send(b"null")
             else:
                 pid = _copied(control, *streams)
@@ -60,6 +64,7 @@ def main() -> None:
                 control.send(json.dumps(pid).encode())
         for pid in tuple(copies):
             _end(pid, copies)
+        end_orphans(own)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -87,6 +92,7 @@ def _copied(control: socket.socket, stream: int) -> int:
         return pid
     try:
         os.setsid()
+        keep_orphans()  # as long as it runs, other copies have no part in what it has started
         control.close()
         _serve(stream)
     finally:
@@ -95,7 +101,7 @@ def _copied(control: socket.socket, stream: int) -> int:
 
 
 def _end(pid: int, copies: set[int]) -> None:
-    """Kill a copy and those that it started. Until it is waited for, no other process has its id."""
+    """Kill a copy and its session. Until it is waited for, no other process has its id."""
     if pid in copies:
         copies.remove(pid)
         os.kill(pid, signal.SIGKILL)  # it is perhaps not in its session yet

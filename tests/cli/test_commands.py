@@ -282,6 +282,17 @@ def test_elements_are_added_to_a_list_and_taken_from_it(cli: Cli):
     assert row["value"] == "c:d:2,e:f:3"
 
 
+def test_elements_that_are_not_in_the_list_are_noted(cli: Cli):
+    cli("alter --default --add-config spark.jars.packages=[a:b:1,c:d:2]")
+
+    done = cli("alter --default --subtract spark.jars.packages=c:d:2,e:f:3 --output json")
+
+    assert [row["value"] for row in done.rows] == ["a:b:1"]
+    assert done.notes == [
+        "'spark.jars.packages': 1 element to remove is not in the list that the deployment default itself has."
+    ]
+
+
 def test_validate_only_changes_nothing(cli: Cli):
     (row,) = cli.json("alter --default --add-config spark.app.a=b --validate-only")
 

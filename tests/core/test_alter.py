@@ -9,6 +9,7 @@ from airflow_config_providers.core.alter import (
     ConfigResource,
     OpType,
     ResourceType,
+    absent_elements,
     altered,
     whole,
 )
@@ -122,6 +123,23 @@ def test_the_order_of_resources_is_that_of_precedence():
 )
 def test_an_operation(before, operation, after):
     assert changed(before, operation) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "operation", "absent"),
+    [
+        pytest.param({"jars": "a,b"}, AlterConfigOp("jars", "a", SUBTRACT), {}, id="present"),
+        pytest.param({"jars": "a"}, AlterConfigOp("jars", "z", SUBTRACT), {"jars": 1}, id="absent"),
+        pytest.param({"jars": "a"}, AlterConfigOp("jars", "a,y,z", SUBTRACT), {"jars": 2}, id="some absent"),
+        pytest.param({"jars": "a"}, AlterConfigOp("jars", "a,a", SUBTRACT), {"jars": 1}, id="there once"),
+        pytest.param({}, AlterConfigOp("files", "x", SUBTRACT), {}, id="in the default"),
+        pytest.param({}, AlterConfigOp("jars", "a", SUBTRACT), {"jars": 1}, id="no list"),
+        pytest.param({"jars": "a"}, AlterConfigOp("jars", "", SUBTRACT), {}, id="nothing"),
+        pytest.param({"jars": "a"}, AlterConfigOp("jars", "a", APPEND), {}, id="append"),
+    ],
+)
+def test_elements_that_cannot_be_subtracted_are_counted(before, operation, absent):
+    assert absent_elements(before, [operation], DEFINITION) == absent
 
 
 def test_a_comma_in_a_reference_does_not_part_a_list():

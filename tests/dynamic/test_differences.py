@@ -116,6 +116,15 @@ def test_difference_a_list_operation_on_an_unknown_key_says_what_is_wrong(store,
         ConfigAdmin(store, DEFINITION).incremental_alter_configs({DAG: [AlterConfigOp("custom", "x", op)]})
 
 
+def test_difference_elements_that_are_not_in_the_list_are_counted_in_the_result(store):
+    one = ConfigAdmin(store, DEFINITION)
+    one.incremental_alter_configs({DAG: [AlterConfigOp("jars", "a.jar,b.jar")]})
+
+    done = one.incremental_alter_configs({DAG: [AlterConfigOp("jars", "a.jar,c.jar", OpType.SUBTRACT)]})
+
+    assert (described(one, "jars").value, done[DAG].absent) == ("b.jar", {"jars": 1})
+
+
 def test_difference_an_empty_element_is_not_added(store):
     one = ConfigAdmin(store, DEFINITION)
     one.incremental_alter_configs({DAG: [AlterConfigOp("jars", ",a.jar,", OpType.APPEND)]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +34,17 @@ FORKS = """\
 import os
 os.fork()
 """
+LEAVES_A_PROGRAM = """\
+# a DAG file for Airflow
+import os, subprocess
+{start}
+os.write(os.open({pid!r}, os.O_CREAT | os.O_WRONLY), subprocess_id.strip().encode())
+{end}
+"""
+OWN_SESSION = "subprocess_id = str(subprocess.Popen(['sleep', '600'], start_new_session=True).pid)"
+DAEMON = """subprocess_id = subprocess.run(
+    ["setsid", "sh", "-c", "sh -c 'sleep 600 >&- 2>&- & echo $!'; exit"], stdout=subprocess.PIPE, text=True
+).stdout"""
 HARMS = {
     "a-closed-stream": "import sys\nsys.stdout = None\n",
     "another-folder": "import os\nos.chdir('/')\n",
@@ -126,3 +138,39 @@ def test_a_file_fails_only_for_what_it_does_itself(tmp_path: Path, monkeypatch: 
 
     with AirflowProcess({}) as origin:
         assert read(origin, harming, needing)[1] == DagFile()
+
+
+def file_that_leaves_a_program(folder: Path, start: str, end: str = "") -> tuple[Path, Path]:
+    """Return a DAG file, and the file to which it writes the id of the program that it starts."""
+    path, pid = folder / "leaves.py", folder / "pid"
+    path.write_text(LEAVES_A_PROGRAM.format(start=start, pid=str(pid), end=end))
+    return path, pid
+
+
+def is_running(pid: Path) -> bool:
+    return Path(f"/proc/{pid.read_text()}").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, such programs go on")
+@pytest.mark.parametrize("start", [OWN_SESSION, DAEMON], ids=["own-session", "daemon"])
+@pytest.mark.parametrize("end", ["", "os._exit(0)"], ids=["imported", "ends-the-process"])
+def test_a_program_in_a_session_of_its_own_ends_with_the_copy(
+    origin: AirflowProcess, tmp_path: Path, start: str, end: str
+) -> None:
+    path, pid = file_that_leaves_a_program(tmp_path, start, end)
+
+    read(origin, path)
+
+    assert not is_running(pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, such programs go on")
+def test_a_program_goes_on_while_its_copy_does(origin: AirflowProcess, once: Path, tmp_path: Path) -> None:
+    path, pid = file_that_leaves_a_program(tmp_path, DAEMON)
+
+    with DagReader(DagImports([], LONGEST), origin) as reader:
+        reader.read(str(path))
+        read(origin, once)
+        is_running_beside_the_other = is_running(pid)
+
+    assert (is_running_beside_the_other, is_running(pid)) == (True, False)

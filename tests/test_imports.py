@@ -89,7 +89,7 @@ def test_importing_loads_neither_airflow_nor_spark(imported: Mapping[str, Import
     assert imported[module].packages.isdisjoint(HEAVY)
 
 
-RARELY_NEEDED = ("core.policy", "dynamic.history", "job.reload", "job.sealed_values", "job.template_marks")
+RARELY_NEEDED = ("core.policy", "dynamic.history", "job.job_reload", "job.sealed_values", "job.template_marks")
 """What is for tasks with policies, reloads, deferrals and templates."""
 
 
@@ -120,7 +120,7 @@ print(*sys.modules, sep='\\n')
 """
 
 OF_A_RUN = ("core.layers", "core.resolver", "core.reversal", "dynamic", "hooks", "log", "providers", "spark.catalogue")
-OF_A_RUN_OF_A_JOB = ("job.authorship", "job.configuration", "job.record", "job.reload", "job.run")
+OF_A_RUN_OF_A_JOB = ("job.authorship", "job.configuration", "job.record", "job.job_reload", "job.run")
 
 
 @pytest.mark.skipif(find_spec("airflow") is None, reason="an operator needs Airflow, which is not installed")

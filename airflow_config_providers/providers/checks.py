@@ -80,7 +80,7 @@ def _answer(outcome: CallOutcome[Any], patience: float) -> tuple[bool, str]:
     return True, outcome.value or "ok"
 
 
-def told(outcomes: Mapping[str, tuple[bool, str]], origins: Mapping[str, str]) -> tuple[bool, str]:
+def summary(outcomes: Mapping[str, tuple[bool, str]], origins: Mapping[str, str]) -> tuple[bool, str]:
     """
     Return whether all providers can answer, and a string with one line for each.
 

@@ -30,6 +30,7 @@ from airflow_config_providers.core.reversal.windows import (
     Find,
     Hits,
     Implementation,
+    Range,
     Windows,
     beginnings,
 )
@@ -68,8 +69,6 @@ _DEEPEST_COPY: Final = 2
 
 _CHANGES: Final = ((ESCAPE, uncoloured), (b"\\", unescaped), (b"&", dereferenced))
 """Marks in a line that can end with the beginning of a value, and the function that makes a copy without them."""
-
-Range = tuple[int, int]
 
 
 class Finder:

@@ -23,7 +23,8 @@ os.environ.update(quick_java.ENVIRONMENT)
 
 slow = [hypothesis.HealthCheck.too_slow]  # a machine may be slow, and no test is timed
 hypothesis.settings.register_profile("project", deadline=None, suppress_health_check=slow)
-hypothesis.settings.load_profile("project")
+hypothesis.settings.register_profile("again", hypothesis.settings.get_profile("project"), max_examples=10)
+hypothesis.settings.load_profile("project")  # `again` is for the same tests on other versions of what we use: `.ci/run`
 
 logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still logs when the streams are closed
 

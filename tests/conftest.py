@@ -8,6 +8,7 @@ import logging
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -38,6 +39,13 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the files out that have no slow test, if only those are wanted: to import all takes each worker 10 s."""
+    if config.option.markexpr != "slow" or collection_path.suffix != ".py" or "differential" in collection_path.parts:
+        return None
+    return True if "slow" not in collection_path.read_text("utf-8") else None
 
 
 @pytest.hookimpl(optionalhook=True)  # without xdist there are no workers

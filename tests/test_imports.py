@@ -146,6 +146,11 @@ def test_what_resolves_and_reverses_loads_neither_threads_at_work_nor_definition
         assert set(loaded).isdisjoint({*OF_THREADS, *OF_DEFINITIONS})
 
 
+def test_what_opens_providers_in_threads_loads_no_calls_with_a_time_limit(imported: Mapping[str, Imported]) -> None:
+    """Each task that has references imports it while it runs; only diagnoses and completion limit the time of calls."""
+    assert "airflow_config_providers.core.timed_calls" not in imported["airflow_config_providers.core.under_way"].loaded
+
+
 @pytest.mark.parametrize("module", CORE)
 def test_core_module_loads_nothing_above_core(imported: Mapping[str, Imported], module: str) -> None:
     """Each module of core, alone, brings in neither an edge module nor Airflow or Spark."""

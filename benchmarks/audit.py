@@ -23,9 +23,9 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.content import blocks, opened
 from airflow_config_providers.spark.audit.leaks.files import FileListing, grouped, splits_of
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintFinder, FingerprintKey
-from airflow_config_providers.spark.audit.leaks.leak_audit import LeakAudit, LeakReport, Work
+from airflow_config_providers.spark.audit.leaks.leak_audit import LeakAudit, Work, seldom_collected
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder
-from airflow_config_providers.spark.audit.leaks.seldom_collected import seldom_collected
+from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder, Sought
 from airflow_config_providers.spark.audit.session import audit_session
 from benchmarks.measure import Aim, Effort, Report, number

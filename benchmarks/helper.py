@@ -7,7 +7,7 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from airflow_config_providers.providers.vault.helper import Helper, Server
+from airflow_config_providers.providers.vault.revocation import Helper, Server
 from benchmarks.measure import Aim, Effort, Report, number
 
 SERVER = Server("http://127.0.0.1:1", None, True, None, "")

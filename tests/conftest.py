@@ -8,6 +8,7 @@ import logging
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -23,7 +24,8 @@ os.environ.update(quick_java.ENVIRONMENT)
 
 slow = [hypothesis.HealthCheck.too_slow]  # a machine may be slow, and no test is timed
 hypothesis.settings.register_profile("project", deadline=None, suppress_health_check=slow)
-hypothesis.settings.load_profile("project")
+hypothesis.settings.register_profile("again", hypothesis.settings.get_profile("project"), max_examples=10)
+hypothesis.settings.load_profile("project")  # `again` is for the same tests on other versions of what we use: `.ci/run`
 
 logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still logs when the streams are closed
 
@@ -37,6 +39,13 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the files out that have no slow test, if only those are wanted: to import all takes each worker 10 s."""
+    if config.option.markexpr != "slow" or collection_path.suffix != ".py" or "differential" in collection_path.parts:
+        return None
+    return True if "slow" not in collection_path.read_text("utf-8") else None
 
 
 @pytest.hookimpl(optionalhook=True)  # without xdist there are no workers

@@ -89,7 +89,7 @@ def test_importing_loads_neither_airflow_nor_spark(imported: Mapping[str, Import
     assert imported[module].packages.isdisjoint(HEAVY)
 
 
-RARELY_NEEDED = ("core.policy", "dynamic.history", "job.reload", "job.sealed_values", "job.template_marks")
+RARELY_NEEDED = ("core.policy", "dynamic.history", "job.job_reload", "job.sealed_values", "job.template_marks")
 """What is for tasks with policies, reloads, deferrals and templates."""
 
 
@@ -120,7 +120,7 @@ print(*sys.modules, sep='\\n')
 """
 
 OF_A_RUN = ("core.layers", "core.resolver", "core.reversal", "dynamic", "hooks", "log", "providers", "spark.catalogue")
-OF_A_RUN_OF_A_JOB = ("job.authorship", "job.configuration", "job.record", "job.reload", "job.run")
+OF_A_RUN_OF_A_JOB = ("job.authorship", "job.configuration", "job.record", "job.job_reload", "job.run")
 
 
 @pytest.mark.skipif(find_spec("airflow") is None, reason="an operator needs Airflow, which is not installed")
@@ -144,6 +144,11 @@ def test_what_resolves_and_reverses_loads_neither_threads_at_work_nor_definition
     for module in ("resolver", "reversal.reverse"):
         loaded = imported[f"airflow_config_providers.core.{module}"].loaded
         assert set(loaded).isdisjoint({*OF_THREADS, *OF_DEFINITIONS})
+
+
+def test_what_opens_providers_in_threads_loads_no_calls_with_a_time_limit(imported: Mapping[str, Imported]) -> None:
+    """Each task that has references imports it while it runs; only diagnoses and completion limit the time of calls."""
+    assert "airflow_config_providers.core.timed_calls" not in imported["airflow_config_providers.core.under_way"].loaded
 
 
 @pytest.mark.parametrize("module", CORE)

@@ -123,17 +123,12 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> Non
     }
 
 
-@pytest.mark.parametrize("name", ["py.typed", "spark/catalogue.json", "spark/catalogue_notes.json"])
-def test_wheel_has_its_data(wheel: zipfile.ZipFile, name: str) -> None:
-    """Types and Spark's catalogue travel with the code."""
-    assert f"airflow_config_providers/{name}" in wheel.namelist()
+def test_wheel_has_every_file_of_the_package(wheel: zipfile.ZipFile) -> None:
+    """What a module imports or reads in the source tree is there in the wheel, and no more."""
+    names = {str(path.relative_to(ROOT)) for path in tracked_files()}
+    sources = {name for name in names if name.startswith("airflow_config_providers/")}
 
-
-def test_wheel_has_every_module(wheel: zipfile.ZipFile) -> None:
-    """What is imported from the source tree is there to import from the wheel."""
-    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "airflow_config_providers").rglob("*.py")}
-
-    assert modules - set(wheel.namelist()) == set()
+    assert {name for name in wheel.namelist() if ".dist-info/" not in name} == sources
 
 
 def test_wheel_registers_with_airflow_and_names_its_providers(wheel: zipfile.ZipFile) -> None:

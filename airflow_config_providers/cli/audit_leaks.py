@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
+from airflow_config_providers.cli.audit_progress import octets_progress
 from airflow_config_providers.cli.audited import (
     FOUND,
     INCOMPLETE,
-    octets_progress,
     show_found,
     spark_configs,
     write_found,
@@ -33,8 +33,9 @@ from airflow_config_providers.deployment.known_secrets import (
     without_excepted,
 )
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.spark.audit.leaks.leak_audit import LeakReport, LeakRequest
+from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest
 from airflow_config_providers.spark.audit.leaks.leak_page import nothing_found, page, summary
+from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.report_file import LEAK, require_places
 
 
@@ -49,10 +50,10 @@ def leaks(args: Any) -> None:
     with octets_progress() as tick, redirect_stdout(sys.stderr):  # Airflow's hooks log to standard output
         request = _request(args)
         report = search_for(known, request, notes, tick=tick)
-    scope = scope_of_leaks(request, known, _references_in(args), notes=notes.told)
+    scope = scope_of_leaks(request, known, _references_in(args), notes=notes.printed)
     rows = [leak.row() for leak in report.leaks]
     show_found(_shown(rows, args.output), args.output, nothing=nothing_found(report))
-    _tell(report, notes)
+    _note_problems(report, notes)
     write_found(args, rows, LEAK, partial(page, report, scope))  # last, because a disk can be full
     if code := _code(report):
         raise Finished(code)
@@ -128,7 +129,7 @@ def _no_values(args: Any) -> KnownSecrets:
     return KnownSecrets(())
 
 
-def _tell(report: LeakReport, notes: Notes) -> None:
+def _note_problems(report: LeakReport, notes: Notes) -> None:
     if not (report.files or report.rows or report.skipped or report.unread):
         notes("Nothing was searched: there are no files below the paths, and no rows.")
     for path, reason in sorted(report.skipped.items()):

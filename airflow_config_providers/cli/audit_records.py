@@ -65,7 +65,7 @@ def history(args: Any) -> None:
 
 def _others(notes: Notes) -> list[str]:
     """Return the notes without the one that is at the top of the page."""
-    return [note for note in notes.told if note != WITHOUT_DATABASE]
+    return [note for note in notes.printed if note != WITHOUT_DATABASE]
 
 
 def _known(args: Any, found: Audited, notes: Notes) -> KnownElsewhere:
@@ -109,7 +109,7 @@ def policies(args: Any) -> None:
         notes(f"{printable(file)} was not judged: {problem}")
     rows = stopped.rows_with(of_dag)
     show_found(rows, args.output, nothing="No run would have been stopped.")
-    scope = scope_of_records(found.choice, found.records, [("policies", args.file)], notes=notes.told)
+    scope = scope_of_records(found.choice, found.records, [("policies", args.file)], notes=notes.printed)
     write_found(args, rows, POLICY, partial(policy_audit.page, stopped, of_dag, scope))
     sys.stderr.write(f"{policy_audit.summary(stopped)}\n")
     if stopped.unjudged or found.records.unread_count:
@@ -136,5 +136,5 @@ def references(args: Any) -> None:
         )
     show_found(shown, args.output, nothing="No record has such a reference.")
     more = [("references like", args.pattern), ("also those in", args.known)]
-    scope = scope_of_records(found.choice, found.records, more, notes=notes.told)
+    scope = scope_of_records(found.choice, found.records, more, notes=notes.printed)
     write_found(args, shown, REFERENCE, partial(reference_audit.page, shown, scope))

@@ -1,4 +1,4 @@
-"""What the audit commands share: their progress, the records they read, and the files they write."""
+"""What the audit commands share: the records that they read, and the files that they write."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.arguments import pairs
+from airflow_config_providers.cli.audit_progress import files_progress
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.output import show
-from airflow_config_providers.cli.progress_lines import Counted, ProgressLines, data_size, number
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.audit_scope import RecordsChoice
 from airflow_config_providers.deployment.database_records import records_of_database
@@ -25,69 +25,6 @@ from airflow_config_providers.spark.audit.report_file import require_places, wri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from rich.console import Console
-    from rich.progress import ProgressColumn, Task
-
-Tick = Callable[[int, int], None]
-"""Called with the amount that was read so far, and the amount that there is to read."""
-
-
-@contextmanager
-def octets_progress(console: Console | None = None) -> Iterator[Tick]:
-    """
-    Yield a function that shows how many bytes were read: as a bar on a terminal, and elsewhere as a line now and then.
-
-    :param console: where to show it; None for standard error
-    """
-    from rich.progress import DownloadColumn, TransferSpeedColumn  # noqa: PLC0415 - only a command that runs needs it
-
-    with _shown((DownloadColumn(), TransferSpeedColumn()), console, data_size) as tick:
-        yield tick
-
-
-@contextmanager
-def files_progress(console: Console | None = None) -> Iterator[Tick]:
-    """
-    Yield a function that shows how many files of records were read, and that their findings are made afterwards.
-
-    :param console: as for ``octets_progress``
-    """
-    from rich.progress import MofNCompleteColumn, TextColumn  # noqa: PLC0415 - as above
-
-    with _shown((TextColumn("records"), MofNCompleteColumn(), _rate()), console, number, unit="records") as tick:
-        yield tick
-
-
-@contextmanager
-def _shown(
-    columns: tuple[ProgressColumn, ...], console: Console | None, counted: Counted, *, unit: str = ""
-) -> Iterator[Tick]:
-    from rich.console import Console  # noqa: PLC0415 - as above
-    from rich.progress import BarColumn, Progress, TimeRemainingColumn  # noqa: PLC0415 - as above
-
-    console = console or Console(stderr=True)
-    if not console.is_terminal:
-        yield ProgressLines(console.file, counted, unit=unit)
-        return
-    all_columns = (BarColumn(), *columns, TimeRemainingColumn(elapsed_when_finished=True))
-    with Progress(*all_columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total or None)
-
-
-def _rate() -> ProgressColumn:
-    from rich.progress import ProgressColumn  # noqa: PLC0415 - as above
-    from rich.text import Text  # noqa: PLC0415 - as above
-
-    class Rate(ProgressColumn):
-        """Shows how many are read in a second."""
-
-        def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
-
-    return Rate()
-
 
 _Known = TypeVar("_Known")
 

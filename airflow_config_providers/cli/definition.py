@@ -239,7 +239,7 @@ def _dynamic() -> tuple[Any, ...]:
         _command(
             "dynamic.rollback",
             "Restore the configuration of an earlier version",
-            (*_resource(), *_version(), _validate_only(), *_server()),
+            (*_resource(), _version(), _validate_only(), *_server()),
             _ROLLBACK + _UNCHANGED,
         ),
         _command(
@@ -271,8 +271,8 @@ def _references() -> Any:
 
 
 def _pattern() -> Any:
-    return Arg(  # type: ignore[no-untyped-call]  # Airflow has no types here
-        ("pattern",),
+    return _arg(
+        "pattern",
         help="References to list, with * for anything; by default all",
         nargs="?",
         default="*",
@@ -284,7 +284,7 @@ def _policies() -> Any:
     return _command(
         "policies.test",
         "Open the policies, and test a change against each",
-        (*_resource(), *_changes(), *_moment(), *_policies_file()),
+        (*_resource(), *_changes(), _moment(), _policies_file()),
         _POLICIES,
     )
 
@@ -314,21 +314,20 @@ def _audits() -> tuple[Any, ...]:
         _command(
             "audit_records.history",
             "Show what differs between runs, DAGs and environments, what has no effect, and what failures share",
-            (_against(), _kind(), *_past(), *_written_findings(), *_spark_job()),
+            (*_compared(), *_past(), *_written_findings(), *_spark_job()),
             _AUDIT_HISTORY,
         ),
-        ActionCommand(
-            name="policies",
-            help="Show which past runs the policies in a file would have stopped",
-            func=lazy_load_command("airflow_config_providers.cli.audit_records.policies"),
-            args=(
+        _action(
+            "audit_records.policies",
+            "Show which past runs the policies in a file would have stopped",
+            (
                 _arg("file", help="File of policies", metavar="FILE"),
                 *_past(),
                 *_written_findings(),
                 *_spark_job(),
                 ARG_OUTPUT,
             ),
-            epilog=_AUDIT_POLICIES,
+            _AUDIT_POLICIES,
         ),
         _command(
             "audit_records.references",
@@ -362,11 +361,7 @@ def _past() -> tuple[Any, ...]:
     )
 
 
-def _against() -> Any:
-    return _arg("--against", help="Folder of the records of another environment, to compare with", metavar="PATH")
-
-
-def _kind() -> Any:
+def _compared() -> tuple[Any, ...]:
     kinds = (
         "always-loses",
         "before-failure",
@@ -378,7 +373,10 @@ def _kind() -> Any:
         "overrides-default",
         "unused",
     )
-    return _arg("--kind", help="Only findings of this kind; repeatable", action="append", choices=kinds)
+    return (
+        _arg("--against", help="Folder of the records of another environment, to compare with", metavar="PATH"),
+        _arg("--kind", help="Only findings of this kind; repeatable", action="append", choices=kinds),
+    )
 
 
 def _known_references() -> Any:
@@ -386,12 +384,11 @@ def _known_references() -> Any:
 
 
 def _leaks() -> Any:
-    return ActionCommand(
-        name="leaks",
-        help="Find the values of references in logs and other files",
-        func=lazy_load_command("airflow_config_providers.cli.audit_leaks.leaks"),
-        args=(*_searched(), _connection_id(), *_spark_job(), ARG_OUTPUT),
-        epilog=_LEAKS,
+    return _action(
+        "audit_leaks.leaks",
+        "Find the values of references in logs and other files",
+        (*_searched(), _connection_id(), *_spark_job(), ARG_OUTPUT),
+        _LEAKS,
     )
 
 
@@ -450,51 +447,47 @@ def _plan() -> Any:
     return _command(
         "plan.plan",
         "Show which tasks a change concerns and how, and what policies say of it, before it is made",
-        (*_resource(), *_changes(), *_states(), *_policies_file(), _timeout(), _detailed()),
+        (*_resource(), *_changes(), *_states(), _policies_file(), _timeout(), _detailed()),
         _PLAN,
     )
 
 
 def _adopt() -> Any:
-    return ActionCommand(
-        name="adopt",
-        help="Propose references and layer files for DAGs that use stock operators",
-        func=lazy_load_command("airflow_config_providers.cli.adopt.adopt"),
-        args=(*_adopted(), _timeout(), _written()),
-        epilog=_ADOPT,
+    return _action(
+        "adopt.adopt",
+        "Propose references and layer files for DAGs that use stock operators",
+        (*_adopted(), _timeout(), _written()),
+        _ADOPT,
     )
 
 
 def _lint() -> Any:
-    return ActionCommand(
-        name="lint",
-        help="Find mistakes in DAG files, layer files and policies, without a database or a secret store",
-        func=lazy_load_command("airflow_config_providers.cli.lint.lint"),
-        args=(*_linted(), *_rules(), _report()),
-        epilog=_LINT,
+    return _action(
+        "lint.lint",
+        "Find mistakes in DAG files, layer files and policies, without a database or a secret store",
+        (*_linted(), *_rules(), _report()),
+        _LINT,
     )
 
 
 def _doctor() -> Any:
-    return ActionCommand(
-        name="doctor",
-        help="Check the deployment from this machine, and say how to mend what is wrong",
-        func=lazy_load_command("airflow_config_providers.cli.doctor.doctor"),
-        args=(*_examined(), ARG_OUTPUT),
-        epilog=_DOCTOR,
+    return _action(
+        "doctor.doctor",
+        "Check the deployment from this machine, and say how to mend what is wrong",
+        (*_examined(), ARG_OUTPUT),
+        _DOCTOR,
     )
 
 
 def _schema() -> Any:
-    return ActionCommand(
-        name="schema",
-        help="Print a JSON schema, with which editors check and complete YAML files",
-        func=lazy_load_command("airflow_config_providers.cli.schema.schema"),
-        args=(
+    return _action(
+        "schema.schema",
+        "Print a JSON schema, with which editors check and complete YAML files",
+        (
             _arg("kind", help="Layer files, or files of policies", choices=("layer", "policies")),
             _arg("--spark-version", help="Version of Spark; by default the newest one", metavar="VERSION"),
         ),
-        epilog=_SCHEMA,
+        _SCHEMA,
     )
 
 
@@ -503,13 +496,18 @@ def _group(name: str, help_: str, *commands: Any) -> Any:
 
 
 def _command(path: str, help_: str, args: tuple[Any, ...], examples: str, *, name: str = "") -> Any:
+    """Return a command with the usual formats of output and exit codes; see ``_action``."""
+    return _action(path, help_, (*args, ARG_OUTPUT), examples + _CODES, name=name)
+
+
+def _action(path: str, help_: str, args: tuple[Any, ...], epilog: str, *, name: str = "") -> Any:
     """Return a command that runs the function at ``path``, which is imported when it is called."""
     return ActionCommand(
         name=name or path.partition(".")[2],
         help=help_,
         func=lazy_load_command(f"airflow_config_providers.cli.{path}"),
-        args=(*args, ARG_OUTPUT),
-        epilog=examples + _CODES,
+        args=args,
+        epilog=epilog,
     )
 
 
@@ -620,34 +618,28 @@ def _validate_only() -> Any:
     return _arg("--validate-only", help="Check everything, but change nothing", action="store_true")
 
 
-def _version() -> tuple[Any, ...]:
-    return (
-        _arg(
-            "--to-version",
-            help="Version to restore; by default the one before the last change",
-            type=int,
-            metavar="VERSION",
-        ),
+def _version() -> Any:
+    return _arg(
+        "--to-version",
+        help="Version to restore; by default the one before the last change",
+        type=int,
+        metavar="VERSION",
     )
 
 
-def _moment() -> tuple[Any, ...]:
-    return (
-        _arg(
-            "--at",
-            help="Test only the change (alter), or only the run of the task (render); by default both",
-            choices=("alter", "render"),
-        ),
+def _moment() -> Any:
+    return _arg(
+        "--at",
+        help="Test only the change (alter), or only the run of the task (render); by default both",
+        choices=("alter", "render"),
     )
 
 
-def _policies_file() -> tuple[Any, ...]:
-    return (
-        _arg(
-            "--policies-file",
-            help="Policies file to test; by default the policies_file of the deployment",
-            metavar="FILE",
-        ),
+def _policies_file() -> Any:
+    return _arg(
+        "--policies-file",
+        help="Policies file to test; by default the policies_file of the deployment",
+        metavar="FILE",
     )
 
 
@@ -716,11 +708,7 @@ def _examined() -> tuple[Any, ...]:
             action="append",
             metavar="NAME",
         ),
-        _arg(
-            "--conn-id",
-            help="Connection that defines the providers; by default the config_conn_id of the deployment",
-            metavar="CONN_ID",
-        ),
+        _connection_id(),
         _arg(
             "--timeout",
             help="Seconds for each check and each provider; default 30",
@@ -815,7 +803,11 @@ def _report() -> Any:
 
 def _server() -> tuple[Any, ...]:
     return (
-        _address(),
+        _arg(
+            "--server",
+            help="Airflow's address, to use its REST interface; by default AIRFLOW_CONFIG_PROVIDERS_SERVER",
+            metavar="URL",
+        ),
         _arg(
             "--token-file",
             help="File with your token for the server; - for standard input; by default AIRFLOW_CLI_TOKEN",
@@ -828,12 +820,4 @@ def _server() -> tuple[Any, ...]:
             metavar="FILE",
         ),
         _arg("--allow-plain-http", help="Send the token unencrypted to another machine", action="store_true"),
-    )
-
-
-def _address() -> Any:
-    return _arg(
-        "--server",
-        help="Airflow's address, to use its REST interface; by default AIRFLOW_CONFIG_PROVIDERS_SERVER",
-        metavar="URL",
     )

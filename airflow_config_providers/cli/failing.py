@@ -87,17 +87,17 @@ class Notes:
     """Prints notes, which are not errors, on standard error; each one once."""
 
     def __init__(self) -> None:
-        self._told: dict[str, None] = {}
+        self._printed: dict[str, None] = {}
 
     @property
-    def told(self) -> list[str]:
+    def printed(self) -> list[str]:
         """The notes so far, in order."""
-        return list(self._told)
+        return list(self._printed)
 
     def __call__(self, text: str) -> None:
         """Print ``text``, unless it was printed before."""
-        if text not in self._told:
-            self._told[text] = None
+        if text not in self._printed:
+            self._printed[text] = None
             _write("note", text)
 
 

@@ -119,13 +119,13 @@ class _FewNotes(Notes):
 
     def __call__(self, text: str) -> None:
         """Print ``text``, unless it was printed before, or enough notes were."""
-        if len(self._told) < _MOST:
+        if len(self._printed) < _MOST:
             super().__call__(text)
         else:
-            self._told[text] = None
+            self._printed[text] = None
 
     def end(self) -> None:
         """Print how many notes were not printed."""
-        if (more := len(self._told) - _MOST) > 0:
-            self._told.clear()
+        if (more := len(self._printed) - _MOST) > 0:
+            self._printed.clear()
             super().__call__(f"{there_are(more, 'more note')}. Name a DAG or a task to see those about it.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
-import json
 import os
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -30,8 +28,3 @@ class ContentHash:
             for part in (octets(name), octets(configs[name])):
                 digest.update(len(part).to_bytes(8) + part)
         return digest.digest()
-
-
-def keyed_digest(key: bytes, *parts: str) -> bytes:
-    """Return 32 bytes that depend on ``key`` and on all of ``parts``, also on where one ends (HMAC with SHA-256)."""
-    return hmac.digest(key, json.dumps(parts).encode(), "sha256")

@@ -159,8 +159,8 @@ class Reconfigurables:
         """
         with self._lock:
             proposed = MappingProxyType(dict(configs))
-            told: list[Reconfigurable] = []
-            go_back = partial(self._go_back, told, self._current)
+            notified: list[Reconfigurable] = []
+            go_back = partial(self._go_back, notified, self._current)
             for member in self._concerned(proposed, refreshed):
                 try:
                     problem = _failure(member, proposed)
@@ -170,13 +170,13 @@ class Reconfigurables:
                 if problem:
                     failed = f"{_name(member)} could not be reconfigured ({problem})."
                     raise ConfigException(f"{failed} The old configuration stays in effect.", *go_back())
-                told.append(member)
+                notified.append(member)
             self._current = proposed
             return go_back
 
-    def _go_back(self, told: Sequence[Reconfigurable], old: Mapping[str, Any]) -> list[str]:
+    def _go_back(self, notified: Sequence[Reconfigurable], old: Mapping[str, Any]) -> list[str]:
         with self._lock:
-            failures = [(member, _failure(member, old)) for member in reversed(told)]
+            failures = [(member, _failure(member, old)) for member in reversed(notified)]
             self._current = old
         return [
             f"{_name(member)} could not go back to the old configuration ({problem}). Restart it."

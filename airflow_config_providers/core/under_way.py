@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -29,12 +28,12 @@ class SharedCall(Future[object]):
     is_given_up = False
 
 
-@dataclass(slots=True)
 class _Calls:
     """The calls of one process: name -> calls, oldest first."""
 
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    named: dict[str, list[SharedCall]] = field(default_factory=dict, repr=False)
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.named: dict[str, list[SharedCall]] = {}
 
 
 class UnderWay:

@@ -101,6 +101,7 @@ class DeployedConfigurations:
     def __init__(self, warn: Warn, caller: Caller | None = None) -> None:
         self._warn = warn
         self._caller = caller
+        self._reader = caller or Caller()  # whose name is not needed, and takes a moment to find
 
     def describe(self, resource: ConfigResource, selection: KeySelection) -> list[Row]:
         """Return the selected keys, each with its synonyms."""
@@ -135,13 +136,13 @@ class DeployedConfigurations:
         return why_not(asked, self.describe(resource, KeySelection()), self._reading(resource, judge))
 
     def _reading(self, resource: ConfigResource, judge: Callable[[str, str], Sequence[str]]) -> Reading:
-        layers = DeployedLayers(no_notes, self._caller or Caller())
+        layers = DeployedLayers(no_notes, self._reader)
         jobs = layers.jobs(resource)
         files, no_job = _files(layers, resource, has_job=bool(jobs) or not resource.task_id)
         return Reading(
             unread_sources(no_job),
             files,
-            (self._caller or Caller()).environ,
+            self._reader.environ,
             settings.unknown_keys(),
             take_any_key(jobs),
             judge,
@@ -157,7 +158,7 @@ class DeployedConfigurations:
 
     def _with_applied(self, task: ConfigResource, described: list[Row], selection: KeySelection) -> list[Row]:
         """Return the rows with what the last job of ``task`` had; unchanged if there is no record of one to show."""
-        if self._caller and not self._caller.may_see_runs():
+        if not self._reader.may_see_runs():
             self._warn(_NO_RUNS)
             return described
         try:
@@ -174,7 +175,7 @@ class DeployedConfigurations:
 
     def _no_longer_set(self, task: ConfigResource, described: list[Row], record: TryRecord) -> list[str]:
         gone = record_rows.no_longer_set(described, record, shows_dag=True)
-        if gone and not DeployedLayers(no_notes, self._caller or Caller()).show_dag(task):  # which reads the DAG again
+        if gone and not DeployedLayers(no_notes, self._reader).show_dag(task):  # which reads the DAG again
             return record_rows.no_longer_set(described, record, shows_dag=False)
         return gone
 
@@ -214,16 +215,16 @@ class DeployedConfigurations:
     def refresh(self, resource: ConfigResource) -> list[Row]:
         """Have the values of references read again, and return the resources that this concerns."""
         version = admin(self._warn, caller=self._caller).refresh([resource])[resource]
-        concerned = DeployedLayers(self._warn, self._caller or Caller()).concerned(resource)
+        concerned = DeployedLayers(self._warn, self._reader).concerned(resource)
         return [{"resource": str(one), "version": version} for one in concerned]
 
     def tasks(self, dag: ConfigResource) -> list[Row]:
         """Return the tasks of a DAG, and whether this package configures them."""
-        return DeployedLayers(self._warn, self._caller or Caller()).tasks(dag)
+        return DeployedLayers(self._warn, self._reader).tasks(dag)
 
     def references(self, pattern: str) -> list[Row]:
         """Return the tasks whose last job used a reference, and whether its value was the newest."""
-        found = records.usages(pattern, (self._caller or Caller()).may_see_runs_of)
+        found = records.usages(pattern, self._reader.may_see_runs_of)
         for sentence in records.about(found):
             self._warn(sentence)
         return found
@@ -231,7 +232,7 @@ class DeployedConfigurations:
     def _doubts(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
         """Yield what is wrong with the names of keys that were set and that Spark does not read."""
         places = {one.name: one.origin for one in entries if one.source not in _NOT_WRITTEN}
-        layers = DeployedLayers(self._warn, self._caller or Caller())
+        layers = DeployedLayers(self._warn, self._reader)
         takes_any_key = have_other_keys(places) and take_any_key(layers.jobs(resource))
         found = find_in(places, settings.unknown_keys(), takes_any_key=takes_any_key)
         is_certain = found.problems and resource.task_id and refuse_keys(layers.jobs(resource))

@@ -36,7 +36,7 @@ _BATCH: Final = 32 * 1024 * 1024
 _PART: Final = 20_000
 """How many rows a task reads by JDBC."""
 
-Read = Callable[[Any], Sequence[Any]]
+FetchRows = Callable[[Any], Sequence[Any]]
 """Returns the rows of a query."""
 
 
@@ -81,7 +81,7 @@ def _read_once(url: Any, query: Any) -> Sequence[Any]:
     raise ProviderUnavailableError(f"The database of the connection cannot be read ({problem}). Correct it.")
 
 
-def _database(url: Any, read: Read) -> TextDatabase:
+def _database(url: Any, read: FetchRows) -> TextDatabase:
     from airflow.models import import_all_models  # noqa: PLC0415 - heavy
     from airflow.models.base import Base  # noqa: PLC0415 - heavy
 
@@ -170,7 +170,7 @@ def _text(column: Any) -> Any:
     return cast(column, Text) if is_text else None
 
 
-def _batches(query: _Query, read: Read) -> Iterator[list[Sequence[Any]]]:
+def _batches(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
     """Yield the rows of a table, some megabytes at a time."""
     rows: list[Sequence[Any]] = []
     size = 0
@@ -184,7 +184,7 @@ def _batches(query: _Query, read: Read) -> Iterator[list[Sequence[Any]]]:
         yield rows
 
 
-def _pages(query: _Query, read: Read) -> Iterator[list[Sequence[Any]]]:
+def _pages(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
     from sqlalchemy import literal, tuple_  # noqa: PLC0415 - slow to import
 
     statement = query.select().order_by(*query.key).limit(_PAGE)

@@ -22,7 +22,7 @@ from airflow_config_providers.spark.catalogue import spark_definition
 
 def follow(followers: Mapping[ConfigResource, Reconfigurables]) -> ConfigFollower:
     """
-    Give ``followers`` the deployment's configuration, now and after each change, until the result is closed.
+    Reconfigure ``followers`` with the configuration of the deployment, now and after each change, until this is closed.
 
     In a task it is read over the Execution API, and consists of dynamic configuration alone: the layers beneath are
     those of the DAG, which the task has. Other processes need access to Airflow's database.

@@ -26,10 +26,12 @@ from airflow_config_providers.spark.audit.leaks.fingerprint import (
     read_fingerprints,
     write_fingerprints,
 )
-from airflow_config_providers.spark.audit.leaks.leak_audit import LeakReport, LeakRequest, Tick, audit_leaks, no_tick
+from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest, audit_leaks, no_tick
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, searchable
+from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.text_lines import lines_of
+from airflow_config_providers.spark.audit.session import Tick
 
 FINGERPRINTS: Final = ("airflow_config_providers", "fingerprints of values")
 """What the key is for that is derived from the deployment's secret."""

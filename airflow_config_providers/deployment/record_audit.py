@@ -14,11 +14,10 @@ from airflow_config_providers.spark.audit.records.past_records import (
     CONFIGS,
     PastRecords,
     RecordReader,
-    Tick,
     restored,
     ticking,
 )
-from airflow_config_providers.spark.audit.session import NO_PATH, audit_session, telling_failures
+from airflow_config_providers.spark.audit.session import NO_PATH, Tick, audit_session, telling_failures
 
 _MOST_NAMED: Final = 20
 """How many files without a record are named."""

@@ -12,7 +12,7 @@ from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fin
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.core.workers import call_each
+from airflow_config_providers.core.timed_calls import call_each
 from airflow_config_providers.doctor.examination import Site, failures
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.job.providers import definitions_of, deployment_registry, driver_definitions_of

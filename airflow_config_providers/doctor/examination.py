@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from airflow_config_providers.core.diagnosis import Diagnosis, fault, of_problem
 from airflow_config_providers.core.text import counted, one_line
-from airflow_config_providers.core.workers import CallOutcome, call_each
+from airflow_config_providers.core.timed_calls import CallOutcome, call_each
 
 
 @dataclass(frozen=True, slots=True)

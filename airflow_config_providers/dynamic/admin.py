@@ -199,7 +199,8 @@ class ConfigAdmin:
         edits = {resource: altering(operations, self._definition) for resource, operations in configs.items()}
         written = {resource: [one.name for one in operations] for resource, operations in configs.items()}
         return self._alter(
-            "alter", _ChangeRequest(edits, validate_only, if_version or {}, cache(self._beneath), written, configs)
+            "alter",
+            _ChangeRequest(edits, validate_only, if_version or {}, cache(self._static_layers), written, configs),
         )
 
     def alter_configs(
@@ -212,7 +213,7 @@ class ConfigAdmin:
         """Replace the whole configuration of resources. For the rest, see ``incremental_alter_configs``."""
         edits = {resource: replacing(wanted) for resource, wanted in configs.items()}
         return self._alter(
-            "replace", _ChangeRequest(edits, validate_only, if_version or {}, cache(self._beneath), configs)
+            "replace", _ChangeRequest(edits, validate_only, if_version or {}, cache(self._static_layers), configs)
         )
 
     def refresh(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, int]:
@@ -271,7 +272,7 @@ class ConfigAdmin:
             raise ConfigException(f"No changes of {resource} are recorded, so there is nothing to roll back.")
         version = changes[-1].version - 1 if to_version is None else to_version
         edit = returning(version, changes, name=str(resource))
-        request = _ChangeRequest({resource: edit}, validate_only, {resource: current}, cache(self._beneath))
+        request = _ChangeRequest({resource: edit}, validate_only, {resource: current}, cache(self._static_layers))
         return self._alter("rollback", request)[resource]
 
     def _alter(self, event: str, request: _ChangeRequest) -> dict[ConfigResource, AlterConfigResult]:
@@ -317,7 +318,7 @@ class ConfigAdmin:
 
     def _settled_after(self, request: _ChangeRequest, snapshot: Snapshot) -> Settle:
         def settle(resource: ConfigResource, plans: Plans) -> Mapping[str, Value]:
-            return settled([*_configs_after(resource, plans, snapshot).values()], request.beneath(resource).layers)
+            return settled([*_configs_after(resource, plans, snapshot).values()], request.static(resource).layers)
 
         return settle
 
@@ -325,17 +326,17 @@ class ConfigAdmin:
         self, resource: ConfigResource, request: _ChangeRequest, snapshot: Snapshot
     ) -> PlannedChange | ConfigProvidersError:
         reasons = Reasons()
-        before, beneath = StoredConfig(), _Beneath()
+        before, static = StoredConfig(), _StaticLayers()
         with reasons:
             _refuse_odd(resource)
-            beneath = request.beneath(resource)
+            static = request.static(resource)
         with reasons:
             before = _stored(resource, snapshot)
             _refuse_stale(resource, before.version, request.if_version.get(resource))
         is_judged = not reasons
         checked = self._checked(resource, before, request.edits[resource], reasons)
-        if beneath.unknown and not (checked and checked.is_cleanup):
-            reasons.add(_unknown(beneath.unknown, before))
+        if static.unknown and not (checked and checked.is_cleanup):
+            reasons.add(_unknown(static.unknown, before))
         elif checked and is_judged:
             self._judge(checked, reasons, self._settled_after(request, snapshot))
         return checked.plan if checked and not reasons else reasons.together()
@@ -351,33 +352,33 @@ class ConfigAdmin:
         return None
 
     def _judge(self, checked: CheckedChange, reasons: Reasons, settle: Settle) -> None:
-        told = [denials(self._policies, request) for request in checked.requests()]
-        for problem in told[0] if told else ():
-            if all(problem in others for others in told):
+        denied = [denials(self._policies, request) for request in checked.requests()]
+        for problem in denied[0] if denied else ():
+            if all(problem in others for others in denied):
                 reasons.add(PolicyViolation(problem))
         if reasons and not checked.problem:
             reasons.extend(self._followers.refusals([checked.plan], settle).values())
 
-    def _beneath(self, resource: ConfigResource) -> _Beneath:
+    def _static_layers(self, resource: ConfigResource) -> _StaticLayers:
         try:
-            return _Beneath(self._layers(resource))
+            return _StaticLayers(self._layers(resource))
         except UnknownResourceError as error:
             unknown = error
-        return _Beneath(self._layers(DEPLOYMENT), unknown)
+        return _StaticLayers(self._layers(DEPLOYMENT), unknown)
 
     def _described(self, resource: ConfigResource, snapshot: Snapshot) -> LayeredConfig:
         _refuse_odd(resource)
-        beneath = self._beneath(resource)
-        if beneath.unknown:
+        static = self._static_layers(resource)
+        if static.unknown:
             if not snapshot.config(resource).version:
-                raise beneath.unknown
+                raise static.unknown
             self._warn(
                 f"Airflow has no {resource}: the values of its code are not shown, and stored values can only be "
                 f"deleted."
             )
         self._warn_of_unlisted(resource, snapshot)
         dynamic = [dynamic_layer(one, snapshot.config(one)) for one in inherited(resource)]
-        return LayeredConfig([*dynamic, *beneath.layers], self._definition)
+        return LayeredConfig([*dynamic, *static.layers], self._definition)
 
     def _warn_of_unlisted(self, resource: ConfigResource, snapshot: Snapshot) -> None:
         name, of_deployment = name_of(resource), name_of(DEPLOYMENT)
@@ -396,7 +397,7 @@ class ConfigAdmin:
         for plan in plans:
             configs = _configs_after(plan.resource, all_plans, snapshot)
             dynamic = [dynamic_layer(one, config) for one, config in configs.items()]
-            layers = (*dynamic, *request.beneath(plan.resource).layers)
+            layers = (*dynamic, *request.static(plan.resource).layers)
             entries = LayeredConfig(layers, self._definition).entries()
             changed = {key: entries.get(key) for key in plan.keys}
             operations = request.operations.get(plan.resource, ())
@@ -406,7 +407,7 @@ class ConfigAdmin:
 
 
 @dataclass(frozen=True, slots=True)
-class _Beneath:
+class _StaticLayers:
     """
     The layers below the dynamic layers of a resource.
 
@@ -423,7 +424,7 @@ class _ChangeRequest:
     """
     A requested change, the same in each attempt.
 
-    :param beneath: returns what is not dynamic; called once for each resource, however many attempts there are
+    :param static: returns what is not dynamic; called once for each resource, however many attempts there are
     :param written: resource -> the keys that the request names
     :param operations: resource -> what the request does, if it is incremental
     """
@@ -431,7 +432,7 @@ class _ChangeRequest:
     edits: Mapping[ConfigResource, Edit]
     validate_only: bool
     if_version: Mapping[ConfigResource, int]
-    beneath: Callable[[ConfigResource], _Beneath]
+    static: Callable[[ConfigResource], _StaticLayers]
     written: Mapping[ConfigResource, Collection[str]] = field(default_factory=dict)
     operations: Mapping[ConfigResource, Sequence[AlterConfigOp]] = field(default_factory=dict)
 

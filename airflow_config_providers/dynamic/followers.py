@@ -117,7 +117,7 @@ class Followers:
         followed = {one for members in self.sets for one in inherited(members)}
         plans = [plan for plan in plans if plan.keys and plan.resource in followed]
         try:
-            problems = self._tell_planned(by_resource(plans), settle)
+            problems = self._notify_planned(by_resource(plans), settle)
         except BaseException:
             take_back(plans)
             raise
@@ -138,7 +138,7 @@ class Followers:
                 self.sets[followed].validate(one.configs, one.refreshed)
             except ConfigProvidersError as error:
                 reasons += (f"{followed}: {problem}" for problem in error.problems)
-        return reasons or self._tell(news, news.__getitem__)
+        return reasons or self._notify(news, news.__getitem__)
 
     def forget_threads(self) -> None:
         """In a forked child: free the turns that threads of the parent had."""
@@ -162,27 +162,27 @@ class Followers:
             return error
         return None
 
-    def _tell_planned(self, plans: Plans, settle: Settle) -> list[str]:
-        return self._tell(self.concerned(plans), lambda followed: News(settle(followed, plans)))
+    def _notify_planned(self, plans: Plans, settle: Settle) -> list[str]:
+        return self._notify(self.concerned(plans), lambda followed: News(settle(followed, plans)))
 
-    def _tell(self, concerned: Iterable[ConfigResource], news_of: Callable[[ConfigResource], News]) -> list[str]:
+    def _notify(self, concerned: Iterable[ConfigResource], news_of: Callable[[ConfigResource], News]) -> list[str]:
         """Notify all followers. If one fails, restore all of them, and return the problems."""
-        told: dict[ConfigResource, GoBack] = {}
+        notified: dict[ConfigResource, GoBack] = {}
         problems: list[str] = []
         try:
             for followed in concerned:
                 news = news_of(followed)
-                told[followed] = self.sets[followed].tell(news.configs, news.refreshed)
+                notified[followed] = self.sets[followed].tell(news.configs, news.refreshed)
         except ConfigProvidersError as error:
             problems = [f"{followed}: {problem}" for problem in error.problems]
         except BaseException:
-            _go_back(told)
+            _go_back(notified)
             raise
-        return [*problems, *_go_back(told)] if problems else []
+        return [*problems, *_go_back(notified)] if problems else []
 
 
-def _go_back(told: Mapping[ConfigResource, GoBack]) -> list[str]:
-    return [f"{followed}: {problem}" for followed, go_back in reversed([*told.items()]) for problem in go_back()]
+def _go_back(notified: Mapping[ConfigResource, GoBack]) -> list[str]:
+    return [f"{followed}: {problem}" for followed, go_back in reversed([*notified.items()]) for problem in go_back()]
 
 
 _log: Final = logging.getLogger(__name__)
@@ -207,7 +207,7 @@ _Meanings = Mapping[str, tuple[str, object]]
 
 class ConfigFollower(ClosedOnExit):
     """
-    Gives followers the newest configuration, soon after any process has changed it. Thread-safe.
+    Reconfigures followers soon after any process has changed the configuration. Thread-safe.
 
     The store is asked for the versions of all followed resources with one request: regularly, and within a second
     after a change if it is ``Signalling``. Only if one of them has changed are

@@ -1,4 +1,4 @@
-"""The error for Airflow's database if it does not do what was asked."""
+"""The error that is raised if Airflow's database fails."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.registry import ConfiguredProviders
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.job.providers import ProvidersConnection, deployment_registry
-from airflow_config_providers.providers.checks import ask_each, told
+from airflow_config_providers.providers.checks import ask_each, summary
 
 
 class ConfigProvidersHook(BaseHook):
@@ -66,7 +66,7 @@ class ConfigProvidersHook(BaseHook):
         except ConfigProvidersError as error:
             return False, str(error)
         with providers:
-            is_good, text = told(ask_each(providers), providers.origins)
+            is_good, text = summary(ask_each(providers), providers.origins)
         if not problems:
             return is_good, text
         return False, "\n".join([*problems, *([text] if providers else [])])

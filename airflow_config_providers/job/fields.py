@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -393,9 +392,9 @@ def _ends(
 
 
 def _is_shown(value: Any, sign: JvmSign) -> bool:
-    if not sign.pattern:
+    if sign.shows is None:
         return bool(value)
-    return isinstance(text := _text(value), str) and re.search(sign.pattern, text) is not None
+    return isinstance(text := _text(value), str) and sign.shows(text)
 
 
 def _text(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -43,13 +43,13 @@ class JvmSign:
 
     :param field: the attribute
     :param path: the keys from there down; ``PART`` for each item of a list
-    :param pattern: a regular expression that matches the string there, or the items of a list as lines; by default,
-        any value matches
+    :param shows: returns whether the string there, or the items of a list as lines, is such a sign; None if any value
+        is
     """
 
     field: str
     path: tuple[str, ...] = ()
-    pattern: str = ""
+    shows: Callable[[str], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +139,7 @@ _LIVY_ARGUMENTS: Final = (
     *("file", "class_name", "args", "jars", "py_files", "files", "driver_memory", "driver_cores", "executor_memory"),
     *("executor_cores", "num_executors", "archives", "queue", "name", "conf", "proxy_user"),
 )
-_NO_PYTHON_FILE: Final = r"(?s)\A(?!.*\$\{)(?!.*\.py\Z)."
-"""What spark-submit does not treat as Python. The value of a reference could be either."""
 
-_NO_PYTHON_LINE: Final = r"(?s)\A(?!.*\$\{)(?!.*\.py(?:\n|\Z))."
-"""The same for the arguments of a whole command."""
-
-_CLASS: Final = r"(?:\A|\s)--class(?:[=\s]|\Z)"
 _TASKS: Final = tuple(
     (*place, *way)
     for place in ((), ("json",))
@@ -153,21 +147,40 @@ _TASKS: Final = tuple(
 )
 """The places where the operator of Databricks can have a task."""
 
+_OTHER_LANGUAGES: Final = ("java", "scala", "r")
 _SUBMIT_TEXTS: Final = ("env_vars", *arguments.IN_COMMAND)
 _DATAPROC_JOBS: Final = ("spark_job", "pyspark_job", "spark_sql_job", "spark_r_job")
+
+
+def _is_other_file(path: str) -> bool:
+    """Return whether spark-submit does not treat a file as Python. The value of a reference could be either."""
+    return path != "" and "${" not in path and not path.endswith(".py")
+
+
+def _is_other_command(lines: str) -> bool:
+    """Return whether a command runs no Python file; each argument is a line."""
+    return lines != "" and "${" not in lines and ".py\n" not in f"{lines}\n"
+
+
+def _has_class(words: str) -> bool:
+    return any(word.partition("=")[0] == "--class" for word in words.split())
+
+
+def _is_other_language(name: str) -> bool:
+    return name.lower() in _OTHER_LANGUAGES
 
 
 def _of_databricks() -> Iterator[JvmSign]:
     for way in _TASKS:
         jar, submit = (*way, "spark_jar_task"), (*way, "spark_submit_task", "parameters")
         yield JvmSign(jar[0], jar[1:])
-        yield JvmSign(submit[0], (*submit[1:], PART), _CLASS)
-        yield JvmSign(submit[0], submit[1:], _NO_PYTHON_LINE)
+        yield JvmSign(submit[0], (*submit[1:], PART), _has_class)
+        yield JvmSign(submit[0], submit[1:], _is_other_command)
 
 
 def _of_kubernetes() -> Iterator[JvmSign]:
     for way in (("spark", "spec"), ("spec",)):
-        yield JvmSign("template_spec", (*way, "type"), r"(?i)\A(?:java|scala|r)\Z")  # of Kubeflow's application
+        yield JvmSign("template_spec", (*way, "type"), _is_other_language)  # of Kubeflow's application
         for name in ("jars", "mainClass", "sparkRFiles"):  # of Apache's, whose jars are stronger than its pyFiles
             yield JvmSign("template_spec", (*way, name))
 
@@ -180,7 +193,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         named=arguments.SUBMIT,
         texts=_SUBMIT_TEXTS,
         held=("conf", *_SUBMIT_TEXTS),
-        jvm=(JvmSign("_java_class"), JvmSign("application", pattern=_NO_PYTHON_FILE)),
+        jvm=(JvmSign("_java_class"), JvmSign("application", shows=_is_other_file)),
         takes_properties_file=True,
     ),
     "airflow.providers.apache.spark.operators.spark_jdbc.SparkJDBCOperator": OperatorSpec(
@@ -223,7 +236,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         conf=(ConfLocation("spark_params", ("conf",)),),
         jvm=(
             JvmSign("spark_params", ("class_name",)),
-            JvmSign("spark_params", ("file",), _NO_PYTHON_FILE),
+            JvmSign("spark_params", ("file",), _is_other_file),
         ),
         carried=("spark_params",),
         arguments={name: ("spark_params", name) for name in _LIVY_ARGUMENTS},
@@ -250,8 +263,8 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         ),
         words=("job_driver['sparkSubmit']['sparkSubmitParameters']",),
         jvm=(
-            JvmSign("job_driver", ("sparkSubmit", "sparkSubmitParameters"), _CLASS),
-            JvmSign("job_driver", ("sparkSubmit", "entryPoint"), _NO_PYTHON_FILE),
+            JvmSign("job_driver", ("sparkSubmit", "sparkSubmitParameters"), _has_class),
+            JvmSign("job_driver", ("sparkSubmit", "entryPoint"), _is_other_file),
         ),
     ),
     "airflow.providers.google.cloud.operators.dataproc.DataprocSubmitJobOperator": OperatorSpec(

@@ -42,12 +42,12 @@ def rows_of(contents: Iterable[Content]) -> Iterator[RecordRow]:
 
 
 def _rows(file: Content, content: bytes) -> Iterator[RecordRow]:
-    is_told = False
+    is_noted = False
     for number, line in enumerate(content.rstrip().split(b"\n"), 1):
         row = _row(file, number, line)
-        if not (row.problem and is_told):  # a file of millions of broken lines is one problem
+        if not (row.problem and is_noted):  # a file of millions of broken lines is one problem
             yield row
-        is_told = is_told or bool(row.problem)
+        is_noted = is_noted or bool(row.problem)
 
 
 def _row(file: Content, number: int, line: bytes) -> RecordRow:

@@ -37,7 +37,7 @@ _CONTENTS: Final = ContentHash()
 _KUBERNETES = "spark.kubernetes.driverEnv."
 
 
-Read = Callable[[str], Any]
+ReadField = Callable[[str], Any]
 """Returns the content of a field of an operator, with references; None if it has none."""
 
 
@@ -243,7 +243,7 @@ class JobRun:
         if self._resolver is not None:
             self._resolver.providers.keep_leases(is_left=is_left)
 
-    def submission(self, read: Read, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
+    def submission(self, read: ReadField, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         """
         Return what spark-submit gets.
 
@@ -348,7 +348,7 @@ def _refuse_odd_names(names: Collection[str], prefix: str) -> None:
         raise ConfigException(*problems)
 
 
-def _words(read: Read, resolved: Mapping[str, Any]) -> dict[str, object]:
+def _words(read: ReadField, resolved: Mapping[str, Any]) -> dict[str, object]:
     """Return label -> word for the words of the command that come from fields, with resolved values."""
     found: dict[str, object] = {}
     for name in IN_COMMAND:

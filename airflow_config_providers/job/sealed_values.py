@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.content import keyed_digest
 from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import octets
@@ -104,7 +104,7 @@ class ValueSeal:
 
     def _derived(self, secret: str) -> str:
         """Return the secret of ``owner``."""
-        return keyed_digest(octets(secret), "airflow_config_providers", "values of a job", *self.owner).hex()
+        return _keyed_digest(octets(secret), "airflow_config_providers", "values of a job", *self.owner).hex()
 
 
 def _written(pairs: Iterable[tuple[ConfigVariable, str]], hidden: Iterable[str]) -> str:
@@ -138,7 +138,7 @@ def deployment_key(secret: str, *purpose: str) -> bytes:
     :raises ConfigException: the secret could be guessed
     """
     settings.require_strong(secret)
-    return keyed_digest(octets(secret), *purpose)
+    return _keyed_digest(octets(secret), *purpose)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class ValueHashes:
     @property
     def key_id(self) -> str:
         """A name of the key: only hashes of the same key can be compared. Empty if there are no hashes."""
-        return keyed_digest(self._key, "name of the key").hex()[:16] if self._key else ""
+        return _keyed_digest(self._key, "name of the key").hex()[:16] if self._key else ""
 
     def of(self, reverser: ReverseTransformer) -> Mapping[str, str | None]:
         """Return reference -> hash of its current value, for the values that ``reverser`` knows."""
@@ -176,4 +176,9 @@ class ValueHashes:
     def _hash(self, variable: ConfigVariable, value: str) -> str | None:
         if not self._key:
             return None
-        return keyed_digest(self._key, variable.provider, variable.path, variable.key, value)[:_OCTETS].hex()
+        return _keyed_digest(self._key, variable.provider, variable.path, variable.key, value)[:_OCTETS].hex()
+
+
+def _keyed_digest(key: bytes, *parts: str) -> bytes:
+    """Return 32 bytes that depend on ``key`` and on all of ``parts``, also on where one ends (HMAC with SHA-256)."""
+    return hmac.digest(key, json.dumps(parts).encode(), "sha256")

@@ -69,7 +69,7 @@ class FilledIn:
         if self.is_literal:
             return FilledIn.of_author(value)
         learnt = _attempt(self.marks, lambda: parse(self.marked)) if self.marks else None
-        return learnt.told_of(value) if learnt else FilledIn(value)
+        return learnt.applied_to(value) if learnt else FilledIn(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class _Learnt:
     marked: Any
     marks: Marks
 
-    def told_of(self, value: Any) -> FilledIn:
+    def applied_to(self, value: Any) -> FilledIn:
         """Return ``value``, the result of the same template without marks, with what is known of its references."""
         texts = _texts(value)
         is_same = self.value is value or self.value == value
@@ -96,12 +96,12 @@ class _Learnt:
         written = tuple(text for text, (_, is_written) in pairs if is_written and scan(text))
         return FilledIn(value, written, self.marked, self.marks)
 
-    def told_of_another(self, value: Any) -> FilledIn:
+    def applied_to_another(self, value: Any) -> FilledIn:
         """Return the same for a value that can differ, like that of a clock, except in its references."""
-        told = self.told_of(value)
+        found = self.applied_to(value)
         is_written = all(is_written for text, is_written in self.texts if scan(text))
-        if told.written or not is_written or _references(value) != _references(self.value):
-            return told
+        if found.written or not is_written or _references(value) != _references(self.value):
+            return found
         return FilledIn(value, _referring(value), self.marked, self.marks)
 
 
@@ -124,13 +124,13 @@ def filled_in(
 
     marks = Marks(environment)
     if found := _attempt(marks, lambda: render(marks.environment)):
-        return found.told_of(found.value)
+        return found.applied_to(found.value)
     value = render(environment)
     if not marks.may_be_seen or not _references(value):
         return FilledIn(value)
     seen = Marks(environment, may_be_seen=True)
     found = _attempt(seen, lambda: (learn or render)(seen.environment))
-    return found.told_of_another(value) if found else FilledIn(value)
+    return found.applied_to_another(value) if found else FilledIn(value)
 
 
 def _is_literal(template: str, environment: Environment) -> bool:

@@ -21,8 +21,9 @@ from airflow_config_providers.deployment.known_secrets import (
 from airflow_config_providers.exceptions import ConfigException, LeakError
 from airflow_config_providers.job.providers import ProvidersConnection
 from airflow_config_providers.operators.no_retry import failing_at_once
-from airflow_config_providers.spark.audit.leaks.leak_audit import LeakReport, LeakRequest
+from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest
 from airflow_config_providers.spark.audit.leaks.leak_page import summary, write_report
+from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.report_file import LEAK, require_places, write_findings
 
 

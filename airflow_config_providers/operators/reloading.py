@@ -12,7 +12,7 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.exceptions import SubmitError
 
 if TYPE_CHECKING:
-    from airflow_config_providers.job.reload import JobReload
+    from airflow_config_providers.job.job_reload import JobReload
     from airflow_config_providers.job.run import JobRun
 
 
@@ -84,7 +84,7 @@ class ReloadingOperator(BaseOperator):
     @contextmanager
     def _watching(self) -> Iterator[JobReload]:
         """Have the job stopped when its secrets change."""
-        from airflow_config_providers.job.reload import JobReload, ReloadLimits
+        from airflow_config_providers.job.job_reload import JobReload, ReloadLimits
 
         limits = ReloadLimits.of_deployment()
         with JobReload(stop=self._stop_job, has_begun=self._has_begun, log=self.log, limits=limits) as reload:

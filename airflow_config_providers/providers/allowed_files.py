@@ -121,7 +121,7 @@ class AllowedFiles:
 
         def read(look: _Look) -> tuple[Mapping[str, str] | None, bool]:
             real = look.real(path)
-            found, is_steady = _told(path, lambda: self._found(path, real, keys, look)) or (None, True)
+            found, is_steady = _without_system_errors(path, lambda: self._found(path, real, keys, look)) or (None, True)
             is_whole = found is not None and keys is not None and found.keys() >= set(keys)
             return found, is_whole or (is_steady and look.link.are_current())
 
@@ -145,7 +145,9 @@ class AllowedFiles:
     def _texts(self, path: str, files: Mapping[str, str], directory: int | None) -> Iterator[tuple[str, str]]:
         for key, name in files.items():
             file = f"{path}/{key}"
-            content = None if directory is None else _told(file, partial(self._content_in, directory, name))
+            content = (
+                None if directory is None else _without_system_errors(file, partial(self._content_in, directory, name))
+            )
             text = _text(file, self._small(file, content))
             if text is not None:
                 yield key, text
@@ -211,7 +213,7 @@ class AllowedFiles:
                 with open_real(real, is_kind=is_kind) as descriptor:
                     return None if descriptor is None else use(descriptor)
 
-            found = _told(path, opened)
+            found = _without_system_errors(path, opened)
             return found, found is not None or look.link.are_current()
 
         return self._attempted(path, read)
@@ -291,7 +293,7 @@ def _opened(directory: Steps, descriptor: int | None) -> Iterator[int | None]:
         yield descriptor
         return
     with ExitStack() as stack:
-        yield _told("/" + "/".join(directory), lambda: stack.enter_context(open_directory(directory)))
+        yield _without_system_errors("/" + "/".join(directory), lambda: stack.enter_context(open_directory(directory)))
 
 
 def _is_at(descriptor: int, path: Steps) -> bool:
@@ -301,7 +303,7 @@ def _is_at(descriptor: int, path: Steps) -> bool:
         return False
 
 
-def _told(path: str, call: Callable[[], _T]) -> _T | None:
+def _without_system_errors(path: str, call: Callable[[], _T]) -> _T | None:
     """Return the result of ``call``; None if there is nothing. Other system errors become errors about ``path``."""
     try:
         return call()

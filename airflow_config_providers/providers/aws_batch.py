@@ -90,7 +90,7 @@ class AwsBatch:
         for lookup in lookups.values():
             self._outcome(lookup, self._acting(ids.append), "")
         texts = self._fetch(list(dict.fromkeys(ids)))
-        actor = self._acting(lambda id_: self._told(texts, id_))
+        actor = self._acting(lambda id_: self._text_of(texts, id_))
         return {key: self._outcome(lookup, actor, str(key)) for key, lookup in lookups.items()}
 
     def _outcome(self, lookup: AwsLookup, actor: Any, what: str) -> Any:
@@ -105,7 +105,7 @@ class AwsBatch:
         setattr(actor, self._store.method, lambda *args, **kwargs: answer((*args, *kwargs.values())[-1]))
         return actor
 
-    def _told(self, texts: dict[str, TextOrError], id_: str) -> str | None:
+    def _text_of(self, texts: dict[str, TextOrError], id_: str) -> str | None:
         if id_ not in texts:  # the lookup asks for it only now that it has another answer
             texts[id_] = self._fetch_one(id_)
         text = texts[id_]

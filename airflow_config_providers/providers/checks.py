@@ -10,7 +10,7 @@ from typing import Any, Final
 from airflow_config_providers.core.diagnosis import Diagnosing, Diagnosis, fault, fine, of_problem
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.text import counted, printable
-from airflow_config_providers.core.workers import CallOutcome, call_each
+from airflow_config_providers.core.timed_calls import CallOutcome, call_each
 from airflow_config_providers.exceptions import ConfigProvidersError
 
 PATIENCE: Final = 60.0
@@ -80,7 +80,7 @@ def _answer(outcome: CallOutcome[Any], patience: float) -> tuple[bool, str]:
     return True, outcome.value or "ok"
 
 
-def told(outcomes: Mapping[str, tuple[bool, str]], origins: Mapping[str, str]) -> tuple[bool, str]:
+def summary(outcomes: Mapping[str, tuple[bool, str]], origins: Mapping[str, str]) -> tuple[bool, str]:
     """
     Return whether all providers can answer, and a string with one line for each.
 

@@ -7,9 +7,15 @@ import io
 import pytest
 from rich.console import Console
 
-from airflow_config_providers.cli.audited import files_progress, octets_progress
+from airflow_config_providers.cli.audit_progress import (
+    Counted,
+    ProgressLines,
+    data_size,
+    files_progress,
+    number,
+    octets_progress,
+)
 from airflow_config_providers.cli.output import progress
-from airflow_config_providers.cli.progress_lines import Counted, ProgressLines, data_size, number
 
 
 def shown(seconds: float, *, is_terminal: bool) -> str:

@@ -10,7 +10,7 @@ import pytest
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
-from airflow_config_providers.providers.checks import ask_each, told
+from airflow_config_providers.providers.checks import ask_each, summary
 from tests.limits import LONGEST
 
 CANARY = "c4nary-value"
@@ -83,12 +83,12 @@ def test_a_check_sees_what_the_caller_has_in_its_context():
 def test_one_that_cannot_answer_makes_it_a_failure():
     outcomes = {"good": (True, "ok"), "bad": (False, "Not now.")}
 
-    assert told(outcomes, {}) == (False, "good: ok\nbad: Not now.")
+    assert summary(outcomes, {}) == (False, "good: ok\nbad: Not now.")
 
 
 def test_the_name_of_a_provider_breaks_no_line():
-    assert "\n" not in told({"a\nb": (True, "ok")}, {})[1]
+    assert "\n" not in summary({"a\nb": (True, "ok")}, {})[1]
 
 
 def test_no_providers_are_no_failure():
-    assert told({}, {}) == (True, "no providers")
+    assert summary({}, {}) == (True, "no providers")

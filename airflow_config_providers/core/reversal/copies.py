@@ -11,7 +11,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import accumulate, pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.reversal.windows import Range
 
 ESCAPE: Final = b"\x1b"
 ESCAPED: Final = (rb"\u00", rb"\x", *(b"\\%c" % mark for mark in rb" !#$%&'()*+,-./:;<=>?@[]^_`{|}~"))
@@ -57,7 +60,6 @@ def _octets() -> re.Pattern[bytes]:
 
 _OCTET: Final = re.compile(rb"(?:0x)?([0-9A-Fa-f]{2})")
 
-Range = tuple[int, int]
 Piece = tuple[int, int, bytes]
 """Start and end in the text, and the content of the copy; of the same length if unchanged."""
 

@@ -13,14 +13,13 @@ from airflow_config_providers.core.reversal.telling import (
     CUT,
     LONGEST,
     RUN,
-    Range,
     Spots,
     holds,
     is_random,
     lengths,
     spots,
 )
-from airflow_config_providers.core.reversal.windows import WINDOW, Entry, Hits, Stretches
+from airflow_config_providers.core.reversal.windows import WINDOW, Entry, Hits, Range, Stretches
 
 _MOST_OCTETS: Final = 32 * 1024
 """Bytes of patterns in which every run has a window. Plain texts come first."""

@@ -30,6 +30,7 @@ from airflow_config_providers.core.reversal.windows import (
     Find,
     Hits,
     Implementation,
+    Range,
     Windows,
     beginnings,
 )
@@ -68,8 +69,6 @@ _DEEPEST_COPY: Final = 2
 
 _CHANGES: Final = ((ESCAPE, uncoloured), (b"\\", unescaped), (b"&", dereferenced))
 """Marks in a line that can end with the beginning of a value, and the function that makes a copy without them."""
-
-Range = tuple[int, int]
 
 
 class Finder:
@@ -169,10 +168,11 @@ class Finder:
         """Search piece by piece, each with a bit of the previous piece, and enough of the next for whole matches."""
         matches: list[Match] = []
         size = max(_CHUNK, self.margin)
+        view = memoryview(data)  # most pieces have no window, so that they need not be copied
         for place in range(0, len(data), size):
-            first = max(0, place - _BEFORE)
-            part = data[first : place + size + self.margin]
-            found = self._confirmed(part, hits) if (hits := self._windows.find(part)) else []
+            first, last = max(0, place - _BEFORE), place + size + self.margin
+            hits = self._windows.find(view[first:last])
+            found = self._confirmed(data[first:last], hits) if hits else []
             matches += [
                 (first + start, first + end, label) for start, end, label in found if first + start < place + size
             ]

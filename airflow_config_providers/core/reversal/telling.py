@@ -14,7 +14,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from math import ceil, floor
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.reversal.windows import Range
 
 RUN: Final = 12
 """Characters of a value that are found without the rest of it."""
@@ -142,8 +145,6 @@ _FOLLOWERS: Final = {
     )
 }
 """For each letter, the letters that often follow it in words and names."""
-
-Range = tuple[int, int]
 
 
 class Spots(NamedTuple):

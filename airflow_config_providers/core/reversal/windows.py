@@ -30,8 +30,11 @@ class PlainAhoCorasick:
         for index, pattern in enumerate(patterns):
             self._by_length.setdefault(len(pattern), {})[pattern] = index
 
-    def find_matches_as_indexes(self, haystack: bytes, overlapping: bool = True) -> list[tuple[int, int, int]]:
+    def find_matches_as_indexes(
+        self, haystack: bytes | memoryview, overlapping: bool = True
+    ) -> list[tuple[int, int, int]]:
         """Return pattern index, start and end of every match, including overlapping ones."""
+        haystack = bytes(haystack)
         found: list[tuple[int, int, int]] = []
         for length, indexes in self._by_length.items():
             for start in range(len(haystack) - length + 1):
@@ -110,7 +113,7 @@ _FARTHER: Final = 24
 Hits = Sequence[tuple[int, int, int]]
 """Index of a window, its start and its end in a text, for each hit."""
 
-Find = Callable[[bytes, bool], Hits]
+Find = Callable[[bytes | memoryview, bool], Hits]
 """Finds windows in a text; with True, also overlapping ones."""
 
 Entry = tuple[bytes, int]
@@ -190,7 +193,7 @@ class Windows:
         self.entries = [found[window] for window in self.windows]
         self._reaches: dict[int, Reach | None] = {}
 
-    def find(self, data: bytes) -> Hits:
+    def find(self, data: bytes | memoryview) -> Hits:
         """Return the windows in ``data``, also overlapping ones."""
         if self._until_worth > 0:  # if two threads count at the same time, the faster table is built a bit later
             self._until_worth -= len(data)

@@ -99,11 +99,11 @@ class CelExpression:
     def __str__(self) -> str:
         return self._text
 
-    def _reason(self, told: str) -> str:
-        missing = re.search(r'Key not found in map : "(.+)"', told)
+    def _reason(self, message: str) -> str:
+        missing = re.search(r'Key not found in map : "(.+)"', message)
         if missing is None:
             return next(
-                (reason for words, reason in _PLAIN_REASONS.items() if words in told), "it does not fit the values"
+                (reason for words, reason in _PLAIN_REASONS.items() if words in message), "it does not fit the values"
             )
         key = missing[1]
         if re.search(rf"""['"]{re.escape(key)}['"]|\.{re.escape(key)}\b""", self._text):
@@ -224,16 +224,16 @@ def _size_problem(request: RequestMetadata, separators: Collection[str]) -> str 
     return None
 
 
-def _compile_problems(told: str) -> Iterator[str]:
+def _compile_problems(message: str) -> Iterator[str]:
     """Yield the problems in the library's message, which can name several places."""
-    found = re.findall(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)", told)
+    found = re.findall(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)", message)
     for line, column, problem in found:
         place = f"line {line}, column {column}: " if int(line) > 0 else ""
         hint = " Write bytes_of()." if "'bytes'" in problem else ""
         yield f"{place}{_sentence(problem.removesuffix(_NO_CONTAINER))}.{hint}"
     if not found:
-        plain = re.fullmatch(r"(?:[A-Z_]+: )?(.*?)(?: \[[A-Z_]+\])?", told, re.DOTALL)
-        yield f"{_sentence(plain[1] if plain else told)}."
+        plain = re.fullmatch(r"(?:[A-Z_]+: )?(.*?)(?: \[[A-Z_]+\])?", message, re.DOTALL)
+        yield f"{_sentence(plain[1] if plain else message)}."
 
 
 def _sentence(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The policies of a deployment, ready to be asked, the changes that each of them checks, and what each says of one."""
+"""The policies of a deployment, the changes that each of them checks, and its verdict on one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
 Gives back to Vault the login and leases of a process that has ended.
 
-It is run as a file, by the script in ``helper`` that waits for that end, and imports only the standard library. On its
+The script in ``revocation`` that waits for that end runs it as a file. It imports only the standard library. On its
 standard input are lines of JSON: first ``{"server": ...}``, then ``{"hold": key, "path": ..., "token": ..., "body":
 ...}`` for what to post, ``{"drop": key}`` for what is already done, and ``{"leave": true}`` to post nothing until
 ``{"leave": false}``. It posts what is held, once each, and ends.

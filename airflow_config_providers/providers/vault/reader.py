@@ -240,9 +240,9 @@ class VaultReader:
             if self.known(path) is not None:
                 break
             place = self._places(path.segments)[0]
-            told = self._ahead(("first", *together), lambda: (path, self._find(path)), of=place.segments)
-            if told is not None and told[0] is path:
-                return told[1]
+            shared = self._ahead(("first", *together), lambda: (path, self._find(path)), of=place.segments)
+            if shared is not None and shared[0] is path:
+                return shared[1]
         return self._find(path)
 
     def _ahead(self, key: Hashable, call: Callable[[], _T], *, of: Segments) -> _T | None:
@@ -377,9 +377,9 @@ class VaultReader:
         """
         folder = segments[:-1]
         for together in (segments[:1], folder):
-            told = self._ahead(("mount", *together), lambda: self._asked_mount(segments), of=segments)
-            if told is not None and (told[0] == folder or _holds(told[1], segments)):
-                return told[1] if _holds(told[1], segments) else None
+            shared = self._ahead(("mount", *together), lambda: self._asked_mount(segments), of=segments)
+            if shared is not None and (shared[0] == folder or _holds(shared[1], segments)):
+                return shared[1] if _holds(shared[1], segments) else None
         return self._asked_mount(segments)[1]
 
     def _asked_mount(self, segments: Segments) -> tuple[Segments, Mount | None]:
@@ -417,7 +417,7 @@ class Versions:
         self._reader = reader
         self._session = reader.session
         self._denied_until: dict[VaultPath, float] = {}
-        self._has_told = False
+        self._has_logged = False
 
     def mark(self, path: VaultPath) -> Mark | None:
         """
@@ -436,12 +436,12 @@ class Versions:
         answer = self._session.get(quoted(address), token=self._session.token(), mount=quoted(mount.segments))
         if answer.is_denied_by_policy:
             self._denied_until[path] = self._session.clock() + _SECONDS_DENIED
-            self._tell_once("/".join(address), answer)
+            self._log_once("/".join(address), answer)
         return _mark(answer.body.get("data"), path.version) if answer.is_good else None
 
-    def _tell_once(self, address: str, answer: VaultAnswer) -> None:
-        if not self._has_told:
-            self._has_told = True
+    def _log_once(self, address: str, answer: VaultAnswer) -> None:
+        if not self._has_logged:
+            self._has_logged = True
             _log.info(
                 "%s: subscriptions read values to look for changes, as the login may not read metadata (%s). To have "
                 "only new versions read, let a policy read '%s'.",

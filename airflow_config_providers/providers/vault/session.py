@@ -17,10 +17,10 @@ from airflow_config_providers.core.timetable import Clock, Start, Timetable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import VaultAnswer
-from airflow_config_providers.providers.vault.helper import Revocations, RevokeRequest
 from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, LoginRefusal
 from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
+from airflow_config_providers.providers.vault.revocation import Revocations, RevokeRequest
 from airflow_config_providers.providers.vault.transport import Breakers, Clients, MakeClient, Transport, make_client
 
 if TYPE_CHECKING:
@@ -400,7 +400,7 @@ MakeSession = Callable[["VaultSettings", threading.Lock], Session]
 
 class Sessions:
     """
-    Gives equal settings the same session while anyone uses it. Thread-safe; a forked child starts afresh.
+    Returns the same session for equal settings while anyone uses it. Thread-safe; a forked child starts afresh.
 
     :param make: returns a new session; its second argument is held while a fork would do harm
     :ivar attempts: what all sessions know about refused logins; outlives them, and a forked child keeps it

@@ -10,19 +10,23 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
-from airflow_config_providers.spark.audit.quiet_start import quiet_start
-from airflow_config_providers.spark.jvm import launch
+from airflow_config_providers.spark import child_process
+from airflow_config_providers.spark.jvm import launch, spark_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NO_PATH: Final = "PATH_NOT_FOUND"
 """Spark's name for a path that does not exist."""
+
+Tick = Callable[[int, int], None]
+"""Is called with how much was read so far, and how much there is to read in all."""
 
 _MISSING: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 
@@ -85,6 +89,15 @@ _NO_SPARK: Final = (
     "documentation says, and Java 17 or newer."
 )
 
+_LACKS_SECRET: Final = (
+    f"This cluster needs {_SECRET}, and spark-defaults.conf does not have it. Write it there, as on all machines of "
+    f"the cluster, and let only this user read that file."
+)
+_NOT_STARTED: Final = (
+    f"Spark did not start ({{}}). Its own messages are above. Java 17 or newer must be installed, and the master, if "
+    f"there is one, must be reachable, and have the same {_SECRET}."
+)
+
 
 @contextmanager
 def audit_session(master: str | None = None, configs: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
@@ -140,38 +153,74 @@ def _require_unseen(configs: Mapping[str, str]) -> None:
 
 def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]:
     """Return the session, and whether it was not there before."""
+    _require_pyspark()
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - slow to import, and it may be missing
+
     try:
-        from pyspark import SparkConf  # noqa: PLC0415 - slow to import, and it may be missing
-        from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+        is_new = SparkSession.getActiveSession() is None
+        session = _session(master, configs)
+    except Exception as error:  # noqa: BLE001 - Py4J's errors are of many kinds, and hold a whole stack of Java
+        problem = _LACKS_SECRET if _SECRET in str(error) else _NOT_STARTED.format(type(error).__name__)
+    else:
+        return session, is_new
+    raise ConfigException(problem)
+
+
+def _require_pyspark() -> None:
+    try:
+        import pyspark.sql  # noqa: F401, PLC0415 - as above
     except ImportError:
         missing = True
     else:
         missing = False
     if missing:
         raise ConfigException(_NO_SPARK)
-    wanted = {**_DEFAULTS, **_ENCRYPTED, **configs}
-    conf = SparkConf().setAll(list(wanted.items()))
+
+
+def _session(master: str | None, configs: Mapping[str, str]) -> Any:
+    from pyspark import SparkConf  # noqa: PLC0415 - as above
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    conf = SparkConf().setAll(list({**_DEFAULTS, **_ENCRYPTED, **configs}.items()))
     if master:
         conf.setMaster(master)  # without one, Spark takes that of spark-defaults.conf, or else local[*]
-    try:
-        is_new = SparkSession.getActiveSession() is None
-        with quiet_start(os.environ):
-            launch(conf)
-        session = SparkSession.builder.config(conf=conf).getOrCreate()
-        session.sparkContext.setLogLevel("ERROR")
-    except Exception as error:  # noqa: BLE001 - Py4J's errors are of many kinds, and hold a whole stack of Java
-        problem, lacks_secret = type(error).__name__, _SECRET in str(error)
-    else:
-        return session, is_new
-    if lacks_secret:
-        raise ConfigException(
-            f"This cluster needs {_SECRET}, and spark-defaults.conf does not have it. Write it there, as on all "
-            f"machines of the cluster, and let only this user read that file."
-        )
-    raise ConfigException(
-        f"Spark did not start ({problem}). Its own messages are above. Java 17 or newer must be installed, and the "
-        f"master, if there is one, must be reachable, and have the same {_SECRET}."
-    )
+    with quiet_start(os.environ):
+        launch(conf)
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+_SUBMIT_OPTIONS: Final = "SPARK_SUBMIT_OPTS"
+_LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+
+
+@contextmanager
+def quiet_start(environ: MutableMapping[str, str]) -> Iterator[None]:
+    """
+    Let the JVM that PySpark starts in this block log only what matters, with a log configuration of this package.
+
+    The deployment's own log configuration is left alone, wherever it is: in Spark's folder of configuration, in the
+    environment or in Java options. This concerns only this process: executors on a cluster have their own.
+
+    :param environ: the environment of this process, which is restored when the block ends
+    """
+    is_in_zip = not _LOGGING.is_file()
+    if is_in_zip or _has_log_configuration(environ):
+        yield
+        return
+    ours = f"'-Dlog4j2.configurationFile={_LOGGING.as_uri()}'"
+    options = f"{ours} {environ.get(_SUBMIT_OPTIONS, '')}".rstrip()  # of two of one name, Java takes the last
+    with child_process.having(environ, _SUBMIT_OPTIONS, options):
+        yield
+
+
+def _has_log_configuration(environ: MutableMapping[str, str]) -> bool:
+    """Return whether there is a log configuration for Spark."""
+    folder = Path(environ.get("SPARK_CONF_DIR") or Path(spark_home(), "conf"))
+    names = ("log4j2*.properties", "log4j2*.xml", "log4j2*.y*ml", "log4j2*.js*n", "log4j.properties", "log4j.xml")
+    is_in_folder = any(True for name in names for _ in folder.glob(name))
+    return is_in_folder or any(name.startswith("LOG4J_") for name in environ)
 
 
 def _require_encryption(session: SparkSession) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.providers.vault import give_back
-from airflow_config_providers.providers.vault.helper import Helper, Server
+from airflow_config_providers.providers.vault.revocation import Helper, Server
 from tests.limits import LONGEST, eventually
 from tests.providers.vault.opened import ManualSessions, counted, parameters, provider_of, seen
 from tests.providers.vault.processes import children, command, helper_of, is_running, open_files, said, started_job

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from airflow_config_providers.spark.audit.quiet_start import quiet_start
+from airflow_config_providers.spark.audit.session import quiet_start
 
 OPTION = "-Dlog4j2.configurationFile=file:"
 

@@ -104,7 +104,7 @@ def is_parquet(beginning: bytes) -> bool:
 
 
 def is_encoded(beginning: bytes) -> bool:
-    """Return whether content that begins so is in a format in which values do not stand as they are."""
+    """Return whether content that begins so is in a format in which values do not appear as they are."""
     return bool(compression_of(beginning) or is_parquet(beginning) or doubt("", beginning))
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import closing, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.core.text import how_many
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.leaks.baseline import Baseline, read_baseline
 from airflow_config_providers.spark.audit.leaks.files import (
@@ -28,10 +27,10 @@ from airflow_config_providers.spark.audit.leaks.files import (
 )
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.leak import Leak, moment
+from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mount, mounted
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
-from airflow_config_providers.spark.audit.leaks.seldom_collected import seldom_collected
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, SplitColumns, SplitLeaks
@@ -47,7 +46,7 @@ from airflow_config_providers.spark.audit.leaks.tables import (
     search_tables,
 )
 from airflow_config_providers.spark.audit.leaks.telling_paths import TellingPaths
-from airflow_config_providers.spark.audit.session import audit_session, job_failed, telling_failures
+from airflow_config_providers.spark.audit.session import Tick, audit_session, job_failed, telling_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,23 +63,13 @@ _SECONDS: Final = 0.5
 _REQUESTS: Final = 8
 """How many objects each core reads side by side."""
 
+_MORE_OBJECTS: Final = 200_000
+"""How many objects are added between two collections; by default, Python goes through them every few hundred."""
+
 _NOT_STORED: Final = "only what is searched can be in object storage. Name a path in the file system."
-
-_OTHER_VALUE: Final = "The baseline has the id of {}, but accepts another value there."
-_INCOMPARABLE: Final = (
-    "The baseline has the id of {}, but the values cannot be compared: its fingerprints were made with another "
-    "[config_providers] password_encoder_secret, or that is not set here. Set it, or accept the leaks again."
-)
-
-_ANY_VALUE: Final = (
-    "The baseline has no fingerprint for {} that it leaves out, so it accepts any value there. Write it again with "
-    "[config_providers] password_encoder_secret set."
-)
 
 _Sent = tuple[Sought, Sequence[ObjectStore]]
 """What executors get by the broadcast."""
-
-Tick = Callable[[int, int], None]
 
 
 def no_tick(octets: int, total: int) -> None:
@@ -89,90 +78,6 @@ def no_tick(octets: int, total: int) -> None:
 
 _made: list[tuple[_Sent, SoughtFinder]] = []
 """The finder of this process of an executor, which takes a while to build, and what was sent for it."""
-
-
-@dataclass(slots=True)
-class LeakReport:
-    """
-    The result of an audit.
-
-    :param leaks: all leaks, by file and line
-    :param unread: path -> why it, or a part of it, could not be read
-    :param uncopied: path -> why it has no reversed copy
-    :param unresolved: why references have no value, and so were not searched for
-    :param skipped: path -> why it was not read: links, pipes, sockets, devices
-    :param files: how many files were searched
-    :param octets: how many bytes were searched
-    :param read: how many of the files were read by this audit, and not by an earlier one
-    :param accepted: how many leaks are left out, because a baseline accepts them
-    :param sought: what was searched for
-    :param rows: how many rows of Airflow's database were searched
-    :param notes: what else people should know, in sentences
-    """
-
-    leaks: list[Leak] = field(default_factory=list)
-    unread: dict[str, str] = field(default_factory=dict)
-    uncopied: dict[str, str] = field(default_factory=dict)
-    unresolved: Sequence[str] = ()
-    skipped: Mapping[str, str] = field(default_factory=dict)
-    files: int = 0
-    octets: int = 0
-    read: int = 0
-    accepted: int = 0
-    sought: Sought = field(default=Sought(), repr=False)
-    rows: int = 0
-    notes: Sequence[str] = ()
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all files could be read, and copied if that was asked for, and every reference has a value."""
-        return not self.unread and not self.uncopied and not self.unresolved
-
-    def accept(self, baseline: Baseline) -> None:
-        """Leave out the leaks that a baseline accepts, and note why it does not accept others in the same places."""
-        any_value = sum(map(baseline.accepts_any, self.leaks))
-        fresh = [leak for leak in self.leaks if not baseline.accepts(leak)]
-        self.accepted += len(self.leaks) - len(fresh)
-        self.leaks = fresh
-        counts = {
-            _OTHER_VALUE: sum(map(baseline.has_other_value, fresh)),
-            _INCOMPARABLE: sum(map(baseline.is_incomparable, fresh)),
-            _ANY_VALUE: any_value,
-        }
-        self.notes = [*self.notes, *(note.format(how_many(count, "leak")) for note, count in counts.items() if count)]
-
-    def add_all(
-        self, some: Sequence[SearchedFile], seen: SeenFiles | None, *, hidden: Collection[str] = frozenset()
-    ) -> None:
-        """Add what was found in files that were read now, and let ``seen`` keep it, but not of ``hidden`` paths."""
-        for one in some:
-            self.add(one)
-        self.read += len(some)
-        if seen:
-            seen.keep([one for one in some if one.file.path not in hidden])
-
-    def show(self, telling: TellingPaths) -> None:
-        """Replace the values in paths, and add them as leaks."""
-        self.leaks = [replace(leak, file=telling.show(leak.file)) for leak in self.leaks] + list(telling.leaks)
-        self.unread = {telling.show(path): reason for path, reason in self.unread.items()}
-        self.uncopied = {telling.show(path): reason for path, reason in self.uncopied.items()}
-        self.skipped = {telling.show(path): reason for path, reason in self.skipped.items()}
-
-    def add_tables(self, found: TableReport) -> None:
-        """Add what was found in a database."""
-        self.leaks += found.found.leaks
-        self.rows += found.found.rows
-        self.octets += found.found.octets
-        self.unread |= found.unread
-        self.notes = [*self.notes, *([found.note] if found.note else [])]
-
-    def add(self, one: SearchedFile) -> None:
-        """Add what was found in a file."""
-        self.leaks += one.leaks
-        self.files += 1
-        self.octets += one.octets
-        if one.problem:
-            self.unread[one.file.path] = one.problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +172,22 @@ def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore]
     report.leaks.sort(key=lambda leak: (leak.file, leak.line, leak))  # in Parquet, offsets are those in cells
     report.accept(accepted)
     return report
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """
+    Let this process look for garbage seldom until the end of the block; half of its time would go into that.
+
+    Only objects that refer to each other in a circle wait for that. All others are freed as soon as they are not used.
+    """
+    first, *others = gc.get_threshold()
+    if first:  # otherwise nothing is collected in this process
+        gc.set_threshold(max(first, _MORE_OBJECTS), *others)
+    try:
+        yield
+    finally:
+        gc.set_threshold(first, *others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,20 @@
-"""Finds known values in bytes, and says of which reference each is, and in which encoding."""
+"""Finds known values in bytes, and reports the reference and the encoding of each."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
 from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, SHORTEST, ReverseTransformer, find
 from airflow_config_providers.core.reversal.search import replace as replaced
+from airflow_config_providers.core.reversal.windows import BytesAhoCorasick, Find, Range
 from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.excepted_values import ExceptedValues, covers
 
 _PART: Final = "in part"
 _BROKEN: Final = "broken over lines"
@@ -22,6 +23,9 @@ _COPY: Final = "escaped or coloured"
 CURRENT: Final = "current"
 EARLIER: Final = "earlier"
 UNKNOWN: Final = "unknown"
+
+_SEPARATORS: Final = frozenset(b" \t\r\n\"'/:;,=@&?|()[]{}<>")
+"""Bytes that can be beside a value both in a secret that contains it and elsewhere, and reveal nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,57 @@ def referring(data: bytes, occurrences: Iterable[Occurrence]) -> bytes:
     return replaced(data, [(one.start, one.end, octets(one.reference)) for one in occurrences])
 
 
+class ExceptedValues:
+    """
+    Finds values that are no secrets, whole, in every encoding.
+
+    A secret can contain such a value, as a JDBC URL contains a user name. Wherever the user name is, it is also a part
+    of the URL, but reveals nothing more.
+
+    :param values: long enough that they do not cut up a secret by chance
+    """
+
+    def __init__(self, values: Iterable[str]) -> None:
+        texts = dict.fromkeys(text for value in values for text in (value, value.strip()))
+        self._forms = list(dict.fromkeys(form for text in texts for form in forms(text)))
+        self.margin = max(map(len, self._forms), default=0)
+
+    def __bool__(self) -> bool:
+        return bool(self._forms)
+
+    def places(self, data: bytes) -> list[Range]:
+        """Return where the values are in ``data``, in order; those that touch are one."""
+        found: list[Range] = []
+        for start, end in sorted((start, end) for _, start, end in self._find(data, True)):
+            if found and start <= found[-1][1]:
+                found[-1] = (found[-1][0], max(end, found[-1][1]))
+            else:
+                found.append((start, end))
+        return found
+
+    @cached_property
+    def _find(self) -> Find:
+        find: Find = BytesAhoCorasick(self._forms).find_matches_as_indexes
+        return find
+
+
+def covers(places: Sequence[Range], data: bytes, part: Range) -> bool:
+    """Return whether all of a part of ``data``, except separators, is in ``places``, which are in order."""
+    return not any(_outside(places, data, part))
+
+
+def _outside(places: Sequence[Range], data: bytes, part: Range) -> Iterator[bool]:
+    """Yield whether each byte of ``part`` that is in none of ``places`` is more than a separator."""
+    place, end = part
+    while place < end:
+        index = bisect_right(places, (place, len(data))) - 1
+        if index >= 0 and place < places[index][1]:
+            place = places[index][1]
+        else:
+            yield data[place] not in _SEPARATORS
+            place += 1
+
+
 class LeakFinder:
     """
     Finds the values of ``secrets``, in every encoding that the reversal of logs knows.
@@ -118,7 +173,7 @@ class LeakFinder:
         """The most bytes from the start of an occurrence to its end."""
         return max(self.reversers[0].finder.margin, self._excepted.margin)
 
-    def clues(self, data: bytes) -> Iterator[tuple[int, int]]:
+    def clues(self, data: bytes) -> Iterator[Range]:
         """Yield the ranges in ``data`` of which each occurrence has one; see ``OccurrenceFinder``."""
         return self.reversers[0].finder.clues(data)
 
@@ -128,7 +183,7 @@ class LeakFinder:
         return self._without_excepted(found, data) if self._excepted else found
 
     def _without_excepted(self, found: Iterable[Occurrence], data: bytes) -> Iterator[Occurrence]:
-        places: Sequence[tuple[int, int]] | None = None  # few texts have a part of a secret
+        places: Sequence[Range] | None = None  # few texts have a part of a secret
         for one in found:
             if one.is_part:
                 places = self._excepted.places(data) if places is None else places

@@ -30,7 +30,7 @@ from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.audit.leaks.leak import Leak
-    from airflow_config_providers.spark.audit.leaks.leak_audit import LeakReport
+    from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
     from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 
 

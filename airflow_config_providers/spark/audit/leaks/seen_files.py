@@ -152,7 +152,7 @@ class SeenFiles:
         """
         rows = [one._replace(ends=self.sought.key.of_ends(one.ends) if self.sought.key else "") for one in found]
         if problem := self._write(rows):
-            self._tell(_NOT_KEPT, problem)
+            self._note(_NOT_KEPT, problem)
         else:
             self._rows += len(rows)
             self.files.update((one.file.path, one) for one in rows)
@@ -172,7 +172,7 @@ class SeenFiles:
                 self._rows = len(self.files)
                 _remove(old)
         except OSError as error:
-            self._tell(_NOT_REMOVED, error.strerror or type(error).__name__)
+            self._note(_NOT_REMOVED, error.strerror or type(error).__name__)
 
     def _write(self, rows: Collection[SearchedFile]) -> str:
         """Write a part, unless it would be empty, and return why it could not be written; nothing if it was."""
@@ -188,9 +188,9 @@ class SeenFiles:
     def _parts(self) -> list[Path]:
         return sorted(self.folder.glob("seen-*.jsonl"))
 
-    def _tell(self, note: str, problem: str) -> None:
-        told = note.format(folder=printable(str(self.folder)), problem=problem)
-        self.notes = tuple(dict.fromkeys((*self.notes, told)))
+    def _note(self, note: str, problem: str) -> None:
+        sentence = note.format(folder=printable(str(self.folder)), problem=problem)
+        self.notes = tuple(dict.fromkeys((*self.notes, sentence)))
 
     def _require_ours(self) -> None:
         others = [path.name for path in self.folder.iterdir() if not _is_ours(path)]

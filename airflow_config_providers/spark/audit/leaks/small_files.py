@@ -19,7 +19,7 @@ from airflow_config_providers.spark.audit.leaks.files import Split
 from airflow_config_providers.spark.audit.leaks.open_file import LoadedFile, OpenFolder
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
-from airflow_config_providers.spark.audit.leaks.split_search import Opened, Search, Tick
+from airflow_config_providers.spark.audit.leaks.split_search import OctetsRead, Opened, Search
 from airflow_config_providers.spark.audit.leaks.tar_members import is_tar
 
 _TOGETHER: Final = 64 * 1024
@@ -32,8 +32,8 @@ _MORE: Final = 4096
 """How many bytes beyond the listed size are read, to see whether the file ends there."""
 
 
-def search_all(splits: Iterable[Split], finder: OccurrenceFinder, tick: Tick) -> Iterator[Sequence[SplitLeaks]]:
-    """Yield the results of some splits at a time, in order; each is that of ``search``."""
+def search_all(splits: Iterable[Split], finder: OccurrenceFinder, tick: OctetsRead) -> Iterator[Sequence[SplitLeaks]]:
+    """Yield the results of some splits at a time, in order; each is that of ``Search``."""
     with closing(OpenFolder()) as folder, Search(finder, tick) as search:
         for some in _together(splits):
             contents = [_content(split, folder) for split in some]

@@ -30,7 +30,7 @@ from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, Progress, SplitLeaks
 from airflow_config_providers.spark.audit.leaks.tar_members import CONTEXT, HEADER, CompressedMembers, is_tar
 
-Tick = Callable[[int], None]
+OctetsRead = Callable[[int], None]
 """Called with the number of bytes that were read."""
 
 _ONLY_BYTES: Final = "Only its bytes as they are were searched."
@@ -38,18 +38,6 @@ _AND_BYTES: Final = "Its bytes as they are were searched, too."
 
 Opened = Callable[[str, int], AbstractContextManager[OpenFile]]
 """Opens a file, of which the size is known, as ``content.opened`` does."""
-
-
-def search(
-    split: Split,
-    finder: OccurrenceFinder,
-    tick: Tick = lambda octets: None,
-    *,
-    block: int = BLOCK,
-) -> SplitLeaks:
-    """Search one split; see ``Search``."""
-    with Search(finder, tick, block=block) as one:
-        return one(split, opened)
 
 
 class Search(ClosedOnExit):
@@ -61,7 +49,7 @@ class Search(ClosedOnExit):
     :param block: how many bytes are searched at a time
     """
 
-    def __init__(self, finder: OccurrenceFinder, tick: Tick, *, block: int = BLOCK) -> None:
+    def __init__(self, finder: OccurrenceFinder, tick: OctetsRead, *, block: int = BLOCK) -> None:
         self.finder = finder
         self.tick = tick
         self._block = block
@@ -158,7 +146,7 @@ class _Stretch:
     is_decompressed: bool = False
 
 
-def _stretch(source: OpenFile, split: Split, margin: int, tick: Tick, *, compression: str) -> _Stretch:
+def _stretch(source: OpenFile, split: Split, margin: int, tick: OctetsRead, *, compression: str) -> _Stretch:
     if compression:
         compressed = _ticking(blocks(source, 0, None, size=COMPRESSED_BLOCK), tick)
         return _Stretch(decompressed(compression, compressed), is_decompressed=True)
@@ -174,7 +162,7 @@ def _bounded(source: OpenFile, first: int, last: int, margin: int) -> Iterator[b
         yield after
 
 
-def _ticking(content: Iterator[bytes], tick: Tick) -> Iterator[bytes]:
+def _ticking(content: Iterator[bytes], tick: OctetsRead) -> Iterator[bytes]:
     for block in content:
         tick(len(block))
         yield block

@@ -68,7 +68,7 @@ def _is_compressed(member: bytes) -> bool:
 def _has_sum(header: bytes) -> bool:
     """Return whether the sum in a header is that of its bytes; text that has the mark by chance has none."""
     try:
-        told = int(header[_SUM].strip(b" \0"), 8)
+        stated = int(header[_SUM].strip(b" \0"), 8)
     except ValueError:
         return False
-    return told == sum(header) - sum(header[_SUM]) + len(header[_SUM]) * ord(" ")
+    return stated == sum(header) - sum(header[_SUM]) + len(header[_SUM]) * ord(" ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.layers import ConfigSource
-from airflow_config_providers.spark.audit.records.runs import INSTANCE, TASK, hidden_or, is_same, layer, minute, told
+from airflow_config_providers.spark.audit.records.runs import INSTANCE, TASK, hidden_or, is_same, layer, minute, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -33,7 +33,7 @@ def between_runs(changes: DataFrame) -> DataFrame:
     """Return the keys that changed from one run of a task to the next, with the last change."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - slow to import
 
-    text = F.format_string("%s, then %s", told(F.col("before")), told(F.col("after")))
+    text = F.format_string("%s, then %s", shown(F.col("before")), shown(F.col("after")))
     found = changes.select(*TASK, "key", "at", text.alias("text"))
     return _finding("between-runs", found.groupBy(*TASK, "key").agg(*_span(), F.max_by("text", "at").alias("detail")))
 
@@ -96,7 +96,7 @@ def between_dags(current: DataFrame, overriding: DataFrame) -> DataFrame:
     )
     other = other.where(~F.col("default_value").eqNullSafe(F.col("most.value")))
     detail = F.format_string(
-        "%s, while %d of %d tasks have %s", told(F.col("given")), "most.tasks", "all", told(F.col("most.usual"))
+        "%s, while %d of %d tasks have %s", shown(F.col("given")), "most.tasks", "all", shown(F.col("most.usual"))
     )
     return _finding("between-dags", other.withColumn("detail", detail))
 
@@ -126,7 +126,7 @@ def overrides_default(overriding: DataFrame) -> DataFrame:
     """Return what ``overriding_defaults`` has, as findings."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
-    detail = F.format_string("%s in place of the default %s", told(F.col("given")), told(F.col("default")))
+    detail = F.format_string("%s in place of the default %s", shown(F.col("given")), shown(F.col("default")))
     return _finding("overrides-default", overriding.withColumn("detail", detail))
 
 
@@ -139,7 +139,7 @@ def between_environments(here: DataFrame, there: DataFrame) -> DataFrame:
     both = both.withColumns({c: F.coalesce(c, f"other_{c}") for c in _SPAN})
     common = here.select(*TASK).distinct().join(there.select(*TASK).distinct(), [*TASK])
     differing = both.join(common, [*TASK], "left_semi").where(~is_same(F.col("given"), F.col("other")))
-    text = F.format_string("here %s, there %s", told(F.col("given")), told(F.col("other")))
+    text = F.format_string("here %s, there %s", shown(F.col("given")), shown(F.col("other")))
     one_sided = both.join(common, [*TASK], "left_anti").withColumn("is_here", F.col("given").isNotNull())
     alone = one_sided.groupBy(*TASK).agg(
         F.max("runs").alias("runs"), F.min("first").alias("first"), F.max("last").alias("last"),
@@ -167,7 +167,7 @@ def unused(runs: DataFrame, values: DataFrame, documents: DataFrame) -> DataFram
     made = F.format_string(", set by %s at %s", "made_by", minute(F.col("made_at")))
     who = F.when(F.col("made_at") == "", "").otherwise(made)
     why = F.when(F.col("has_run"), "no run had it").otherwise("its DAG has run since, but not this task")
-    detail = F.format_string("%s%s; %s", told(given), who, why)
+    detail = F.format_string("%s%s; %s", shown(given), who, why)
     return _finding("unused", found.select("*", detail.alias("detail"), *_nothing()))
 
 
@@ -196,7 +196,7 @@ def always_loses(values: DataFrame) -> DataFrame:
 
     overrides = values.where(~F.col("source").isin(*_DEFAULTS, _SPARKS_OWN))
     found = overrides.groupBy(*TASK, "key", "source").agg(*_span(), *_losing()).where(F.col("wins") == 0)
-    detail = F.format_string("%s lost each time, the last time to %s", told(F.col("given")), "to")
+    detail = F.format_string("%s lost each time, the last time to %s", shown(F.col("given")), "to")
     return _finding("always-loses", found.withColumn("detail", detail))
 
 
@@ -209,7 +209,7 @@ def not_taken(values: DataFrame) -> DataFrame:
     found = defaults.groupBy("key", "source", "place").agg(*_span(), *_losing(), tasks).where(F.col("wins") == 0)
     detail = F.format_string(
         "%s is taken by none of the %d tasks that have it; the last time it lost to %s",
-        told(F.col("given")),
+        shown(F.col("given")),
         "tasks",
         "to",
     )
@@ -237,7 +237,7 @@ def only_in_failed(values: DataFrame) -> DataFrame:
     )
     shared = found.where((F.col("good") == 0) & (F.col("failed") == F.col("failed_total")))
     detail = F.format_string(
-        "%s in each failed run (%d), and in no good one (%d)", told(F.col("given")), "failed_total", "good_total"
+        "%s in each failed run (%d), and in no good one (%d)", shown(F.col("given")), "failed_total", "good_total"
     )
     return _finding("only-in-failed", shared.withColumn("detail", detail))
 
@@ -250,7 +250,7 @@ def before_failure(runs: DataFrame, changes: DataFrame) -> DataFrame:
     since = runs.where("failed").select(*INSTANCE, "at", F.col("n").alias("later")).join(begins, [*INSTANCE])
     failures = since.where(F.col("later") >= F.col("n")).groupBy(*INSTANCE, "n").agg(*_span())
     changed = failures.join(changes.drop("at"), [*INSTANCE, "n"], "left")
-    text = F.format_string("%s, then %s", told(F.col("before")), told(F.col("after")))
+    text = F.format_string("%s, then %s", shown(F.col("before")), shown(F.col("after")))
     detail = F.when(F.col("key").isNull(), "nothing in the configuration changed").otherwise(text)
     columns = {"detail": detail, "before_layer": layer(F.col("before")), "after_layer": layer(F.col("after"))}
     found = changed.withColumns(columns).withColumn("key", F.coalesce("key", F.lit("")))

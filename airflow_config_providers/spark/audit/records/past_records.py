@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.spark.audit.records.record_row import CONTENT, SCHEMA, TRY, Content, RecordRow
 from airflow_config_providers.spark.audit.records.record_tables import RecordTables, TablesReader
-from airflow_config_providers.spark.audit.session import NO_PATH
+from airflow_config_providers.spark.audit.session import NO_PATH, Tick
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-Read = Callable[[Iterable[Content]], Iterator[RecordRow]]
+ReadRecords = Callable[[Iterable[Content]], Iterator[RecordRow]]
 """Returns the records in files. It runs in executors, so it is a function of a module."""
-
-Tick = Callable[[int, int], None]
-"""Is called with how many files were read so far, and how many there are to read."""
 
 _SECONDS: Final = 0.5
 
@@ -43,7 +40,7 @@ class ReadProgress:
         """Add files that will be read."""
         self._total += files
 
-    def counting(self, read: Read) -> Read:
+    def counting(self, read: ReadRecords) -> ReadRecords:
         """Return ``read`` with the files counted as they are read."""
         return partial(_counted, read, self._read)
 
@@ -53,7 +50,7 @@ class ReadProgress:
         return min(self._read.value, self._total), self._total
 
 
-def _counted(read: Read, counter: Any, contents: Iterable[Content]) -> Iterator[RecordRow]:
+def _counted(read: ReadRecords, counter: Any, contents: Iterable[Content]) -> Iterator[RecordRow]:
     return read(_each(contents, counter))
 
 
@@ -235,7 +232,7 @@ class RecordReader:
     """
 
     session: SparkSession
-    read: Read
+    read: ReadRecords
     parquet: str = ""
     round_files: int = 100_000
     progress: ReadProgress | None = None

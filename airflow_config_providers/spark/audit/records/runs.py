@@ -63,7 +63,7 @@ def values_of(runs: DataFrame) -> DataFrame:
     return exploded.select("*", "one.*", given).drop("one")
 
 
-def told(given: Column) -> Column:
+def shown(given: Column) -> Column:
     """Return a value and its layer for people; ``not set`` for null."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 

@@ -10,8 +10,8 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.files import FileListing, splits_of
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
-from airflow_config_providers.spark.audit.leaks.split_search import search
 from benchmarks.innocent import values
+from tests.spark.audit.leaks.searching import search
 
 
 def searched(folder: Path) -> Sequence[SplitLeaks]:

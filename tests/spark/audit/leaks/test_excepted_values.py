@@ -12,7 +12,7 @@ from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.reversed_copies import replaced
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
-from airflow_config_providers.spark.audit.leaks.split_search import search
+from tests.spark.audit.leaks.searching import search
 
 URL = ConfigVariable("vault", "apps/db", "url")
 USER = ConfigVariable("vault", "apps/db", "user")

@@ -32,8 +32,8 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import CURRENT, EARL
 from airflow_config_providers.spark.audit.leaks.reversed_copies import replaced, write_copies
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.split_search import search
 from tests.spark.audit.leaks.logs import QUIET, log_with
+from tests.spark.audit.leaks.searching import search
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 TOKEN = ConfigVariable("vault", "apps/web", "token")

@@ -36,7 +36,6 @@ from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObje
 from airflow_config_providers.spark.audit.leaks.leak import moment
 from airflow_config_providers.spark.audit.leaks.leak_audit import (
     LeakAudit,
-    LeakReport,
     LeakRequest,
     Work,
     _finder,
@@ -44,6 +43,7 @@ from airflow_config_providers.spark.audit.leaks.leak_audit import (
 )
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.leak_page import page, summary
+from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from airflow_config_providers.spark.audit.leaks.leak import Leak
-from airflow_config_providers.spark.audit.leaks.leak_audit import LeakReport
 from airflow_config_providers.spark.audit.leaks.leak_page import page, summary
+from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 
 
 @pytest.mark.parametrize(

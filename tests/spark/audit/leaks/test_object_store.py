@@ -31,9 +31,9 @@ from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
-from airflow_config_providers.spark.audit.leaks.split_search import search
 from airflow_config_providers.spark.audit.leaks.telling_paths import TellingPaths
 from tests.spark.audit.leaks.logs import QUIET
+from tests.spark.audit.leaks.searching import search
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"

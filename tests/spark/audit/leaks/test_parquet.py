@@ -25,7 +25,8 @@ from airflow_config_providers.spark.audit.leaks.open_file import opened_file
 from airflow_config_providers.spark.audit.leaks.parquet_file import LARGEST, ParquetFile
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS, SplitLeaks
-from airflow_config_providers.spark.audit.leaks.split_search import Search, search
+from airflow_config_providers.spark.audit.leaks.split_search import Search
+from tests.spark.audit.leaks.searching import search
 
 CANARY = "cana-ry.8f7Q2x"
 FINDER = LeakFinder([KnownSecret(ConfigVariable("vault", "apps/db", "password"), CANARY)])

@@ -24,8 +24,8 @@ from airflow_config_providers.spark.audit.leaks.open_file import ContentError
 from airflow_config_providers.spark.audit.leaks.s3_objects import S3Objects
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
-from airflow_config_providers.spark.audit.leaks.split_search import search
 from tests.servers.aws import serve_aws
+from tests.spark.audit.leaks.searching import search
 
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
 FINDER = Sought([KnownSecret(ConfigVariable("vault", "apps/db", "password"), VALUE)]).finder()

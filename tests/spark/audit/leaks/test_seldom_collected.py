@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from airflow_config_providers.spark.audit.leaks.seldom_collected import seldom_collected
+from airflow_config_providers.spark.audit.leaks.leak_audit import seldom_collected
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
-from airflow_config_providers.spark.audit.leaks.split_search import search
+from tests.spark.audit.leaks.searching import search
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"

@@ -26,9 +26,9 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import (
     searchable,
 )
 from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS
-from airflow_config_providers.spark.audit.leaks.split_search import search
 from tests.spark.audit.leaks.compressing import COMPRESSED
 from tests.spark.audit.leaks.logs import QUIET, log_with
+from tests.spark.audit.leaks.searching import search
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 TOKEN = ConfigVariable("vault", "apps/web", "token")

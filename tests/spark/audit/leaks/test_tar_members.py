@@ -16,8 +16,8 @@ from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split, s
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.split_search import search
 from airflow_config_providers.spark.audit.leaks.tar_members import CompressedMembers
+from tests.spark.audit.leaks.searching import search
 
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
 FINDER = Sought([KnownSecret(ConfigVariable("vault", "apps/db", "password"), VALUE)]).finder()

@@ -10,8 +10,8 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, splits_of
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.split_search import search
 from airflow_config_providers.spark.audit.leaks.token_finder import FORMATS, TokenFinder
+from tests.spark.audit.leaks.searching import search
 
 FINDER = TokenFinder()
 TOKENS = {  # put together here, so that no scanner takes them for real ones

@@ -10,8 +10,8 @@ import pytest
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks import leak_page
 from airflow_config_providers.spark.audit.leaks.leak import Leak
-from airflow_config_providers.spark.audit.leaks.leak_audit import LeakReport
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
+from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.records import history_audit, policy_audit, reference_audit
 from airflow_config_providers.spark.audit.records.history_audit import KINDS, UNKNOWN, Drift, Ranking

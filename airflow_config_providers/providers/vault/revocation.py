@@ -1,4 +1,4 @@
-"""Revokes logins and leases at the end, or through the helper process ``give_back`` if this process is killed."""
+"""Revokes logins and leases when this process ends; if it is killed, a helper process runs ``give_back`` instead."""
 
 from __future__ import annotations
 
@@ -106,20 +106,20 @@ class Helper:
         key = next(self._keys)
         with self._lock:
             self._held[key] = {"hold": key, "path": path, "token": token, "body": body}
-            self._tell([self._held[key]] if self._process is not None else self._begin())
+            self._send([self._held[key]] if self._process is not None else self._begin())
         return key
 
     def drop(self, key: int) -> None:
         """Let it no longer be posted."""
         with self._lock:
             self._held.pop(key, None)
-            self._tell([{"drop": key}])
+            self._send([{"drop": key}])
 
     def leave(self, *, is_left: bool) -> None:
         """Stop posting what is held when this process ends, or start again."""
         with self._lock:
             self._is_left = is_left
-            self._tell([{"leave": is_left}])
+            self._send([{"leave": is_left}])
 
     def close(self) -> None:
         """End the process: at once if it has nothing to post, otherwise after it did, half a minute at most."""
@@ -142,9 +142,9 @@ class Helper:
         """Start the process, and return all it must know."""
         with self._no_fork:
             self._process = _start()
-        return [{"server": _told(self._server)}, {"leave": self._is_left}, *self._held.values()]
+        return [{"server": _as_message(self._server)}, {"leave": self._is_left}, *self._held.values()]
 
-    def _tell(self, messages: Iterable[Mapping[str, Any]]) -> None:
+    def _send(self, messages: Iterable[Mapping[str, Any]]) -> None:
         if self._process is None or _written(self._process, messages):
             return
         process, self._process = self._process, None
@@ -271,7 +271,7 @@ def _server(settings: VaultSettings) -> Server:
     return Server(settings.url, settings.namespace, verify, settings.cert, proxy, settings.login_namespace)
 
 
-def _told(server: Server) -> Mapping[str, Any]:
+def _as_message(server: Server) -> Mapping[str, Any]:
     names = ("url", "namespace", "login_namespace", "verify", "cert", "proxy")
     return {name: getattr(server, name) for name in names}
 

@@ -204,11 +204,30 @@ class JobReload(ClosedOnExit):
             run.subscribe(place, lambda: self._note(run, _shown(place)))
         except NotImplementedError:
             return False
+        except ProviderUnavailableError as error:
+            problem = run.reverser.reverse_text(str(error))
+            self._log.warning("Changes of %s are not noticed until its provider answers: %s", _shown(place), problem)
+            self._timetable.add((run, place), self._after_failure(), lambda: self._subscribe_again(run, place))
         except ConfigProvidersError as error:
             self._log.warning("Changes of %s are not noticed: %s", _shown(place), run.reverser.reverse_text(str(error)))
         except BaseException as error:  # noqa: BLE001 - a provider of another package, whose message can contain a value
             self._log.warning("Changes of %s are not noticed: %s", _shown(place), type(error).__name__)
         return True
+
+    def _subscribe_again(self, run: JobRun, place: Place) -> float | None:
+        """Subscribe after an outage; return when to try again, or None."""
+        if self._run is not run:
+            return None
+        try:
+            run.subscribe(place, lambda: self._note(run, _shown(place)))
+        except ProviderUnavailableError:
+            return self._after_failure()
+        except BaseException as error:  # noqa: BLE001 - as above
+            self._log.warning("Changes of %s are not noticed: %s", _shown(place), type(error).__name__)
+        return None
+
+    def _after_failure(self) -> float:
+        return self._timetable.clock() + _AFTER_FAILURE
 
     def _look_at_mark(self) -> float | None:
         """Note that the dynamic configuration was changed or refreshed, and return when to look again."""

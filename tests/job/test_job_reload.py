@@ -15,8 +15,8 @@ from airflow_config_providers.core.subscriptions import Subscriptions
 from airflow_config_providers.core.timetable import Timetable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, SubmitError
-from airflow_config_providers.job import reload
-from airflow_config_providers.job.reload import JobReload, ReloadLimits
+from airflow_config_providers.job import job_reload
+from airflow_config_providers.job.job_reload import JobReload, ReloadLimits
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.testing import FakeClock
 from tests.limits import LONGEST, eventually
@@ -442,6 +442,64 @@ def test_a_provider_that_cannot_subscribe_does_not_fail_the_job(caplog, kind):
     assert "s3cret" not in caplog.text
 
 
+class Sealed(Run):
+    """A run whose provider is unavailable for some subscriptions, as if Vault was sealed."""
+
+    outages = 1
+
+    def subscribe(self, place, callback):
+        if self.outages:
+            self.outages -= 1
+            raise ProviderUnavailableError("Vault is sealed.")
+        super().subscribe(place, callback)
+        if self.secret.value != self.content:  # as JobRun does
+            callback()
+
+
+def test_a_provider_that_is_unavailable_at_first_is_subscribed_to_afterwards(caplog):
+    job = Job()
+    job.reload.watch(run := Sealed(job.secret))
+    assert "Changes of ${dir:/secrets} are not noticed until its provider answers: Vault is sealed." in caplog.text
+
+    job.after(60)
+    job.secret.value = "second"
+    run.callback()
+    job.after(0)
+    assert job.reload.next_run().content == "second"
+
+
+def test_a_change_while_a_provider_was_unavailable_is_found_when_it_answers():
+    job = Job()
+    job.reload.watch(Sealed(job.secret))
+    job.secret.value = "second"
+    job.after(60)
+    job.after(0)
+
+    assert len(job.stops) == 1
+
+
+def test_a_longer_outage_is_logged_once(caplog):
+    job = Job()
+    run = Sealed(job.secret)
+    run.outages = 3
+    job.reload.watch(run)
+    for _ in range(3):
+        job.after(60)
+
+    assert caplog.text.count("are not noticed") == 1
+    assert run.callback is not None
+
+
+def test_after_the_end_of_a_job_nothing_is_subscribed_to_again():
+    job = Job()
+    run = Sealed(job.secret)
+    job.reload.watch(run)
+    job.reload.close()
+    job.after(60)
+
+    assert run.callback is None
+
+
 def test_a_provider_that_hangs_while_it_subscribes_does_not_keep_the_job_from_beginning(caplog, monkeypatch):
     goes_on = threading.Event()
 
@@ -449,7 +507,7 @@ def test_a_provider_that_hangs_while_it_subscribes_does_not_keep_the_job_from_be
         def subscribe(self, place, callback):
             goes_on.wait(LONGEST)
 
-    monkeypatch.setattr(reload, "_PATIENCE", 0.01)
+    monkeypatch.setattr(job_reload, "_PATIENCE", 0.01)
     job = Job()
     job.reload.watch(Hanging(job.secret))
     goes_on.set()

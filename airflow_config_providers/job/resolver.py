@@ -318,6 +318,8 @@ class DriverResolver(JobResolver):
         problems = list(self._problems(layered, texts, own))
         if problems:
             raise ExposedValueError(*problems)
+        if not self.allow_exposed:
+            _refuse_shown(layered)
         kept = {item.name: item.text for item in own}
         left = ConfigResolver({}, spark_definition(self.spark_version), unresolved=Unresolved.KEEP).resolve(
             layered, kept

@@ -339,6 +339,14 @@ def test_a_template_keeps_such_a_string_of_its_author(dag, run_task, spark_submi
     assert spark_submit.spark_conf["spark.hadoop.x"] == "${env.HOME}/$a{b}"
 
 
+def test_a_mapped_task_keeps_such_a_string_of_its_author(dag, run_task, spark_submit):
+    conf = [{"spark.hadoop.x": "${env.HOME}"}]
+    mapped = ConfiguredSparkSubmitOperator.partial(task_id="job", application="job.py", dag=dag).expand(conf=conf)
+    run_task(mapped, map_index=0)
+
+    assert spark_submit.spark_conf["spark.hadoop.x"] == "${env.HOME}"
+
+
 def test_such_a_string_counts_where_the_deployment_allows_references(dag, run_task, spark_submit, monkeypatch):
     for name in ("ENABLED", "REFERENCES"):
         monkeypatch.setenv(f"AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_{name}", "True")

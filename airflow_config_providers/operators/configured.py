@@ -45,6 +45,10 @@ _OWN: Final = (
 )
 """The attributes of a configured operator."""
 
+_NONE: Final = (
+    "{}: its template returned None, so the job gets the string 'None'. Give the template a default, or remove the key."
+)
+
 _NONE_CHOSEN: Final = astuple(NO_OPTIONS)
 
 _SEALED_VALUES: Final = "_config_providers_values"
@@ -341,6 +345,8 @@ class ConfiguredOperator(RecordingOperator):
         for text in fields.texts(*fields.names):
             if not self._authorship.is_written(text):
                 yield f"{printable(text.label)}: a reference came from data, so none in this text is resolved."
+            if self._authorship.became_none(text):
+                yield _NONE.format(printable(text.label))
 
     def _obstacle_to_reload(self) -> str | None:
         if not self._job_fields().spec.is_restartable:

@@ -186,3 +186,18 @@ def test_the_note_on_a_stock_operator_names_the_setting_that_configures_it(task_
     assert deployed_job(task, task_id, notes.append) is None
     assert len(notes) == 1
     assert ("apply_to" in notes[0]) == has_hint
+
+
+@pytest.mark.parametrize(
+    ("apply_to", "way"),
+    [
+        pytest.param("", "To configure it, set apply_to in [config_providers], and remove the tag", id="not set"),
+        pytest.param("spark", "is set here: add the family of the operator if it is not in it", id="set"),
+    ],
+)
+def test_a_stock_operator_is_noted_with_what_would_configure_it(monkeypatch, apply_to, way):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__APPLY_TO", apply_to)
+
+    _, (warning,) = deployed(SparkSubmitOperator)
+
+    assert way in warning

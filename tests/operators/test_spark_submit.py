@@ -114,7 +114,10 @@ def test_a_configuration_that_is_no_mapping_is_refused_and_not_shown(dag, run_ta
     run = run_task(operator(dag, conf=conf), conf={"pairs": "spark.app.password=pl4in"})
 
     assert isinstance(run.error, ConfigException)
-    assert str(run.error) == f"conf: expected a mapping of key to value, found {kind}."
+    assert str(run.error) == (
+        f"conf: expected a mapping of key to value, found {kind}. Write a dict. If a template returns it, set "
+        f"render_template_as_native_obj=True in the DAG."
+    )
     assert spark_submit() == []
 
 

@@ -121,6 +121,14 @@ def test_a_configuration_that_is_no_mapping_is_refused_and_not_shown(dag, run_ta
     assert spark_submit() == []
 
 
+def test_a_reference_in_the_id_of_a_connection_is_refused(dag, run_task, spark_submit):
+    run = run_task(operator(dag, conn_id="${dir:/x:y}"))
+
+    assert isinstance(run.error, ConfigException)
+    assert str(run.error) == "conn_id: a reference is not resolved here. Write the ID of the connection."
+    assert spark_submit() == []
+
+
 class PreparingOperator(ConfiguredSparkSubmitOperator):
     """Completes an argument, and keeps what it was given, as people do."""
 

@@ -26,6 +26,9 @@ _log = logging.getLogger(__name__)
 
 _SIGN_IN: Final = "Get a token from POST /auth/token, and send it as Authorization: Bearer."
 
+_NEEDED: Final = {"int_parsing": "must be a whole number", "bool_parsing": "must be true or false"}
+"""What FastAPI calls wrong parameters -> what to tell people."""
+
 _FORBIDDEN: Final = (
     "You do not have permission to do this, or the resource does not exist. Correct the name, or ask for permission. "
     "A change also needs the right to edit the variable that holds the configuration."
@@ -99,4 +102,6 @@ def _origin(error: Exception) -> str:
 
 def _place(error: Any) -> str:
     where = ".".join(str(part) for part in error.get("loc", ())[1:])
-    return f"'{printable(where)}' is invalid ({printable(str(error.get('type')))}). Correct it."
+    kind = str(error.get("type"))
+    wrong = _NEEDED.get(kind, f"is invalid ({printable(kind)})")
+    return f"'{printable(where)}' {wrong}. Correct it."

@@ -26,7 +26,10 @@ def result():
 
 
 KINDS = pytest.mark.parametrize("kind", [ConfiguredSparkSubmitOperator, CustomOperator])
-KNOWN_IN_RUN = ["job: what the DAG sets is known only in a run, which fills in the configuration."]
+KNOWN_IN_RUN = [
+    "job: what the DAG sets is not shown. Only a run fills it in, or a run refuses it because it is not a mapping of "
+    "keys to strings, numbers and booleans."
+]
 
 
 def deployed(kind, **kwargs):
@@ -201,3 +204,8 @@ def test_a_stock_operator_is_noted_with_what_would_configure_it(monkeypatch, app
     _, (warning,) = deployed(SparkSubmitOperator)
 
     assert way in warning
+
+
+@pytest.mark.parametrize("conf", [{"spark.app.x": None}, ["spark.app.x=1"]], ids=["none", "list"])
+def test_a_configuration_that_a_run_refuses_is_noted(conf):
+    assert deployed(ConfiguredSparkSubmitOperator, conf=conf)[1] == KNOWN_IN_RUN

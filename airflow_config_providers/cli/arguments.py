@@ -57,8 +57,14 @@ def operations(args: Any) -> list[AlterConfigOp]:
     deleted = [AlterConfigOp(key, None, OpType.DELETE) for key in _keys(args.delete_config)]
     found = [*sets, *_of_file(args.add_config_file), *deleted, *appended, *subtracted]
     if not found:
-        raise WrongArgumentsError("No changes given. Add --add-config, --delete-config, --append or --subtract.")
+        raise WrongArgumentsError(_no_changes(args.add_config_file))
     return found
+
+
+def _no_changes(file: str | None) -> str:
+    if file is not None:
+        return f"--add-config-file: '{printable(file)}' sets no key. Add a line KEY=VALUE, or name another file."
+    return "No changes given. Add --add-config, --add-config-file, --delete-config, --append or --subtract."
 
 
 def together(*reads: Callable[[], Any]) -> list[Any]:
@@ -142,13 +148,14 @@ def _of_file(path: str | None) -> Iterator[AlterConfigOp]:
     yield from (AlterConfigOp(entry.key, entry.value) for entry in parse(text_of(path), name=path, path=path))
 
 
-def text_of(path: str) -> str:
+def text_of(path: str, *, kind: str = "") -> str:
     """
     Return the text of a file; ``-`` is standard input.
 
+    :param kind: what messages call the file; by default a layer file
     :raises ConfigException: the file cannot be read
     """
-    return read_text("/dev/stdin" if path == "-" else path, name=path)
+    return read_text("/dev/stdin" if path == "-" else path, name=path, kind=kind)
 
 
 def seconds(args: Any) -> float:

@@ -153,5 +153,11 @@ def references(args: Any) -> None:
     show(
         configurations(args, Notes()).references(args.pattern),
         args.output,
-        nothing=f"No task has a record with a reference like {printable(args.pattern)}.",
+        nothing=f"No task has a record with a reference like {printable(args.pattern)}.{_pattern_hint(args.pattern)}",
     )
+
+
+def _pattern_hint(pattern: str) -> str:
+    if pattern.startswith(("${", "*")):
+        return ""
+    return " A pattern is a whole reference, such as '${vault:apps/db:*}', in which * is any text."

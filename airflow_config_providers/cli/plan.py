@@ -71,10 +71,14 @@ def _request(args: Any) -> PlanRequest:
         partial(_replaced, args),
         partial(_refuse_no_change, args),
     )
-    environ = read_environment(arguments.text_of(args.environment), name=args.environment) if args.environment else None
+    environ = _environ(args.environment) if args.environment else None
     return PlanRequest(
         resource, operations, replaced, environ, args.from_ or "", args.to or "", arguments.seconds(args)
     )
+
+
+def _environ(path: str) -> Mapping[str, str]:
+    return read_environment(arguments.text_of(path, kind="file of environment variables"), name=path)
 
 
 def _resource(args: Any) -> ConfigResource | None:
@@ -98,8 +102,8 @@ def _refuse_no_change(args: Any) -> None:
     has_states = args.replace_file or args.environment or args.from_ or args.to
     if not (has_states or arguments.has_operations(args)):
         raise WrongArgumentsError(
-            "No changes given. Add --add-config, --delete-config, --append or --subtract as for alter, --replace-file, "
-            "--environment, --from or --to."
+            "No changes given. Add --add-config, --add-config-file, --delete-config, --append or --subtract as for "
+            "alter, --replace-file, --environment, --from or --to."
         )
 
 

@@ -15,11 +15,15 @@ from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.timed_calls import call_each
 from airflow_config_providers.doctor.examination import Site, failures
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.job.providers import definitions_of, deployment_registry, driver_definitions_of
+from airflow_config_providers.job.providers import (
+    CONN_TYPE,
+    definitions_of,
+    deployment_registry,
+    driver_definitions_of,
+)
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.checks import diagnose_each
 
-CONN_TYPE: Final = "config_providers"
 _FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file", *RELOAD_ACTION_KEYS)
 
 

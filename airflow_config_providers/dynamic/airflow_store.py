@@ -110,6 +110,8 @@ _T = TypeVar("_T")
 EVENT: Final = "config_providers"
 """The prefix of the names of events in Airflow's audit log."""
 
+_WHOLE_OR_NOTHING: Final = "The change was made completely or not at all."
+
 
 def airflow_session() -> Session:
     """Return a new session with the deployment's database, since the thread's own session can be in use."""
@@ -167,7 +169,8 @@ class VariableStore:
         :raises ProviderUnavailableError: the database is unavailable
         """
         encrypted = {name: _encrypted(texts[name]) for name in sorted(texts)}
-        return bool(_translated(lambda: self._swap(expected, encrypted, audit), "writing dynamic configuration"))
+        swap = partial(self._swap, expected, encrypted, audit)
+        return bool(_translated(swap, "writing dynamic configuration", outcome=_WHOLE_OR_NOTHING))
 
     def listen(self, call: Callable[[], object]) -> ChangeSignals | None:
         """Call ``call`` after each change until the result is closed; None if the database sends no signals."""
@@ -245,11 +248,12 @@ def _found(read: Callable[[], _T], doing: str) -> _T:
     return found
 
 
-def _translated(call: Callable[[], _T], doing: str) -> _T | None:
+def _translated(call: Callable[[], _T], doing: str, *, outcome: str = "") -> _T | None:
     """
     Return the result of ``call``, or None if other writers prevented it.
 
     :param doing: what the call does, for the message
+    :param outcome: a sentence about what has become of a change, if the call makes one
     :raises ProviderUnavailableError: the database is unavailable
     """
     from sqlalchemy.exc import DBAPIError, SQLAlchemyError  # noqa: PLC0415 - slow to import
@@ -260,7 +264,7 @@ def _translated(call: Callable[[], _T], doing: str) -> _T | None:
         problem, is_busy = type(error).__name__, isinstance(error, DBAPIError) and is_contention(error)
     if is_busy:
         return None
-    raise unavailable(doing, problem, outcome="A change was made completely or not at all.")
+    raise unavailable(doing, problem, outcome=outcome)
 
 
 def _table() -> Any:

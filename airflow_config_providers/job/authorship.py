@@ -122,6 +122,10 @@ class Authorship:
         """Return whether the references in ``text`` are written in the DAG and did not come from data."""
         return self._written is None or self._written.cover(text) or settings.run_config_references()
 
+    def became_none(self, text: NestedString) -> bool:
+        """Return whether ``text`` is the string ``None`` because its template returned nothing else."""
+        return text.text == "None" and self._before.get(text.label, "None") != "None"
+
     def brought_problems(self, texts: Iterable[NestedString]) -> Iterator[str]:
         """Yield an error for each of ``texts`` into which a template has inserted a reference from data."""
         for text in texts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from airflow_config_providers import settings
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob
@@ -18,12 +19,20 @@ Warn = Callable[[str], None]
 _NO_LAYERS: Final = "{}: its Spark configuration is not in a single place, so what the DAG sets is not shown."
 """Such as for a step that is a command, a file that is read in the run, or several clusters."""
 
-_KNOWN_IN_RUN: Final = "{}: what the DAG sets is known only in a run, which fills in the configuration."
+_KNOWN_IN_RUN: Final = (
+    "{}: what the DAG sets is not shown. Only a run fills it in, or a run refuses it because it is not a mapping of "
+    "keys to strings, numbers and booleans."
+)
 
 _PARTLY_KNOWN: Final = "{}: not shown, because only a run fills it in: {}."
 
 _APPLY_TO: Final = (
     " To configure it, set apply_to in [config_providers], and remove the tag config_providers:off if its DAG has it."
+)
+
+_APPLY_TO_SET: Final = (
+    " apply_to in [config_providers] is set here: add the family of the operator if it is not in it, remove the tag "
+    "config_providers:off if its DAG has it, and restart the DAG processor."
 )
 
 _CUSTOM: Final = OperatorSpec(takes_properties_file=True)
@@ -48,8 +57,7 @@ def deployed_job(task: Any, name: str, warn: Warn) -> AuthoredJob | None:
     :param warn: is called with each note for the reader
     """
     if not is_configured(task):
-        hint = _APPLY_TO if stored_spec(task) else ""
-        warn(f"{name} runs {task.task_type}, an operator that this package does not configure.{hint}")
+        warn(f"{name} runs {task.task_type}, an operator that this package does not configure.{_way_out(task)}")
         return None
     job = _mapped_job(task, name, warn) if task.is_mapped else _job(task)
     if not job.is_known:
@@ -59,6 +67,12 @@ def deployed_job(task: Any, name: str, warn: Warn) -> AuthoredJob | None:
     elif not job.layers:
         warn(_NO_LAYERS.format(name))
     return job
+
+
+def _way_out(task: Any) -> str:
+    if not stored_spec(task):
+        return ""
+    return _APPLY_TO_SET if settings.apply_to() else _APPLY_TO
 
 
 def _job(task: Any) -> AuthoredJob:

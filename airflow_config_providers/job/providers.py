@@ -23,6 +23,9 @@ from airflow_config_providers.exceptions import ConfigException, ProviderDefinit
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.layer_files import read_text
 
+CONN_TYPE: Final = "config_providers"
+"""The type of a connection that defines providers."""
+
 _OF_DRIVER: Final = "driver."
 """The prefix of keys that are for a driver, and not for this machine."""
 
@@ -105,6 +108,16 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
     def __init__(self, conn_id: str) -> None:
         super().__init__(conn_id)
         self._open: ProvidersOnDemand | None = None
+
+    @property
+    def home(self) -> str:
+        """Where the providers are defined, for messages, with a doubt about the connection if it defines none."""
+        found = f"{CONFIG_PROVIDERS} of connection '{printable(self.conn_id)}'"
+        if self._open is None or self._open or self._open.unlisted or self._connection is None:
+            return found
+        if (kind := self._connection.conn_type or CONN_TYPE) == CONN_TYPE:
+            return found
+        return f"{found}. Its type is '{printable(kind)}' and not '{CONN_TYPE}': check config_conn_id"
 
     def needed_by(self, texts: Iterable[str]) -> Mapping[str, ConfigProvider]:
         """

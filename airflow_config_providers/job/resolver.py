@@ -104,7 +104,7 @@ class JobResolver:
             foreign=SUBSTITUTED_BY_SPARK,
             max_workers=settings.max_workers(),
             timeout=settings.resolve_timeout(),
-            home=f"config.providers of connection '{printable(self.providers.conn_id)}'",
+            home=self.providers.home,
         )
 
 

@@ -21,6 +21,8 @@ from airflow_config_providers.lint.dag_process import AirflowProcess, DagWorker
 from airflow_config_providers.lint.entry import StoredJob, WrittenJob
 from airflow_config_providers.lint.finding import DAG_IMPORT, DAG_TIMEOUT, Finding, SourcePlace
 
+_TOO_LONG: Final = "Importing the DAG file took more than {}. Do less while it is imported, or raise --timeout."
+
 _WORTH_A_PROCESS: Final = 400
 """The number of files that take as long as starting another process."""
 
@@ -130,7 +132,7 @@ class DagReader(ClosedOnExit):
         try:
             found = self._worker.ask(request, source.seconds)
         except TimeoutError:
-            rule, problem = DAG_TIMEOUT, f"Importing the DAG file took more than {counted(source.seconds, 'second')}."
+            rule, problem = DAG_TIMEOUT, _TOO_LONG.format(counted(source.seconds, "second"))
         except (OSError, EOFError, ValueError):
             rule, problem = DAG_IMPORT, "The DAG file ended the process that imported it."
         else:

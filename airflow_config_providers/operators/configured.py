@@ -15,6 +15,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.text import printable, shortened
+from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
 from airflow_config_providers.job import nested_texts
@@ -44,6 +45,12 @@ _OWN: Final = (
     *("_kept_record", "_record_keeper"),
 )
 """The attributes of a configured operator."""
+
+_NONE: Final = (
+    "{}: its template returned None, so the job gets the string 'None'. Give the template a default, or remove the key."
+)
+
+_CONN_ID: Final = "{}: a reference is not resolved here. Write the ID of the connection."
 
 _NONE_CHOSEN: Final = astuple(NO_OPTIONS)
 
@@ -280,6 +287,9 @@ class ConfiguredOperator(RecordingOperator):
         fields = self._job_fields()
         yield from self._authorship.brought_problems(fields.author_texts())
         yield from self._authorship.inserted_problems(fields.conf_texts())
+        for name in sorted(vars(self).keys() - set(self.template_fields)):
+            if name.endswith("conn_id") and scan(str(getattr(self, name))):
+                yield _CONN_ID.format(printable(name.lstrip("_")))
 
     def _job_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
         from airflow_config_providers.core.alter import ConfigResource
@@ -355,6 +365,8 @@ class ConfiguredOperator(RecordingOperator):
         for text in fields.texts(*fields.names):
             if not self._authorship.is_written(text):
                 yield f"{printable(text.label)}: a reference came from data, so none in this text is resolved."
+            if self._authorship.became_none(text):
+                yield _NONE.format(printable(text.label))
 
     def _obstacle_to_reload(self) -> str | None:
         if not self._job_fields().spec.is_restartable:

@@ -152,7 +152,10 @@ def _repository(folder: str) -> Path:
     done = _git(Path(folder), "rev-parse", "--show-toplevel")
     if done.returncode:
         why = " (its owner is another user: see safe.directory in 'git help config')" * ("dubious" in done.stderr)
-        raise ConfigException(f"The folder '{printable(folder)}' is not in a Git repository that can be read{why}.")
+        raise ConfigException(
+            f"The folder '{printable(folder)}' is not in a Git repository that can be read{why}. Set dags_folder in "
+            f"[core] to the folder of the DAG files in a clone."
+        )
     return Path(done.stdout.removesuffix("\n")).resolve()
 
 

@@ -26,6 +26,14 @@ _log = logging.getLogger(__name__)
 
 _SIGN_IN: Final = "Get a token from POST /auth/token, and send it as Authorization: Bearer."
 
+_NEEDED: Final = {"int_parsing": "must be a whole number", "bool_parsing": "must be true or false"}
+"""What FastAPI calls wrong parameters -> what to tell people."""
+
+_FORBIDDEN: Final = (
+    "You do not have permission to do this, or the resource does not exist. Correct the name, or ask for permission. "
+    "A change also needs the right to edit the variable that holds the configuration."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -59,7 +67,7 @@ class Problem:
         if error.status_code == 401 or (error.status_code == 403 and detail != "Forbidden"):
             return cls(error.status_code, "unauthenticated", [f"{detail}. {_SIGN_IN}"])
         if error.status_code == 403:
-            return cls.of(ForbiddenError("You do not have permission to do this, or the resource does not exist."))
+            return cls.of(ForbiddenError(_FORBIDDEN))
         return cls(error.status_code, "malformed", [f"{detail}."])
 
     def response(self, notes: Sequence[str] = ()) -> Response:
@@ -94,4 +102,6 @@ def _origin(error: Exception) -> str:
 
 def _place(error: Any) -> str:
     where = ".".join(str(part) for part in error.get("loc", ())[1:])
-    return f"'{printable(where)}' is invalid ({printable(str(error.get('type')))}). Correct it."
+    kind = str(error.get("type"))
+    wrong = _NEEDED.get(kind, f"is invalid ({printable(kind)})")
+    return f"'{printable(where)}' {wrong}. Correct it."

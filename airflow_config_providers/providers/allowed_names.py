@@ -72,8 +72,8 @@ class AllowedNames:
 
 def way_out(*, to_the_letter: bool) -> str:
     """Return what can be done about a name that the pattern does not allow."""
-    way = ", written out between the bars of the pattern" if to_the_letter else ""
-    return f"Correct the reference, or ask the deployment owner to allow it{way}."
+    way = "add its full name to the pattern, as in A_.*|THE_FULL_NAME" if to_the_letter else "allow it"
+    return f"Correct the reference, or ask the deployment owner to {way}."
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

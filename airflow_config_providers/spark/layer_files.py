@@ -143,11 +143,12 @@ def _lines_by_key(entries: Iterable[properties.Property]) -> dict[str, list[int]
     return lines
 
 
-def read_text(path: str, *, name: str) -> str:
+def read_text(path: str, *, name: str, kind: str = "") -> str:
     """
     Return the text of a configuration file, with its line ends unchanged.
 
     :param name: its name in messages
+    :param kind: what messages call the file; by default that of a layer file
     :raises ConfigException: the file cannot be read, or is not UTF-8
     """
     try:
@@ -155,23 +156,21 @@ def read_text(path: str, *, name: str) -> str:
     except OSError as error:
         problem = error.strerror or type(error).__name__
     else:
-        return _decoded(content, name=name)
-    raise _unreadable(name, problem)
+        return _decoded(content, name=name, kind=kind)
+    raise _unreadable(name, problem, kind)
 
 
-def _decoded(content: bytes, *, name: str) -> str:
+def _decoded(content: bytes, *, name: str, kind: str = "") -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         problem = f"byte {error.start} is not UTF-8"
-    raise _unreadable(name, problem)
+    raise _unreadable(name, problem, kind)
 
 
-def _unreadable(name: str, problem: str) -> ConfigException:
-    kind = "YAML" if is_yaml(name) else "properties"
-    return ConfigException(
-        f"The {kind} file '{printable(name)}' cannot be read: {problem}. Correct the path or the file."
-    )
+def _unreadable(name: str, problem: str, kind: str = "") -> ConfigException:
+    kind = kind or ("YAML file" if is_yaml(name) else "properties file")
+    return ConfigException(f"The {kind} '{printable(name)}' cannot be read: {problem}. Correct the path or the file.")
 
 
 def read_layer_file(path: str, *, name: str, bounds: Iterable[AllowedDirectories] = ()) -> bytes:

@@ -25,7 +25,10 @@ def mapping_layer(source: ConfigSource, name: str, configs: Any) -> ConfigLayer:
     :raises ConfigException: it is not a mapping, or has values other than strings, numbers and booleans
     """
     if not isinstance(configs, Mapping):
-        raise ConfigException(f"{name}: expected a mapping of key to value, found {type(configs).__name__}.")
+        raise ConfigException(
+            f"{name}: expected a mapping of key to value, found {type(configs).__name__}. Write a dict. If a template "
+            f"returns it, set render_template_as_native_obj=True in the DAG."
+        )
     texts = {key: _text(value) for key, value in configs.items()}
     problems = [
         f"{name}: '{printable(str(key))}' has a value of type {type(configs[key]).__name__}. "

@@ -378,6 +378,7 @@ WRONG = [
     pytest.param("alter --default --add-config spark.executor.cores=many", 3, "Not a number", id="a wrong type"),
     pytest.param("alter --default --add-config config.providers=x", 3, "belong to the deployment", id="reserved"),
     pytest.param("alter --default --add-config-file nowhere.properties", 3, "cannot be read", id="no such file"),
+    pytest.param("alter --default --add-config-file /dev/null", 2, "'/dev/null' sets no key", id="a file without keys"),
     pytest.param("rollback --default", 3, "nothing to roll back", id="nothing to go back to"),
     pytest.param("history --dag flights --default", 2, "Name one resource", id="history of two"),
     pytest.param("policies test --default", 3, "has no policies", id="no policies"),

@@ -251,6 +251,13 @@ def test_no_change_given_is_a_wrong_argument(cli: Cli):
     assert done.errors[0].startswith("No changes given.")
 
 
+def test_a_file_of_environment_variables_that_cannot_be_read_is_called_so(cli: Cli):
+    done = cli("plan --environment nowhere.env")
+
+    assert done.code == 3
+    assert done.errors[0].startswith("The file of environment variables 'nowhere.env' cannot be read: ")
+
+
 @pytest.fixture
 def records(cli: Cli) -> Iterator[Records]:
     pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")

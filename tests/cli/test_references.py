@@ -104,3 +104,10 @@ def test_only_the_last_job_of_a_task_counts(cli: Cli, records: Records):
 
 def test_without_records_people_are_told_so(cli: Cli):
     assert cli("references '${vault:x:y}'").out == "No task has a record with a reference like ${vault:x:y}.\n"
+
+
+def test_a_pattern_that_no_reference_can_match_is_told_how_to_write_one(cli: Cli):
+    assert cli("references vault").out == (
+        "No task has a record with a reference like vault. A pattern is a whole reference, such as "
+        "'${vault:apps/db:*}', in which * is any text.\n"
+    )

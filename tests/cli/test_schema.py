@@ -32,3 +32,15 @@ def test_a_version_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -
 
     assert ended.value.code == 2
     assert "'new' is no version" in capsys.readouterr().err
+
+
+def test_a_version_that_the_catalogue_does_not_have_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    schema(Namespace(kind="layer", spark_version="99.1"))
+
+    assert capsys.readouterr().err.startswith("note: The catalogue has no Spark 99.1. The schema is that of ")
+
+
+def test_another_patch_of_a_version_in_the_catalogue_is_not_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    schema(Namespace(kind="layer", spark_version="3.5.1"))
+
+    assert capsys.readouterr().err == ""

@@ -80,6 +80,21 @@ def test_a_database_that_cannot_be_asked_is_unavailable(tmp_path):
     assert told.value.__context__ is None
 
 
+def test_a_read_that_fails_is_not_said_to_be_a_change(tmp_path):
+    engine = create_engine(f"sqlite:///{tmp_path}/empty.db")
+
+    with pytest.raises(ProviderUnavailableError) as told:
+        VariableStore("ann", sessionmaker(engine)).read(["a"])
+    assert "change" not in str(told.value)
+
+
+def test_a_change_that_fails_is_said_to_be_made_completely_or_not_at_all(tmp_path):
+    engine = create_engine(f"sqlite:///{tmp_path}/empty.db")
+
+    with pytest.raises(ProviderUnavailableError, match=r"The change was made completely or not at all\."):
+        VariableStore("ann", sessionmaker(engine)).swap({"a": Kept()}, {"a": "1"}, [])
+
+
 def test_names_that_begin_with_a_prefix_are_given_in_order(sessions):
     with sessions() as session:
         session.add_all([Variable(key=key, val="x") for key in ("a_b.2", "a_b.1", "axb.1", "other.a_b")])

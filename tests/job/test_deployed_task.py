@@ -26,7 +26,10 @@ def result():
 
 
 KINDS = pytest.mark.parametrize("kind", [ConfiguredSparkSubmitOperator, CustomOperator])
-KNOWN_IN_RUN = ["job: what the DAG sets is known only in a run, which fills in the configuration."]
+KNOWN_IN_RUN = [
+    "job: what the DAG sets is not shown. Only a run fills it in, or a run refuses it because it is not a mapping of "
+    "keys to strings, numbers and booleans."
+]
 
 
 def deployed(kind, **kwargs):
@@ -186,3 +189,23 @@ def test_the_note_on_a_stock_operator_names_the_setting_that_configures_it(task_
     assert deployed_job(task, task_id, notes.append) is None
     assert len(notes) == 1
     assert ("apply_to" in notes[0]) == has_hint
+
+
+@pytest.mark.parametrize(
+    ("apply_to", "way"),
+    [
+        pytest.param("", "To configure it, set apply_to in [config_providers], and remove the tag", id="not set"),
+        pytest.param("spark", "is set here: add the family of the operator if it is not in it", id="set"),
+    ],
+)
+def test_a_stock_operator_is_noted_with_what_would_configure_it(monkeypatch, apply_to, way):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__APPLY_TO", apply_to)
+
+    _, (warning,) = deployed(SparkSubmitOperator)
+
+    assert way in warning
+
+
+@pytest.mark.parametrize("conf", [{"spark.app.x": None}, ["spark.app.x=1"]], ids=["none", "list"])
+def test_a_configuration_that_a_run_refuses_is_noted(conf):
+    assert deployed(ConfiguredSparkSubmitOperator, conf=conf)[1] == KNOWN_IN_RUN

@@ -102,6 +102,25 @@ def test_an_unknown_provider_is_told_with_the_connection_that_defines_none(logge
     assert "add the provider to config.providers of connection 'spark_default'" in str(error)
 
 
+def test_an_unknown_provider_is_told_with_the_type_of_a_connection_for_something_else(logged):
+    error = logged({"spark.app.x": "${dir:/x:y}"}, config_conn_id="spark_default").run.error
+
+    assert "Its type is 'spark' and not 'config_providers': check config_conn_id." in str(error)
+
+
+def test_an_unknown_provider_is_told_without_the_type_of_a_connection_that_defines_others(logged):
+    error = logged({"spark.app.x": "${nowhere:/x:y}"}).run.error
+
+    assert "Its type" not in str(error)
+
+
+@pytest.mark.parametrize("template", ["{{ none }}", "{{ dag_run.conf.get('x') }}"])
+def test_a_template_that_returns_none_is_told_with_its_key(logged, template):
+    log = logged({"spark.app.x": template, "spark.app.y": "None", "spark.app.z": "{{ 1 }}"})
+
+    assert {*re.findall(r"(\S+): its template returned None", log.text)} == {"conf['spark.app.x']"}
+
+
 def test_a_path_that_is_not_allowed_is_told_with_key_and_reference(logged):
     error = logged({"spark.app.x": "${files:/etc/hosts:localhost}"}).run.error
 

@@ -114,7 +114,18 @@ def test_a_configuration_that_is_no_mapping_is_refused_and_not_shown(dag, run_ta
     run = run_task(operator(dag, conf=conf), conf={"pairs": "spark.app.password=pl4in"})
 
     assert isinstance(run.error, ConfigException)
-    assert str(run.error) == f"conf: expected a mapping of key to value, found {kind}."
+    assert str(run.error) == (
+        f"conf: expected a mapping of key to value, found {kind}. Write a dict. If a template returns it, set "
+        f"render_template_as_native_obj=True in the DAG."
+    )
+    assert spark_submit() == []
+
+
+def test_a_reference_in_the_id_of_a_connection_is_refused(dag, run_task, spark_submit):
+    run = run_task(operator(dag, conn_id="${dir:/x:y}"))
+
+    assert isinstance(run.error, ConfigException)
+    assert str(run.error) == "conn_id: a reference is not resolved here. Write the ID of the connection."
     assert spark_submit() == []
 
 

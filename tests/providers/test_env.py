@@ -111,7 +111,7 @@ def resolve(provider: EnvVarConfigProvider, unresolved: Unresolved = Unresolved.
         pytest.param("NOWHERE", "ask the deployment owner to allow it.", id="not set, which is not told"),
         pytest.param(
             "AWS_REGION",
-            "ask the deployment owner to allow it, written out between the bars of the pattern.",
+            "ask the deployment owner to add its full name to the pattern, as in A_.*|THE_FULL_NAME.",
             id="sensitive",
         ),
     ],

@@ -229,7 +229,8 @@ def only_in_failed(values: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
     winners = values.where((F.col("rank") == 0) & (F.col("failed_total") > 0) & (F.col("good_total") > 0))
-    found = winners.groupBy(*TASK, "key", "value", "source", "failed_total", "good_total").agg(
+    layer_of_hidden = F.when(F.col("value").isNull(), F.col("source")).alias("hidden_in")
+    found = winners.groupBy(*TASK, "key", "value", layer_of_hidden, "failed_total", "good_total").agg(
         *_span(),
         F.count_if("failed").alias("failed"),
         F.count_if(~F.col("failed")).alias("good"),

@@ -368,6 +368,13 @@ def test_what_refused_runs_share_and_good_ones_do_not_have_is_found(audit: Audit
     ]
 
 
+def test_a_value_that_good_runs_had_from_another_layer_is_not_only_in_failed_ones(audit: Audit, past: Past):
+    past([layer(FILE, "base.properties:1", a="1")], run="r1", day=1)
+    past([layer(OF_DAG, "flights, version 2", a="1")], run="r2", day=2, problems=("too much",))
+
+    assert audit("only-in-failed") == []
+
+
 def test_runs_that_airflow_says_failed_count_as_failed(audit: Audit, past: Past):
     past({MEMORY: "4g"}, run="r1", day=1)
     past({MEMORY: "64g"}, run="r2", day=2)

@@ -34,6 +34,11 @@ class ConfigSource(IntEnum):
     STATIC_FILE_CONFIG = 2
     DEFAULT_CONFIG = 1
 
+    @property
+    def is_steered(self) -> bool:
+        """Whether people other than the DAG's author and the owner of the deployment can write it."""
+        return self >= ConfigSource.DYNAMIC_DEFAULT_CONFIG
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigLayer:

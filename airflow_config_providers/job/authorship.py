@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment
 
 from airflow_config_providers import settings
+from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
 from airflow_config_providers.job.mapped_task import authors_params, authors_texts
 from airflow_config_providers.job.nested_texts import NestedString
@@ -19,9 +20,11 @@ from airflow_config_providers.job.template_references import (
     WrittenReferences,
     brought_problem,
     filled_in,
+    inserted_problem,
     unchanged,
     without_pushes,
 )
+from airflow_config_providers.spark.expansion import is_substituted, substitutions
 from airflow_config_providers.spark.layer_files import AllowedDirectories
 
 
@@ -41,6 +44,7 @@ class Authorship:
         self._is_plain = False
         self._written: WrittenReferences | None = None
         self._before: Mapping[str, str] = {}
+        self._inserted: Mapping[str, str] = {}
         self._bounds: Mapping[str, tuple[AllowedDirectories, ...]] = {}
 
     def render(
@@ -68,9 +72,16 @@ class Authorship:
             render()
         finally:
             self.is_rendering = False
+        texts = list(after())
         self._written = WrittenReferences(
-            text for text in after() if templates.is_written(text.text) or self._is_unchanged(text)
+            text for text in texts if templates.is_written(text.text) or self._is_unchanged(text)
         )
+        self._inserted = {text.label: text.text for text in texts if self._has_inserted(text)}
+
+    def _has_inserted(self, text: NestedString) -> bool:
+        """Return whether a template has inserted a string that Spark replaces, which its author has not written."""
+        found = substitutions(text.text)
+        return bool(found) and not found <= substitutions(self._before.get(text.label, ""))
 
     def _is_unchanged(self, text: NestedString) -> bool:
         return self._before.get(text.label) is text.text and self._templates.is_authors(text.text)
@@ -121,6 +132,17 @@ class Authorship:
             if not self.is_written(text):
                 template, goes_up = self._before.get(text.label, ""), self._templates.goes_up(text.text)
                 yield brought_problem(text.label, template=template, goes_up=goes_up)
+
+    def inserted_problems(self, configs: Iterable[tuple[str, NestedString]]) -> Iterator[str]:
+        """
+        Yield an error for each value into which a template has inserted what Spark or Hadoop would replace.
+
+        :param configs: keys of Spark, and their values
+        """
+        for key, text in configs if self._inserted and not settings.run_config_references() else ():
+            is_inserted = self._inserted.get(text.label) == text.text
+            if is_inserted and is_substituted(key, text.text) and not scan(text.text):
+                yield inserted_problem(text.label)
 
     def parsed(self, text: str, parse: Callable[[Any], Any]) -> FilledIn:
         """Return the result of the template that became ``text``, after ``parse``."""

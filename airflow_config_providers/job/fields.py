@@ -208,6 +208,14 @@ class JobFields:
         for conf in self.confs:
             yield from nested_texts.texts(conf.get(self.read(conf.field)), conf.label)
 
+    def conf_texts(self) -> Iterator[tuple[str, NestedString]]:
+        """Yield the keys of Spark that the author wrote, each with its string and its place."""
+        for conf in self.confs:
+            found = conf.get(self.read(conf.field))
+            for key, text in found.items() if isinstance(found, Mapping) else ():
+                if isinstance(text, str):
+                    yield str(key), NestedString(nested_texts.label_below(conf.label, key), text)
+
     def shown(self, layered: LayeredConfig) -> dict[str, Any]:
         """Return field -> what people see there: the settled configuration, with references."""
         settled = layered.shown()

@@ -18,8 +18,10 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
-from airflow_config_providers.job.template_references import FilledIn, brought_problem
+from airflow_config_providers.job.kept_redaction import with_kept_redaction
+from airflow_config_providers.job.template_references import FilledIn, brought_problem, inserted_problem
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.expansion import is_substituted, substitutions
 from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer
 from airflow_config_providers.spark.layer_sources import environment_layer, mapping_layer
@@ -140,7 +142,7 @@ class JobLayers:
         """
         layers = with_reload_action([*self._files(), *own, *self.dynamic, *self._run(run_conf or {})])
         self._check_keys(layers)
-        return [*layers, *self._environment(layers)]
+        return with_kept_redaction([*layers, *self._environment(layers)])
 
     def _check_keys(self, layers: Iterable[ConfigLayer]) -> None:
         """Refuse keys that Spark would ignore, and warn about unknown ones, but not those in Spark's own file."""
@@ -165,13 +167,18 @@ class JobLayers:
     def _filled_in(self, layer: ConfigLayer) -> ConfigLayer:
         configs = {key: self.render(text) for key, text in layer.configs.items()}
         brought = [key for key, text in configs.items() if not text.is_written()]
-        if brought and not settings.run_config_references():
-            raise ConfigException(
-                *(
-                    brought_problem(f"{key} in {layer.name}", template=layer.configs[key], goes_up=configs[key].goes_up)
-                    for key in brought
-                )
-            )
+        problems = [
+            brought_problem(f"{key} in {layer.name}", template=layer.configs[key], goes_up=configs[key].goes_up)
+            for key in brought
+        ]
+        problems += [
+            inserted_problem(f"{key} in {layer.name}")
+            for key, text in configs.items()
+            if is_substituted(key, text.value) and not substitutions(text.value) <= substitutions(layer.configs[key])
+            if key not in brought
+        ]
+        if problems and not settings.run_config_references():
+            raise ConfigException(*problems)
         return replace(layer, configs={key: text.value for key, text in configs.items()})
 
     def _environment(self, layers: Iterable[ConfigLayer]) -> Iterable[ConfigLayer]:
@@ -231,6 +238,13 @@ def _refuse_references(layer: ConfigLayer) -> None:
         f"configuration of a run."
         for key, text in layer.configs.items()
         if scan(text)
+    ]
+    problems += [
+        f"{printable(key)} in {layer.name} holds a string that Spark, Hadoop or Databricks would replace by another "
+        f"key, an environment variable, a system property or a secret. Permission to trigger a run does not grant "
+        f"permission to read them. Write the value itself, or set [config_providers] run_config_references."
+        for key, text in layer.configs.items()
+        if is_substituted(key, text) and not scan(text)
     ]
     if problems:
         raise ConfigException(*problems)

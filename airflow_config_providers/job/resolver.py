@@ -76,6 +76,7 @@ class JobResolver:
         providers = self.providers.needed_by(item.text for item in placed)
         if not self.allow_exposed:
             refuse_exposed(placed, providers, layered.secrets)
+            _refuse_shown(layered)
         return self._resolver(providers).resolve(layered, {**texts, **{item.name: item.text for item in own}})
 
     def carried(self) -> Mapping[str, str]:
@@ -154,6 +155,40 @@ def _substituted_secrets(
             found = map(_label_of, substituted_keys(item.key, item.text, configs))
             for key in sorted(secret.intersection(found)):
                 yield item, key
+
+
+def _refuse_shown(layered: LayeredConfig) -> None:
+    """
+    Make sure that dynamic and run configuration does not have Spark show a secret that is written out.
+
+    An author may do so, but permission to change a configuration is not permission to read its secrets.
+
+    :raises ExposedValueError: it does
+    """
+    put_in = _substitutions(layered.settled)
+    shown = {key for key in put_in if exposure.is_exposed(key, layered.settled[key])}
+    shown |= {name for key in shown for name in put_in[key]}
+    problems = [
+        f"{layered.place(key)}: Spark replaces {printable(name)} in it by its secret, which would be readable by every "
+        f"user of the machine or of Spark's UI. Remove it, or set allow_exposed_arguments=True."
+        for key in sorted(shown & put_in.keys())
+        for name in sorted(put_in[key])
+        if layered.source(key).is_steered and _is_written_out(layered, name)
+    ]
+    if problems:
+        raise ExposedValueError(*problems)
+
+
+def _substitutions(configs: Mapping[str, str]) -> dict[str, set[str]]:
+    """Return key -> the keys whose values Spark or Hadoop puts into its own, for each key that has any."""
+    texts = {key: (text,) for key, text in configs.items()}
+    written = ((key, text) for key, text in configs.items() if "${" in text)
+    found = {key: substituted_keys(key, text, texts) & configs.keys() for key, text in written}
+    return {key: names for key, names in found.items() if names}
+
+
+def _is_written_out(layered: LayeredConfig, key: str) -> bool:
+    return layered.is_secret(key, layered.settled[key])
 
 
 def _label_of(name: str) -> str:
@@ -283,6 +318,8 @@ class DriverResolver(JobResolver):
         problems = list(self._problems(layered, texts, own))
         if problems:
             raise ExposedValueError(*problems)
+        if not self.allow_exposed:
+            _refuse_shown(layered)
         kept = {item.name: item.text for item in own}
         left = ConfigResolver({}, spark_definition(self.spark_version), unresolved=Unresolved.KEEP).resolve(
             layered, kept

@@ -332,6 +332,16 @@ def brought_problem(name: str, *, template: str = "", goes_up: bool = False) -> 
     )
 
 
+def inserted_problem(name: str) -> str:
+    """Return the error that the template ``name`` has inserted a string that Spark, Hadoop or Databricks replaces."""
+    return (
+        f"{printable(name)}: a string that Spark, Hadoop or Databricks would replace by another key, an environment "
+        f"variable, a system property or a secret came from the result of a template. Permission to choose its input "
+        f"does not grant permission to read them: write the whole string in the DAG or the file, or set "
+        f"[config_providers] run_config_references."
+    )
+
+
 def _used(template: str) -> str:
     try:
         names = {".".join(keys) for keys in reads(Environment().parse(template))}  # noqa: S701 - renders nothing

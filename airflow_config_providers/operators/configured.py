@@ -93,6 +93,14 @@ class ConfiguredOperator(RecordingOperator):
         super().__init_subclass__(**kwargs)
         cls.start_from_trigger = False  # a mapped task is started as its class says, without an object
 
+    @classmethod
+    def partial(cls, **kwargs: Any) -> Any:
+        """Return the operator to be mapped, which starts on a worker: the triggerer does not resolve references."""
+        made = super().partial(**kwargs)
+        if made.kwargs.get("start_from_trigger"):  # a mapped task is started as this says, before its class is asked
+            made.kwargs["start_from_trigger"] = False
+        return made
+
     def __init__(  # noqa: PLR0913 - Airflow takes default_args for the arguments that it finds here
         self,
         *,
@@ -276,7 +284,9 @@ class ConfiguredOperator(RecordingOperator):
 
     def _job_problems(self) -> Iterator[str]:
         """Yield what is wrong with the fields before anything is resolved."""
-        yield from self._authorship.brought_problems(self._job_fields().author_texts())
+        fields = self._job_fields()
+        yield from self._authorship.brought_problems(fields.author_texts())
+        yield from self._authorship.inserted_problems(fields.conf_texts())
         for name in sorted(vars(self).keys() - set(self.template_fields)):
             if name.endswith("conn_id") and scan(str(getattr(self, name))):
                 yield _CONN_ID.format(printable(name.lstrip("_")))

@@ -1,4 +1,4 @@
-"""The substitutions that Spark and Hadoop make in a configuration value."""
+"""The substitutions that Spark, Hadoop and Databricks make in a configuration value."""
 
 from __future__ import annotations
 
@@ -17,16 +17,36 @@ _SPARK: Final = r"\$\{(?:env:|system:|spark\.)"
 _HADOOP: Final = r"\$\{[^}$ ]+\}"
 """What Hadoop replaces when it reads a key: an environment variable, a system property or another key."""
 
-_NAMES: Final = r"\$\{(?:system:)?([^}$\s]+)\}"
-"""The keys and system properties that either of them puts in; Spark's keys are also system properties of a driver."""
+_UNDER_ANY_KEY: Final = r"\$\{(?:env[:.]|system:|spark\.)|\{\{\s?secrets/"
+"""
+What one of them can replace under any key, because a session of Spark SQL passes all its keys to Hadoop, and what
+Databricks replaces by a secret of its own.
+"""
+
+_WHOLE: Final = r"\$\{[^}]*\}?|\{\{\s?secrets/[^}]*"
 
 _OF_HADOOP: Final = "spark.hadoop."
-"""The prefix of Hadoop's keys, which Hadoop names without it."""
+_OF_HIVE: Final = "spark.hive."
+"""The prefixes of Hadoop's and Hive's keys. Hadoop names the former without it, and the latter without ``spark.``."""
 
 
 def is_substituted_by_spark(text: str) -> bool:
     """Return whether Spark replaces a part of ``text`` when it reads it under a key that it knows."""
     return re.search(_SPARK, text) is not None
+
+
+def is_substituted(key: str, text: str) -> bool:
+    """Return whether Spark, Hadoop or Databricks could replace a part of ``text`` when it reads ``key``."""
+    return ("${" in text and _is_of_hadoop(key)) or re.search(_UNDER_ANY_KEY, text) is not None
+
+
+def substitutions(text: str) -> set[str]:
+    """Return the parts of ``text`` that Spark, Hadoop or Databricks could replace, each as it was written."""
+    return set(re.findall(_WHOLE, text)) if "${" in text or "{{" in text else set()
+
+
+def _is_of_hadoop(key: str) -> bool:
+    return key.startswith((_OF_HADOOP, _OF_HIVE)) or not key.startswith("spark.")
 
 
 def substituted_keys(key: str, text: str, configs: Mapping[str, Collection[str]]) -> set[str]:
@@ -47,11 +67,33 @@ def substituted_keys(key: str, text: str, configs: Mapping[str, Collection[str]]
 
 
 def _named(key: str, text: str) -> Iterator[str]:
-    for name in re.findall(_NAMES, text) if "${" in text else ():
-        if name.startswith(("spark.", "env:")):
-            yield name
-        if key.startswith(_OF_HADOOP):
-            yield f"{_OF_HADOOP}{name}"
+    """Yield the names of the keys and of the environment variables in ``text``."""
+    for part in text.split("}")[:-1] if "${" in text else ():
+        solid = part[_end_of_blanks(part) :]
+        _, _, outer = solid.partition("${")  # Spark begins with the first of "${${"
+        yield from _of_spark(outer.removeprefix("system:"))
+        _, is_open, inner = solid.rpartition("${")  # and Hadoop with the last
+        yield from _of_spark(inner)
+        yield from _of_hadoop(inner) if is_open and _is_of_hadoop(key) else ()
+
+
+def _end_of_blanks(text: str) -> int:
+    """Return the position after the last blank: no name has one."""
+    return max(map(text.rfind, " \t\n\v\f\r")) + 1
+
+
+def _of_spark(name: str) -> Iterator[str]:
+    if name.startswith(("spark.", "env:")):  # Spark's keys are also system properties of its driver
+        yield name
+
+
+def _of_hadoop(name: str) -> Iterator[str]:
+    """Yield what Hadoop could mean by ``name``, which can have a default, as in ``env.NAME:-default``."""
+    if name.startswith("env."):
+        yield f"env:{re.split(':?-', name.removeprefix('env.'), maxsplit=1)[0]}"
+    elif name.startswith("hive."):
+        yield f"spark.{name}"
+    yield f"{_OF_HADOOP}{name}"
 
 
 def spark_expands_value(value: str, *, written: str) -> bool:

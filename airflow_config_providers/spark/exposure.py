@@ -52,10 +52,15 @@ _WRITTEN_OUT: Final = frozenset(
         "spark.ui.store.path",
         "spark.ui.view.acls",
         "spark.ui.view.acls.groups",
+        "spark.yarn.am.defaultJavaOptions",
+        "spark.yarn.am.extraJavaOptions",
+        "spark.yarn.applicationType",
         "spark.yarn.dist.archives",
         "spark.yarn.dist.files",
         "spark.yarn.dist.jars",
         "spark.yarn.dist.pyFiles",
+        "spark.yarn.queue",
+        "spark.yarn.tags",
     }
 )
 """
@@ -65,8 +70,12 @@ From files, jars and packages, Spark derives other keys, the URLs of its file se
 not hide the class path: Spark hides the source next to a path, not the path. The local directory is an argument of the
 ``chmod`` that Hadoop runs for each file, and the directories of the UI's store and of the driver's log are arguments of
 the ``rm`` that Spark runs at its end. The warehouse is in the plans of queries and in the logs of executors. The path
-for uploads to Kubernetes becomes part of ``spark.jars`` and of ``spark.files``.
+for uploads to Kubernetes becomes part of ``spark.jars`` and of ``spark.files``. The options of YARN's application
+master are in its command; the queue, the tags and the type are in YARN's lists of applications.
 """
+
+_OF_OBJECTS: Final = re.compile(r"spark\.kubernetes\.(?:driver|executor|driver\.service)\.(?:label|annotation)\.")
+"""Keys that become labels and annotations of pods and services."""
 
 _FOLDERS: Final = frozenset(
     {
@@ -134,7 +143,8 @@ def is_exposed(key: str, text: str = "") -> bool:
     if key in _FOLDERS:
         return not _REMOTE.match(text)
     written_out_below = (_ENVIRONMENT_OF_EXECUTORS, *_NEEDED_BEFORE_EXECUTORS_CONNECT)
-    return key in _WRITTEN_OUT or key.startswith(written_out_below) or key.endswith(".port")
+    is_below = key.startswith(written_out_below) or _OF_OBJECTS.match(key) is not None
+    return key in _WRITTEN_OUT or is_below or key.endswith(".port")
 
 
 def is_early(key: str, text: str = "") -> bool:

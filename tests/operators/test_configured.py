@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from airflow.providers.standard.sensors.filesystem import FileSensor
 from airflow.sdk import DAG
 from airflow.triggers.base import StartTriggerArgs
 
@@ -302,6 +303,12 @@ def test_so_does_a_mapped_task(dag):
     mapped = configured(StartedInTheTriggerer).partial(task_id="job", dag=dag).expand(payload=["a"])
 
     assert mapped.start_from_trigger is False
+
+
+def test_so_does_a_mapped_task_whose_arguments_say_otherwise(dag):
+    partial = configured(FileSensor).partial(task_id="job", dag=dag, start_from_trigger=True, deferrable=True)
+
+    assert partial.expand(filepath=["a"]).start_from_trigger is False
 
 
 def test_so_does_a_mapped_task_of_a_custom_class_below_a_configured_one(dag):

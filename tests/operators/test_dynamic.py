@@ -144,6 +144,35 @@ def test_run_configuration_and_environment_keep_their_ranks(dag, run_task, alter
     assert spark_submit.only.conf == {"spark.app.a": "environment", "spark.app.b": "dynamic", "spark.app.c": "run"}
 
 
+@pytest.mark.parametrize(
+    ("authored", "altered"),
+    [
+        pytest.param({}, {"spark.eventLog.dir": f"/x/${{{PASSWORD}}}"}, id="under a key that Spark shows"),
+        pytest.param(
+            {"spark.eventLog.dir": "/x/${spark.app.user}"},
+            {"spark.app.user": f"${{{PASSWORD}}}"},
+            id="under a part of it",
+        ),
+    ],
+)
+def test_spark_is_not_made_to_show_a_secret_that_the_author_wrote_out(
+    dag, run_task, alter, spark_submit, authored, altered
+):
+    alter(TASK, altered)
+    run = run_task(operator(dag, conf={PASSWORD: CANARY, **authored}))
+
+    assert isinstance(run.error, ExposedValueError)
+    assert f"Spark replaces {PASSWORD} in it" in str(run.error)
+    assert spark_submit() == []
+
+
+def test_the_author_may_show_it(dag, run_task, alter, spark_submit):
+    alter(TASK, {"spark.app.x": f"${{{PASSWORD}}}"})
+    run_task(operator(dag, conf={PASSWORD: CANARY, "spark.eventLog.dir": f"/x/${{{PASSWORD}}}"}))
+
+    assert spark_submit.spark_conf["spark.eventLog.dir"] == f"/x/${{{PASSWORD}}}"
+
+
 def test_references_in_dynamic_values_are_resolved(dag, run_task, alter, spark_submit, secrets_dir):
     (secrets_dir / "db-password").write_text(CANARY)
     reference = f"${{dir:{secrets_dir}:db-password}}"

@@ -215,6 +215,18 @@ def test_what_the_driver_could_not_do_is_refused_before_anything_leaves(
     assert spark_submit() == []
 
 
+def test_dynamic_configuration_does_not_have_the_driver_show_a_secret_that_the_author_wrote_out(
+    dag, run_task, define, spark_submit, store
+):
+    of_dag = ConfigResource(ResourceType.DAG, "flights")
+    change = AlterConfigOp("spark.ui.custom.executor.log.url", "http://x/${spark.app.password}")
+    ConfigAdmin(store, spark_definition()).incremental_alter_configs({of_dag: [change]})
+    run = run_task(job(dag, {"spark.app.x": REFERENCE, "spark.app.password": "s3cret"}))
+
+    assert "Spark replaces spark.app.password in it" in str(run.error)
+    assert spark_submit() == []
+
+
 def test_attack_32_a_sealed_secret_does_not_leave_in_a_job_without_references(
     dag, run_task, define, spark_submit, store, monkeypatch
 ):

@@ -307,6 +307,65 @@ def test_references_in_run_configuration_are_refused(dag, run_task, spark_submit
     assert spark_submit() == []
 
 
+@pytest.mark.parametrize(
+    "text", ["${spark.app.password}", "${env.AIRFLOW_HOME}", "${system:user.name}", "{{secrets/scope/key}}"]
+)
+def test_so_are_strings_that_others_replace(dag, run_task, spark_submit, monkeypatch, text):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    run = run_task(operator(dag), conf={"spark_conf": {"spark.app.x": text}})
+
+    assert isinstance(run.error, ConfigException)
+    assert spark_submit() == []
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("spark.app.x", "${spark.app.password}"),
+        ("spark.hadoop.x", "${env.AIRFLOW_HOME}"),
+        ("spark.hive.x", "${user.home}"),
+    ],
+)
+def test_a_template_cannot_insert_such_a_string(dag, run_task, spark_submit, key, text):
+    run = run_task(operator(dag, conf={key: "/x/{{ dag_run.conf.x }}"}), conf={"x": text})
+
+    assert isinstance(run.error, ConfigException)
+    assert f"conf['{key}']: a string that Spark, Hadoop or Databricks would replace" in str(run.error)
+    assert spark_submit() == []
+
+
+def test_a_template_in_a_file_cannot_insert_such_a_string(dag, run_task, spark_submit, tmp_path):
+    (tmp_path / "base.properties").write_text("spark.hadoop.x=/x/{{ dag_run.conf.x }}")
+    task = operator(dag, config_files=[str(tmp_path / "base.properties")])
+    run = run_task(task, conf={"x": "${env.AIRFLOW_HOME}"})
+
+    assert isinstance(run.error, ConfigException)
+    assert spark_submit() == []
+
+
+def test_a_template_keeps_such_a_string_of_its_author(dag, run_task, spark_submit):
+    task = operator(dag, conf={"spark.hadoop.x": "${env.HOME}/{{ dag_run.conf.x }}"})
+    run_task(task, conf={"x": "$a{b}"})
+
+    assert spark_submit.spark_conf["spark.hadoop.x"] == "${env.HOME}/$a{b}"
+
+
+def test_a_mapped_task_keeps_such_a_string_of_its_author(dag, run_task, spark_submit):
+    conf = [{"spark.hadoop.x": "${env.HOME}"}]
+    mapped = ConfiguredSparkSubmitOperator.partial(task_id="job", application="job.py", dag=dag).expand(conf=conf)
+    run_task(mapped, map_index=0)
+
+    assert spark_submit.spark_conf["spark.hadoop.x"] == "${env.HOME}"
+
+
+def test_such_a_string_counts_where_the_deployment_allows_references(dag, run_task, spark_submit, monkeypatch):
+    for name in ("ENABLED", "REFERENCES"):
+        monkeypatch.setenv(f"AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_{name}", "True")
+    run_task(operator(dag), conf={"spark_conf": {"spark.app.x": "${spark.app.y}"}})
+
+    assert spark_submit.spark_conf["spark.app.x"] == "${spark.app.y}"
+
+
 def test_references_in_run_configuration_count_where_the_deployment_allows_them(
     dag, run_task, spark_submit, password, monkeypatch
 ):
@@ -457,6 +516,7 @@ def test_nor_to_put_a_variable_of_its_environment_there(dag, run_task, password,
 
 def test_nor_by_who_triggers_a_run(dag, run_task, password, spark_submit, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_REFERENCES", "True")
     given = {"spark_conf": {"spark.ui.custom.executor.log.url": "http://x/${spark.app.password}"}}
     run = run_task(operator(dag, conf={"spark.app.password": password}), conf=given)
 

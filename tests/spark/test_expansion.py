@@ -6,6 +6,7 @@ import pytest
 
 from airflow_config_providers.spark.expansion import (
     hadoop_expands_value,
+    is_substituted,
     is_substituted_by_spark,
     spark_expands_value,
     substituted_keys,
@@ -68,6 +69,8 @@ def test_attack_14_time_is_linear_in_the_length(part: str) -> None:
         start = time.thread_time()
         hadoop_expands_value(text, written=text + "x")
         spark_expands_value(text, written=text + "x")
+        substituted_keys("spark.hadoop.x", f"{text} }}", {})
+        is_substituted("spark.x", text)
         return time.thread_time() - start
 
     short = min(seconds(50_000) for _ in range(3))
@@ -84,9 +87,40 @@ def test_attack_14_time_is_linear_in_the_length(part: str) -> None:
         pytest.param("spark.x", "${vault:A} ${a} ${spark. b} $spark.a ${spark.a", set(), id="nothing of Spark's"),
         pytest.param("spark.x", "${env:A}", {"env:A"}, id="an environment variable"),
         pytest.param("spark.hadoop.x", "${fs.key}", {"spark.hadoop.fs.key"}, id="a key of Hadoop's"),
+        pytest.param("spark.hive.x", "${fs.key}", {"spark.hadoop.fs.key"}, id="a key of Hive's"),
+        pytest.param("spark.hive.x", "${hive.y}", {"spark.hadoop.hive.y", "spark.hive.y"}, id="Hive's other prefix"),
+        pytest.param("spark.x", "${spark.$${a}", {"spark.$${a"}, id="a key with a dollar sign and a brace"),
+        pytest.param("spark.x", "${a ${system:spark.$}", {"spark.$"}, id="after a blank"),
+        pytest.param(
+            "spark.hadoop.x",
+            "${env.A:-b}",
+            {"env:A", "spark.hadoop.env.A:-b"},
+            id="a variable, by Hadoop",
+        ),
     ],
 )
 def test_the_keys_whose_values_are_put_into_a_value(key: str, text: str, found: set[str]) -> None:
     configs = {"spark.a": ["${spark.b}"], "spark.c": ["${spark.d}"], "spark.d": ["1", "${spark.c}"]}
 
     assert substituted_keys(key, text, configs) == found
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        pytest.param("spark.app.x", "a${spark.app.y}", id="a key of Spark's"),
+        pytest.param("spark.app.x", "${env.A}", id="an environment variable, by Hadoop"),
+        pytest.param("spark.app.x", "${system:a}", id="a property of Java"),
+        pytest.param("spark.app.x", "a${b${spark.c}", id="inside another one"),
+        pytest.param("spark.hadoop.x", "${user.home}", id="a name of any kind, by Hadoop"),
+        pytest.param("spark.hive.x", "${a}", id="under a key of Hive's"),
+        pytest.param("spark.app.x", "{{secrets/scope/key}}", id="a secret of Databricks"),
+    ],
+)
+def test_a_string_that_is_replaced_later(key: str, text: str) -> None:
+    assert is_substituted(key, text)
+
+
+@pytest.mark.parametrize("text", ["${name}", "$spark.x", "{{ ds }}", "${sparkling}", "spark.x"])
+def test_a_string_that_stays(text: str) -> None:
+    assert not is_substituted("spark.app.x", text)

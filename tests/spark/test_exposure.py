@@ -89,6 +89,26 @@ def test_a_folder_that_spark_shows_would_be_seen_wherever_it_is(key: str) -> Non
 @pytest.mark.parametrize(
     "key",
     [
+        "spark.yarn.am.extraJavaOptions",
+        "spark.yarn.queue",
+        "spark.yarn.tags",
+        "spark.kubernetes.driver.label.x",
+        "spark.kubernetes.executor.annotation.x",
+        "spark.kubernetes.driver.service.annotation.x",
+    ],
+)
+def test_a_cluster_manager_shows_it(key: str) -> None:
+    assert is_exposed(key)
+
+
+@pytest.mark.parametrize("key", ["spark.kubernetes.driverEnv.X", "spark.yarn.appMasterEnv.X"])
+def test_only_the_driver_gets_its_environment(key: str) -> None:
+    assert not is_exposed(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
         "spark.master",
         "spark.app.name",
         "spark.driver.memory",

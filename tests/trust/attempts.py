@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from airflow_config_providers.core.alter import AlterConfigOp
+from airflow_config_providers.spark.redaction import DEFAULT_PATTERN
 from tests.plugins.serving import set_
 from tests.trust.attempt import Outcome, What, Who, attempt
 from tests.trust.world import OPEN, SECRET, World
@@ -68,9 +69,21 @@ def has_spark_substitute_a_secret(world: World) -> Outcome:
     return world.submit({"spark.app.x": world.secret}, run={"spark_conf": shown})
 
 
+@attempt(Who.TRIGGERER, What.READ, "an environment variable of the worker, by Hadoop's substitution", Outcome.REFUSED)
+def has_hadoop_substitute_a_variable(world: World) -> Outcome:
+    world.setting("run_config_enabled", "True")
+    return world.submit(run={"spark_conf": {"spark.hadoop.hive.metastore.warehouse.dir": "/x/${env.AIRFLOW_HOME}"}})
+
+
 @attempt(Who.TRIGGERER, What.READ, "a reference where a template takes data of the run", Outcome.REFUSED)
 def refers_through_a_template(world: World) -> Outcome:
     return world.submit({"spark.app.x": "{{ dag_run.conf.x }}"}, run={"x": world.secret})
+
+
+@attempt(Who.TRIGGERER, What.READ, "Hadoop's substitution where a template takes data of the run", Outcome.REFUSED)
+def has_hadoop_substitute_through_a_template(world: World) -> Outcome:
+    template = {"spark.hadoop.hive.metastore.warehouse.dir": "/x/{{ dag_run.conf.x }}"}
+    return world.submit(template, run={"x": "${env.AIRFLOW_HOME}"})
 
 
 @attempt(Who.TRIGGERER, What.READ, "a reference in place of the author's default", Outcome.REFUSED)
@@ -120,7 +133,7 @@ def replaces_the_redaction(world: World) -> Outcome:
     world.setting("run_config_enabled", "True")
     world.submit({"spark.app.x": world.secret}, run={"spark_conf": {"spark.redaction.regex": "zzz"}})
     regex = world.submissions.spark_conf["spark.redaction.regex"]
-    return Outcome.HIDDEN if "^spark[.]app[.]x$" in regex else Outcome.JOB_HAS_IT
+    return Outcome.HIDDEN if "^spark[.]app[.]x$" in regex and DEFAULT_PATTERN in regex else Outcome.JOB_HAS_IT
 
 
 @attempt(Who.TRIGGERER, What.KEYS, "a key with `=` and a value that no file keeps", Outcome.REFUSED)

@@ -2,7 +2,8 @@
 Which parts of a value reveal it, and which occur in many texts.
 
 A machine-made secret has letters next to digits, and letter pairs that are rare in words: odd neighbours. A host, a
-class, a path or a sentence has few of them, so a log that has the same host is left alone.
+class, a path or a sentence has few of them, so a log that has the same host is left alone. All parts of a UUID and of a
+long hexadecimal number reveal it.
 """
 
 from __future__ import annotations
@@ -98,6 +99,15 @@ def _oddity() -> re.Pattern[bytes]:
 def _word() -> re.Pattern[bytes]:
     """Match words whose letters are examined: not those that can be abbreviations, such as ``jdbc``."""
     return re.compile(rb"[A-Z]?[a-z]{5,}|[A-Z]{6,}|[A-Z][a-z](?![a-z])")
+
+
+@cache
+def _hexadecimal() -> re.Pattern[bytes]:
+    """Match a UUID or a key in hexadecimal, any part of which is random, even one with digits only."""
+    return re.compile(
+        rb"(?<![0-9A-Za-z])(?:(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+        rb"|(?=[0-9]*[a-f])[0-9a-f]{20,128}|(?=[0-9]*[A-F])[0-9A-F]{20,128})(?![0-9A-Za-z])"
+    )
 
 
 _FOLLOWERS: Final = {
@@ -212,12 +222,19 @@ def _scaled(found: Sequence[Range], scale: float) -> list[Range]:
 
 
 def _close(text: bytes, odd: Sequence[int], count: int, length: int) -> list[Range]:
-    """Return the shortest parts of ``text`` with ``count`` odd positions in ``length`` characters, or two of many."""
+    """
+    Return the shortest parts of ``text`` with ``count`` odd positions in ``length`` characters, or two of many.
+
+    Any part of ``length`` characters of a hexadecimal number is one, too.
+    """
     dense = [place for place in odd if bisect_left(odd, place + RUN) - bisect_left(odd, place - RUN) >= _ODD_AROUND]
     found: list[Range] = []
     for places, fewest in ((dense, 2), (odd, count)):
         found += zip(places, places[fewest - 1 :], strict=False)
-    close = sorted((first - 1, -last - 1) for first, last in found if _is_close(text, first - 1, last + 1, length))
+    close = [(first - 1, -last - 1) for first, last in found if _is_close(text, first - 1, last + 1, length)]
+    for key in _hexadecimal().finditer(text[:LONGEST]):
+        close += [(first, -first - length) for first in range(key.start(), key.end() - length + 1)]
+    close.sort()
     shortest: list[Range] = []
     for first, last in close[::-1]:
         if not shortest or -last < shortest[-1][1]:

@@ -22,6 +22,9 @@ _NAME: Final = r"\$\{([^${}]*)"
 _NESTED: Final = r"\$\{[^}]*\$\{"
 """In a value: the name of what Spark or Hadoop puts in its place, and a name with another one inside."""
 
+_VARIABLE: Final = r"\$\{env\.([^${}:]*)\}"
+"""What Hadoop replaces by an environment variable. With a default, which follows a colon, it is a reference."""
+
 
 class ForbiddenKeys(AlterConfigPolicy):
     """
@@ -158,7 +161,8 @@ class AllowedReferences(AlterConfigPolicy):
     """
     Denies references that no rule allows.
 
-    When a task is rendered, this includes references outside its configuration, such as in ``env_vars``.
+    When a task is rendered, this includes references outside its configuration, such as in ``env_vars``. Hadoop's
+    ``${env.NAME}`` is treated like ``${env:NAME}``.
 
     Parameters: ``allow``, a list of rules. Each has ``providers`` and, to be narrower, ``paths``, ``keys`` and
     ``dags``; all are lists of names or patterns, in which ``*`` also matches slashes. A path with ``..``, ``.``, an
@@ -184,9 +188,15 @@ class AllowedReferences(AlterConfigPolicy):
 
     def _problems(self, request: RequestMetadata) -> Iterator[str]:
         for key, text in sorted([*request.configs_after.items(), *request.texts.items()]):
-            for variable in dict.fromkeys(variables(text)):
+            for variable in dict.fromkeys([*variables(text), *_of_environment(text)]):
                 if not any(rule.allows(variable, request.resource.dag_id) for rule in self._rules):
                     yield f"'{printable(key)}' may not refer to '{printable(str(variable))}'. Change it, or add a rule."
+
+
+def _of_environment(text: str) -> Iterator[ConfigVariable]:
+    """Yield the environment variables that Hadoop puts in, as references to a provider ``env``."""
+    for found in re.finditer(_VARIABLE, text) if "${env." in text else ():
+        yield ConfigVariable("env", "", found[1], found[0])
 
 
 @dataclass(frozen=True, slots=True)

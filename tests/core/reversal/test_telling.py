@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from airflow_config_providers.core.reversal.telling import LONGEST, RUN, holds, spots
+from airflow_config_providers.core.reversal.telling import CUT, LONGEST, RUN, holds, spots
 
 
 def _tells(text):
@@ -49,6 +49,28 @@ def test_what_a_machine_made_tells(text):
 )
 def test_what_is_in_many_texts_does_not_tell(text):
     assert not _tells(text)
+
+
+@pytest.mark.parametrize("length", [RUN, CUT])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("12345678-1234-4123-8123-123456789012", id="UUID"),
+        pytest.param("ABCDEFAB-1234-4123-8123-123456789012", id="UUID in capitals"),
+        pytest.param("key=0123456789012345678a", id="number"),
+        pytest.param("0123456789012345678901234567890A", id="number in capitals"),
+    ],
+)
+def test_any_part_of_a_hexadecimal_number_tells(text, length):
+    found = spots(text.encode(), text.encode())
+    first = text.find("=") + 1
+
+    places = range(first, len(text) - length + 1)
+    assert all(holds(found.runs if length == RUN else found.cuts, place, place + length) for place in places)
+
+
+def test_a_long_decimal_number_does_not_tell():
+    assert not _tells("0123456789012345678901234567890123456789")
 
 
 @pytest.mark.parametrize(

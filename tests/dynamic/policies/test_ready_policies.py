@@ -733,6 +733,10 @@ RULES = {
         ("${file:/etc/jobs/../passwd.properties:db.user}", True),
         ("${unknown:a:b}", True),
         ("${env:FLIGHTS_X}${env:HOME}", True),
+        ("${env.FLIGHTS_X}", False),
+        ("${env.HOME}", True),
+        ("${env.HOME:-FLIGHTS_X}", True),
+        ("${a${env.HOME}", True),
     ],
 )
 def test_allowed_references(text, is_denied):

@@ -100,6 +100,9 @@ _FAMILIES: Final = (
     "spark.yarn.stagingDir",
     "spark.hadoop.fs.defaultFS",
     "spark.hadoop.yarn.resourcemanager.*",
+    # whose rights the job has there
+    "spark.kubernetes.authenticate.*",
+    "spark.kerberos.principal",
     # parts of a pod
     "spark.kubernetes.*container.image",
     "spark.kubernetes.*featureSteps",
@@ -111,7 +114,7 @@ _FAMILIES: Final = (
     "spark.kubernetes.hadoop.configMapName",
     "spark.kubernetes.kerberos.krb5.*",
 )
-"""Keys with variable names, keys of earlier versions, and keys that bring files into a job, or choose its cluster."""
+"""Keys with variable names, keys of earlier versions, and keys that bring in files, or choose the cluster or rights."""
 
 CODE_LOADING_KEYS: Final = (
     *_FAMILIES,

@@ -394,6 +394,8 @@ def test_one_key_needs_no_list():
         "spark.hadoop.hadoop.security.group.mapping",
         "spark.hadoop.net.topology.script.file.name",
         "spark.master",
+        "spark.kubernetes.authenticate.driver.serviceAccountName",
+        "spark.kerberos.principal",
         "spark.remote",
         "spark.kubernetes.driver.master",
         "spark.yarn.stagingDir",

@@ -14,8 +14,8 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, scan, variables
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ExposedValueError
 from airflow_config_providers.job.deployed_task import Warn, deployed_options, stored_spec
+from airflow_config_providers.job.exposed_values import PlacedText, refuse_exposed
 from airflow_config_providers.job.providers import definitions_of, deployment_registry, driver_definitions_of
-from airflow_config_providers.job.resolver import PlacedText, refuse_exposed
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition

@@ -17,6 +17,7 @@ from airflow_config_providers.core.variable import scan, unclosed
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.job import job_layers, policies
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
+from airflow_config_providers.job.exposed_values import PlacedText
 from airflow_config_providers.job.fields import wins_over
 from airflow_config_providers.job.job_layers import JobLayers
 from airflow_config_providers.job.nested_texts import label_below
@@ -26,7 +27,6 @@ from airflow_config_providers.job.resolver import (
     Driver,
     DriverResolver,
     JobResolver,
-    PlacedText,
     concerns_driver,
     driver_definitions,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -15,32 +15,20 @@ from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfi
 from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ExposedValueError, ProviderDefinitionError
-from airflow_config_providers.job.nested_texts import label_below
+from airflow_config_providers.job.exposed_values import (
+    PlacedText,
+    placed_texts,
+    refuse_exposed,
+    refuse_shown,
+    substituted_secrets,
+)
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.settings import ResolveIn
-from airflow_config_providers.spark import child_process, exposure, specification
-from airflow_config_providers.spark.arguments import IN_COMMAND
+from airflow_config_providers.spark import child_process, specification
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK, substituted_keys
+from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.exposure import is_early
 from airflow_config_providers.spark.layer_files import ConfigFile
-
-_SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./~-")
-"""Characters without special meaning in a string that is split into words, or that is a program."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedText:
-    """
-    A string and its place.
-
-    :param name: the name of the place in messages
-    :param key: the text's key in Spark's configuration; the name again if it has none
-    """
-
-    name: str
-    key: str
-    text: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +64,7 @@ class JobResolver:
         providers = self.providers.needed_by(item.text for item in placed)
         if not self.allow_exposed:
             refuse_exposed(placed, providers, layered.secrets)
-            _refuse_shown(layered)
+            refuse_shown(layered)
         return self._resolver(providers).resolve(layered, {**texts, **{item.name: item.text for item in own}})
 
     def carried(self) -> Mapping[str, str]:
@@ -106,137 +94,6 @@ class JobResolver:
             timeout=settings.resolve_timeout(),
             home=self.providers.home,
         )
-
-
-def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secrets: Collection[str] = ()) -> None:
-    """
-    Make sure that other people cannot read a value.
-
-    :param providers: the names of the providers that are defined
-    :param secrets: keys with a sealed secret
-    :raises ExposedValueError: other people could read a value
-    """
-    texts = list(texts)
-    problems = [
-        f"{printable(key)}: its secret would be readable by every user of the machine or of Spark's UI. Pass it under "
-        f"another key, or set allow_exposed_arguments=True."
-        for key in secrets
-        if exposure.is_exposed(key)
-    ]
-    problems += [
-        f"{printable(item.name)}: the value of {printable(str(variable))} would be readable by every user of the "
-        f"machine or of Spark's UI. Pass it {_elsewhere(item)}, or set allow_exposed_arguments=True."
-        for item in texts
-        if item.key.startswith(IN_COMMAND) or exposure.is_exposed(item.key, item.text)
-        for variable in variables(item.text)
-        if variable.provider in providers
-    ]
-    problems += [
-        f"{printable(item.name)}: Spark replaces {printable(key)} in it by its secret, which would be readable by "
-        f"every user of the machine or of Spark's UI. Remove it, or set allow_exposed_arguments=True."
-        for item, key in _substituted_secrets(texts, providers, secrets)
-    ]
-    if problems:
-        raise ExposedValueError(*problems)
-
-
-def _substituted_secrets(
-    texts: Collection[PlacedText], providers: Collection[str], secrets: Collection[str]
-) -> Iterator[tuple[PlacedText, str]]:
-    """Yield each string that Spark shows, with a key whose secret Spark puts into it."""
-    configs: dict[str, list[str]] = {}
-    secret = set(secrets)
-    for item in texts:
-        configs.setdefault(item.key, []).append(item.text)
-        if any(variable.provider in providers for variable in variables(item.text)):
-            secret.add(item.key)
-    for item in texts:
-        if "${" in item.text and exposure.is_exposed(item.key, item.text):
-            found = map(_label_of, substituted_keys(item.key, item.text, configs))
-            for key in sorted(secret.intersection(found)):
-                yield item, key
-
-
-def _refuse_shown(layered: LayeredConfig) -> None:
-    """
-    Make sure that dynamic and run configuration does not have Spark show a secret that is written out.
-
-    An author may do so, but permission to change a configuration is not permission to read its secrets.
-
-    :raises ExposedValueError: it does
-    """
-    put_in = _substitutions(layered.settled)
-    shown = {key for key in put_in if exposure.is_exposed(key, layered.settled[key])}
-    shown |= {name for key in shown for name in put_in[key]}
-    problems = [
-        f"{layered.place(key)}: Spark replaces {printable(name)} in it by its secret, which would be readable by every "
-        f"user of the machine or of Spark's UI. Remove it, or set allow_exposed_arguments=True."
-        for key in sorted(shown & put_in.keys())
-        for name in sorted(put_in[key])
-        if layered.source(key).is_steered and _is_written_out(layered, name)
-    ]
-    if problems:
-        raise ExposedValueError(*problems)
-
-
-def _substitutions(configs: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return key -> the keys whose values Spark or Hadoop puts into its own, for each key that has any."""
-    texts = {key: (text,) for key, text in configs.items()}
-    written = ((key, text) for key, text in configs.items() if "${" in text)
-    found = {key: substituted_keys(key, text, texts) & configs.keys() for key, text in written}
-    return {key: names for key, names in found.items() if names}
-
-
-def _is_written_out(layered: LayeredConfig, key: str) -> bool:
-    return layered.is_secret(key, layered.settled[key])
-
-
-def _label_of(name: str) -> str:
-    """Return where a job has what Spark names so: ``env_vars['NAME']`` for ``env:NAME``, or the key itself."""
-    prefix, _, variable = name.partition(":")
-    return label_below("env_vars", variable) if prefix == "env" else name
-
-
-def refuse_broken_words(
-    labels: Iterable[str], *, written: Mapping[str, str], values: Mapping[str, str], allow_exposed: bool
-) -> None:
-    """
-    Make sure that values do not change how a string is split into words, or read as a program.
-
-    :param labels: the labels of such strings
-    :param written: label -> string with references
-    :param values: label -> string with values
-    :raises ExposedValueError: a value does, or would be readable by others
-    """
-    for label in labels:
-        if label not in values or values[label] == written[label]:
-            continue
-        if not allow_exposed:
-            raise ExposedValueError(
-                f"{printable(label)}: the values of its references would be readable by others. Pass them through the "
-                f"Spark configuration, or set allow_exposed_arguments=True."
-            )
-        if any(character not in _SAFE for character in _inserted(written[label], values[label])):
-            raise ExposedValueError(
-                f"{printable(label)}: a value has characters that would change the meaning of the surrounding text. "
-                f"Pass it through the Spark configuration."
-            )
-
-
-def _inserted(written: str, value: str) -> str:
-    """Return the part of ``value`` from the first reference of ``written`` to the last, with the text in between."""
-    spans = scan(written)
-    head, tail = written[: spans[0][0]], written[spans[-1][1] :]
-    return value[len(head) : len(value) - len(tail)]
-
-
-def _elsewhere(item: PlacedText) -> str:
-    return "through conf" if item.key.startswith(IN_COMMAND) else "under another key"
-
-
-def placed_texts(texts: Mapping[str, str]) -> list[PlacedText]:
-    """Return the strings of a configuration, or other strings by name, each with its place."""
-    return [PlacedText(name, name, text) for name, text in texts.items()]
 
 
 _ROLE: Final = "wrapping.role"
@@ -319,7 +176,7 @@ class DriverResolver(JobResolver):
         if problems:
             raise ExposedValueError(*problems)
         if not self.allow_exposed:
-            _refuse_shown(layered)
+            refuse_shown(layered)
         kept = {item.name: item.text for item in own}
         left = ConfigResolver({}, spark_definition(self.spark_version), unresolved=Unresolved.KEEP).resolve(
             layered, kept
@@ -379,7 +236,7 @@ class DriverResolver(JobResolver):
             for variable in variables(item.text):
                 if problem := _why_not(item, variable.provider, names, self.not_python):
                     yield f"{printable(item.name)}: {printable(str(variable))}: {problem}"
-        for item, key in () if self.allow_exposed else _substituted_secrets(placed, names, ()):
+        for item, key in () if self.allow_exposed else substituted_secrets(placed, names, ()):
             yield (
                 f"{printable(item.name)}: Spark replaces {printable(key)} in it by its secret, and shows the result. "
                 f"Remove it."

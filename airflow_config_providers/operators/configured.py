@@ -464,7 +464,7 @@ class ConfiguredOperator(RecordingOperator):
 
     def _resolved_fields(self) -> dict[str, Any]:
         """Return field -> content with values."""
-        from airflow_config_providers.job.resolver import refuse_broken_words
+        from airflow_config_providers.job.exposed_values import refuse_broken_words
 
         fields, run = self._job_fields(), self._job_run
         texts = run.texts()

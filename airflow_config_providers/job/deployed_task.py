@@ -20,8 +20,8 @@ _NO_LAYERS: Final = "{}: its Spark configuration is not in a single place, so wh
 """Such as for a step that is a command, a file that is read in the run, or several clusters."""
 
 _KNOWN_IN_RUN: Final = (
-    "{}: what the DAG sets is not shown. Only a run fills it in, or a run refuses it because it is not a mapping of "
-    "keys to strings, numbers and booleans."
+    "{}: what the DAG sets is known only in a run, which fills in the configuration, or refuses it because it is "
+    "not a mapping of keys to strings, numbers and booleans."
 )
 
 _PARTLY_KNOWN: Final = "{}: not shown, because only a run fills it in: {}."

@@ -27,8 +27,8 @@ def result():
 
 KINDS = pytest.mark.parametrize("kind", [ConfiguredSparkSubmitOperator, CustomOperator])
 KNOWN_IN_RUN = [
-    "job: what the DAG sets is not shown. Only a run fills it in, or a run refuses it because it is not a mapping of "
-    "keys to strings, numbers and booleans."
+    "job: what the DAG sets is known only in a run, which fills in the configuration, or refuses it because it is "
+    "not a mapping of keys to strings, numbers and booleans."
 ]
 
 

@@ -6,6 +6,7 @@ import base64
 import json
 import shutil
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -23,6 +24,10 @@ _ELEMENT: Final = "element-6066-11e4-a52e-4f735466cecf"
 """The name that the W3C gave the reference to an element."""
 
 
+class CoveredElementError(AssertionError):
+    """Another element would get the click."""
+
+
 class Browser:
     """One window. Elements are found by XPath, and waited for."""
 
@@ -38,8 +43,15 @@ class Browser:
         return str(self._of_element(xpath, "GET", "/text"))
 
     def click(self, xpath: str) -> None:
-        """Click an element."""
-        self._of_element(xpath, "POST", "/click")
+        """Click an element, as soon as nothing covers it that moves away."""
+        end = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return self._of_element(xpath, "POST", "/click")
+            except CoveredElementError:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(0.1)
 
     def type(self, xpath: str, text: str) -> None:
         """Press the keys of ``text`` in an element."""
@@ -105,7 +117,9 @@ def _asked(method: str, url: str, body: Any) -> Any:
         with urllib.request.urlopen(request, timeout=_PATIENCE + 60) as response:
             return json.loads(response.read())["value"]
     except urllib.error.HTTPError as error:
-        raise AssertionError(f"{method} {url} {body}: {error.read().decode()[:2000]}") from None
+        answer = error.read().decode()
+        kind = CoveredElementError if '"element click intercepted"' in answer else AssertionError
+        raise kind(f"{method} {url} {body}: {answer[:2000]}") from None
 
 
 @contextmanager

@@ -105,7 +105,8 @@ PACKAGES = ("spark.jars.excludes", "spark.jars.packages", "spark.jars.repositori
 
 NOT_IN_THIS_JOB = {
     *(f"spark.yarn.dist.{name}" for name in ("archives", "files", "jars", "pyFiles")),
-    *("spark.kubernetes.file.upload.path", "spark.yarn.stagingDir"),
+    *(f"spark.yarn.{name}" for name in ("applicationType", "queue", "stagingDir", "tags")),
+    "spark.kubernetes.file.upload.path",
 }
 """Keys that are refused, but that no standalone cluster uses."""
 

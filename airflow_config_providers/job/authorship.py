@@ -24,7 +24,7 @@ from airflow_config_providers.job.template_references import (
     unchanged,
     without_pushes,
 )
-from airflow_config_providers.spark.expansion import is_substituted, substitutions
+from airflow_config_providers.spark.expansion import has_inserted, is_substituted
 from airflow_config_providers.spark.layer_files import AllowedDirectories
 
 
@@ -76,12 +76,10 @@ class Authorship:
         self._written = WrittenReferences(
             text for text in texts if templates.is_written(text.text) or self._is_unchanged(text)
         )
-        self._inserted = {text.label: text.text for text in texts if self._has_inserted(text)}
-
-    def _has_inserted(self, text: NestedString) -> bool:
-        """Return whether a template has inserted a string that Spark replaces, which its author has not written."""
-        found = substitutions(text.text)
-        return bool(found) and not found <= substitutions(self._before.get(text.label, ""))
+        before_and_after = ((self._before.get(text.label, ""), text) for text in texts)
+        self._inserted = {
+            text.label: text.text for template, text in before_and_after if has_inserted(text.text, template=template)
+        }
 
     def _is_unchanged(self, text: NestedString) -> bool:
         return self._before.get(text.label) is text.text and self._templates.is_authors(text.text)
@@ -115,8 +113,9 @@ class Authorship:
         return bounds_of_deployment(settings.config_paths()) if found is None else found
 
     def forget_templates(self) -> None:
-        """Forget the templates, which can contain plain-text secrets."""
+        """Forget the templates and what they became, which can contain plain-text secrets."""
         self._before = {}
+        self._inserted = {}
 
     def is_written(self, text: NestedString) -> bool:
         """Return whether the references in ``text`` are written in the DAG and did not come from data."""

@@ -21,7 +21,7 @@ from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.kept_redaction import with_kept_redaction
 from airflow_config_providers.job.template_references import FilledIn, brought_problem, inserted_problem
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.expansion import is_substituted, substitutions
+from airflow_config_providers.spark.expansion import has_inserted, is_substituted
 from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer
 from airflow_config_providers.spark.layer_sources import environment_layer, mapping_layer
@@ -174,7 +174,7 @@ class JobLayers:
         problems += [
             inserted_problem(f"{key} in {layer.name}")
             for key, text in configs.items()
-            if is_substituted(key, text.value) and not substitutions(text.value) <= substitutions(layer.configs[key])
+            if is_substituted(key, text.value) and has_inserted(text.value, template=layer.configs[key])
             if key not in brought
         ]
         if problems and not settings.run_config_references():

@@ -208,10 +208,8 @@ class JobReload(ClosedOnExit):
             problem = run.reverser.reverse_text(str(error))
             self._log.warning("Changes of %s are not noticed until its provider answers: %s", _shown(place), problem)
             self._timetable.add((run, place), self._after_failure(), lambda: self._subscribe_again(run, place))
-        except ConfigProvidersError as error:
-            self._log.warning("Changes of %s are not noticed: %s", _shown(place), run.reverser.reverse_text(str(error)))
-        except BaseException as error:  # noqa: BLE001 - a provider of another package, whose message can contain a value
-            self._log.warning("Changes of %s are not noticed: %s", _shown(place), type(error).__name__)
+        except BaseException as error:  # noqa: BLE001 - a provider of another package can raise anything
+            self._warn_of_no_watch(run, place, error)
         return True
 
     def _subscribe_again(self, run: JobRun, place: Place) -> float | None:
@@ -223,8 +221,13 @@ class JobReload(ClosedOnExit):
         except ProviderUnavailableError:
             return self._after_failure()
         except BaseException as error:  # noqa: BLE001 - as above
-            self._log.warning("Changes of %s are not noticed: %s", _shown(place), type(error).__name__)
+            self._warn_of_no_watch(run, place, error)
         return None
+
+    def _warn_of_no_watch(self, run: JobRun, place: Place, error: BaseException) -> None:
+        is_ours = isinstance(error, ConfigProvidersError)  # another's message can contain a value
+        problem = run.reverser.reverse_text(str(error)) if is_ours else type(error).__name__
+        self._log.warning("Changes of %s are not noticed: %s", _shown(place), problem)
 
     def _after_failure(self) -> float:
         return self._timetable.clock() + _AFTER_FAILURE

@@ -24,6 +24,7 @@ Databricks replaces by a secret of its own.
 """
 
 _WHOLE: Final = r"\$\{[^}]*\}?|\{\{\s?secrets/[^}]*"
+"""All that one of them could replace, with its name."""
 
 _OF_HADOOP: Final = "spark.hadoop."
 _OF_HIVE: Final = "spark.hive."
@@ -40,8 +41,13 @@ def is_substituted(key: str, text: str) -> bool:
     return ("${" in text and _is_of_hadoop(key)) or re.search(_UNDER_ANY_KEY, text) is not None
 
 
-def substitutions(text: str) -> set[str]:
-    """Return the parts of ``text`` that Spark, Hadoop or Databricks could replace, each as it was written."""
+def has_inserted(text: str, *, template: str) -> bool:
+    """Return whether ``text`` has a part that Spark, Hadoop or Databricks could replace, and its template has not."""
+    found = _substitutions(text)
+    return bool(found) and not found <= _substitutions(template)
+
+
+def _substitutions(text: str) -> set[str]:
     return set(re.findall(_WHOLE, text)) if "${" in text or "{{" in text else set()
 
 

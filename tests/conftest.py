@@ -71,7 +71,8 @@ def errors_of_py4j_itself():
 
     A session of Spark in this process has changed that for all gateways, and asks its own JVM about each error.
     """
-    from py4j import java_gateway, protocol
+    java_gateway = pytest.importorskip("py4j.java_gateway", reason="install pyspark, which brings Py4J")
+    from py4j import protocol
 
     before = java_gateway.get_return_value
     java_gateway.get_return_value = protocol.get_return_value

@@ -155,7 +155,8 @@ def test_entries_without_escapes_do_not_import_the_library() -> None:
 
 @pytest.fixture(scope="module")
 def java(errors_of_py4j_itself):
-    gateway = pytest.importorskip("py4j.java_gateway")
+    from py4j import java_gateway as gateway
+
     if shutil.which("java") is None:
         pytest.skip("there is no java on the PATH")
     jars = Path(pytest.importorskip("pyspark").__file__).parent / "jars"

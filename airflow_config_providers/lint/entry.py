@@ -55,6 +55,7 @@ class WrittenJob:
     :param is_remote: whether another Spark runs it than that of this machine
     :param allows_exposed: whether values may be where other people can read them
     :param refused: the keys with values that no layer can have, such as lists; the text of each is the reason
+    :param unresolved: the arguments with references that nothing resolves; the text of each is the reason
     """
 
     place: SourcePlace
@@ -69,6 +70,7 @@ class WrittenJob:
     is_remote: bool = False
     allows_exposed: bool = False
     refused: tuple[WrittenEntry, ...] = ()
+    unresolved: tuple[WrittenEntry, ...] = ()
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Self:
@@ -81,6 +83,7 @@ class WrittenJob:
             tuple(found["files"]),
             **{name: found[name] for name in _FLAGS},
             refused=tuple(map(WrittenEntry.read, found["refused"])),
+            unresolved=tuple(map(WrittenEntry.read, found["unresolved"])),
         )
 
     def entries(self) -> Iterator[WrittenEntry]:

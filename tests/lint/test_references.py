@@ -94,12 +94,12 @@ ARGUMENT = WrittenEntry("application_args[1]", "${vault:a:b}", DAG, "application
 def test_a_reference_that_its_run_refuses_because_others_could_read_it_is_found(found, message):
     findings = list(rules.exposed(found, KNOWN))
 
-    assert codes(findings) == ["CP104"]
+    assert codes(findings) == ["CP105"]
     assert message in messages(findings)
 
 
 def test_an_exposed_reference_is_found_without_a_definition_of_providers():
-    assert codes(rules.exposed(job([JARS]), None)) == ["CP104"]
+    assert codes(rules.exposed(job([JARS]), None)) == ["CP105"]
 
 
 @pytest.mark.parametrize(

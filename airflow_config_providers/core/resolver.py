@@ -15,7 +15,7 @@ from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import counted, nearest, odd_character, printable
 from airflow_config_providers.core.transformer import DEFAULT_LIMITS, ConfigTransformer, ConfigTransformerResult, Limits
-from airflow_config_providers.core.variable import NOT_NESTED, ConfigVariable, form_hint, is_nested, scan, some_of
+from airflow_config_providers.core.variable import ConfigVariable, form_hint, scan, some_of, spelling_hint
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
@@ -246,13 +246,14 @@ class ConfigResolver:
             unlisted = getattr(self._providers, "unlisted", ())  # known if definitions were read
             return unknown_provider(variable, self._providers, unlisted=unlisted, home=self._home)
         absence = result.answers.absences.get((variable.provider, variable.path))
+        hint = form_hint(variable)
         if absence:
-            return f"{printable(str(variable))} has no value. {absence}"
+            return f"{printable(str(variable))} has no value. {hint}{' ' if hint else ''}{absence}"
         siblings = result.answered((variable.provider, variable.path))
         return (
             f"{printable(str(variable))} has no value: provider '{printable(variable.provider)}' has no key "
             f"'{printable(variable.key)}' there{nearest(variable.key, siblings) or '.'} "
-            f"{form_hint(variable) or 'Correct the reference, or add the key where the provider reads.'}"
+            f"{hint or 'Correct the reference, or add the key where the provider reads.'}"
         )
 
     def _misfits(self, layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
@@ -327,8 +328,7 @@ def _failures(parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
 def _of_key(problem: ConfigProvidersError, where: str, references: Sequence[str]) -> ConfigProvidersError:
     shown = ", ".join(map(printable, references))
     prefix = f"{where}: {shown} is not resolved. " if shown != where else f"{where} is not resolved. "
-    if any(map(is_nested, references)):
-        prefix += f"{NOT_NESTED} "
+    prefix += "".join(f"{hint} " for hint in dict.fromkeys(map(spelling_hint, references)) if hint)
     return type(problem)(*(prefix + sentence for sentence in problem.problems))
 
 

@@ -14,7 +14,18 @@ from airflow_config_providers.exceptions import ConfigException
 _OF_SHELLS: Final = ("-", "=", "+", "?")
 """What follows ``${name:`` in a shell to set a default: ``${name:-default}``."""
 
+_SHELL_DEFAULT: Final = re.compile(r":[-=+?]")
+
 NOT_NESTED: Final = "References cannot be nested: a brace always ends the first one."
+
+_BESIDE_BLANK: Final = re.compile(r":\s|\s[:}]")
+
+NO_BLANKS: Final = "A blank beside a colon or a brace is part of the path or the key. Remove it."
+
+_NO_DEFAULTS: Final = (
+    "Kafka's grammar of references has no defaults: write ${provider:path:key} alone, and set the default under "
+    "the same key in a lower layer."
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -114,12 +125,8 @@ def unclosed(text: str) -> str:
 
 def no_default(variable: ConfigVariable) -> str:
     """Return a hint that references have no defaults, if ``variable`` has one as in a shell; otherwise empty."""
-    if not any(part.startswith(_OF_SHELLS) for part in (variable.path, variable.key)):
-        return ""
-    return (
-        "Kafka's grammar of references has no defaults: write ${provider:path:key} alone, and set the default under "
-        "the same key in a lower layer."
-    )
+    has_default = any(part.startswith(_OF_SHELLS) for part in (variable.path, variable.key))
+    return _NO_DEFAULTS if has_default else ""
 
 
 def some_of(references: Iterable[str], *, most: int = 3) -> str:
@@ -133,12 +140,19 @@ def is_nested(reference: str) -> bool:
     return "${" in reference[2:]
 
 
+def spelling_hint(reference: str) -> str:
+    """Return what is probably wrong with ``reference``, as it was written; empty if nothing seems to be."""
+    if is_nested(reference):
+        return NOT_NESTED
+    return NO_BLANKS if _BESIDE_BLANK.search(reference) else ""
+
+
 def form_hint(variable: ConfigVariable) -> str:
     """Return what is probably wrong with the form of a reference that has no value; empty if nothing seems to be."""
-    if is_nested(str(variable)):
-        return NOT_NESTED
-    if hint := no_default(variable):
+    if hint := spelling_hint(str(variable)):
         return hint
+    if no_default(variable) or _SHELL_DEFAULT.search(variable.key):
+        return _NO_DEFAULTS
     if variable.path or "/" not in variable.key:
         return ""
     return (

@@ -111,7 +111,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         return require_spark_binary(self._get_spark_binary_path()[0], os.environ)
 
     def _submitted(self) -> Submission:
-        return self._submission(self._conf, self._environment_prefix)
+        return self._submission(self._conf, self.environment_prefix)
 
     def _warn_of_copies(self, delivery: Delivery) -> None:
         """Warn if Spark itself writes private values where others can read them."""
@@ -215,14 +215,14 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             yield file.pass_fds
 
     @property
-    def _environment_prefix(self) -> str | None:
+    def environment_prefix(self) -> str | None:
         """The prefix with which YARN and Kubernetes take the driver's environment as configuration; None elsewhere."""
         if self._is_yarn:
             return "spark.yarn.appMasterEnv."
         return "spark.kubernetes.driverEnv." if self._is_kubernetes else None
 
     def _open_environment(self, private: Mapping[str, str]) -> dict[str, Any]:
-        if self._environment_prefix:
+        if self.environment_prefix:
             return {name: value for name, value in (self._env_vars or {}).items() if name not in private}
         return {**(self._env_vars or {}), **private}
 

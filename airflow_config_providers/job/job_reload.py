@@ -66,31 +66,43 @@ class ReloadLimits:
         return cls(settings.reload_settling(), settings.reloads_per_hour(), settings.follow_interval())
 
 
+@dataclass(frozen=True, slots=True)
+class JobControl:
+    """
+    The job that is running, as a reload sees it.
+
+    :param stop: stops the job, so that the operator that runs it raises an error
+    :param has_begun: returns whether there is a job that can be stopped
+    :param require_usable: raises an error if a run could not be submitted, so that no job is stopped for it
+    """
+
+    stop: Callable[[], object]
+    has_begun: Callable[[], bool] = lambda: True
+    require_usable: Callable[[JobRun], object] = lambda run: None
+
+
 class JobReload(ClosedOnExit):
     """
     Watches what the references of a running job mean, and stops the job when a new one is to be submitted.
 
     When values have changed, the whole configuration is resolved again, with its types and policies. Only if that
-    succeeds and a value differs, the job is stopped; otherwise it goes on, and the log says why. A job never gets
-    values from before and after.
+    succeeds, a value differs and all values can be delivered, the job is stopped; otherwise it goes on, and the log
+    says why. A job never gets values from before and after.
 
-    :param stop: stops the job, so that the operator that runs it raises an error
-    :param has_begun: returns whether there is a job that can be stopped
+    :param job: the job that runs
     :param log: the log of the task
     :param timetable: makes the calls
     """
 
     def __init__(
         self,
+        job: JobControl,
         *,
-        stop: Callable[[], object],
-        has_begun: Callable[[], bool] = lambda: True,
         log: Any,
         limits: ReloadLimits,
         timetable: Timetable | None = None,
     ) -> None:
-        self._stop = stop
-        self._has_begun = has_begun
+        self._job = job
         self._log = log
         self._limits = limits
         self._timetable = timetable or Timetable("config-reload")
@@ -154,7 +166,7 @@ class JobReload(ClosedOnExit):
     def _run_after_failure(self, run: JobRun) -> JobRun | None:
         """Return a run with other values than ``run``; None if there is none, or the limit is reached."""
         try:
-            next_run, differs = self._compared(run)
+            next_run, differs = self._usable(run)
         except Exception:  # noqa: BLE001 - the error of the job is what the reader needs
             return None
         if not differs or not next_run.restarts or self._pause() > 0:
@@ -274,7 +286,7 @@ class JobReload(ClosedOnExit):
         run = self._run
         if run is None:
             return
-        if not self._has_begun():
+        if not self._job.has_begun():
             self._try_again(run, after=_UNTIL_BEGUN)
         elif (pause := self._pause()) > 0:
             self._log.warning("A reload waits: this job was reloaded %s times in an hour.", self._limits.per_hour)
@@ -287,7 +299,7 @@ class JobReload(ClosedOnExit):
         with self._lock:
             noted = set(self._changed)
         try:
-            next_run, differs = self._compared(run)
+            next_run, differs = self._usable(run)
         except ConfigProvidersError as error:
             is_down = isinstance(error, ProviderUnavailableError)
             self._refuse(run.reverser.reverse_text("; ".join(error.problems)))
@@ -310,6 +322,17 @@ class JobReload(ClosedOnExit):
         self._plan(run, next_run.ttls)
         next_run.close()
         return None
+
+    def _usable(self, run: JobRun) -> tuple[JobRun, bool]:
+        """Return what ``_compared`` does, after making sure that a job can be submitted with the new run."""
+        next_run, differs = self._compared(run)
+        try:
+            if differs and next_run.restarts:
+                self._job.require_usable(next_run)
+        except BaseException:
+            next_run.close()
+            raise
+        return next_run, differs
 
     def _compared(self, run: JobRun) -> tuple[JobRun, bool]:
         """
@@ -370,7 +393,7 @@ class JobReload(ClosedOnExit):
         )
         self._stops_in = threading.get_ident()
         try:
-            self._stop()
+            self._job.stop()
         except Exception as error:  # noqa: BLE001 - the job goes on, and the message can contain a value
             self._log.warning(
                 "The job could not be stopped to reload it (%s). It goes on as it is.", type(error).__name__

@@ -36,7 +36,7 @@ class WrittenEntry:
         return f"'{printable(self.key)}'" + (f" ({self.origin})" if self.origin and self.origin != self.key else "")
 
 
-_FLAGS: Final = ("conn_id", "is_configured", "takes_any_key", "keeps_unresolved", "is_remote")
+_FLAGS: Final = ("conn_id", "is_configured", "takes_any_key", "keeps_unresolved", "is_remote", "allows_exposed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class WrittenJob:
     :param takes_any_key: whether it can get keys that do not begin with ``spark.``
     :param keeps_unresolved: whether references without a provider are left as they are
     :param is_remote: whether another Spark runs it than that of this machine
+    :param allows_exposed: whether values may be where other people can read them
     :param refused: the keys with values that no layer can have, such as lists; the text of each is the reason
     :param unresolved: the arguments with references that nothing resolves; the text of each is the reason
     """
@@ -67,6 +68,7 @@ class WrittenJob:
     takes_any_key: bool
     keeps_unresolved: bool
     is_remote: bool = False
+    allows_exposed: bool = False
     refused: tuple[WrittenEntry, ...] = ()
     unresolved: tuple[WrittenEntry, ...] = ()
 

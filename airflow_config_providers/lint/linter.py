@@ -126,6 +126,7 @@ class _Rules:
         known = None if job.keeps_unresolved or not job.is_configured else self._known(job.conn_id)
         for entry in (*job.entries(), *job.texts):
             yield from rules.reference_findings(entry, known)
+        yield from rules.exposed(job, known)
 
     def _of_file(self, file: LayerFile) -> Iterator[Finding]:
         yield from rules.repeated(file)

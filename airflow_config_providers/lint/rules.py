@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from airflow_config_providers.core.definition.config_type import ConfigType
@@ -27,11 +28,14 @@ from airflow_config_providers.core.variable import (
     unclosed,
     variables,
 )
+from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.job.exposed_values import PlacedText, refuse_exposed
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import (
     ABSENT_KEY,
     DEAD_OVERRIDE,
     DEPRECATED_KEY,
+    EXPOSED,
     IGNORED_KEY,
     LITERAL_SECRET,
     MALFORMED,
@@ -186,6 +190,29 @@ def of_unconfigured(job: WrittenJob) -> Iterator[Finding]:
                 f"{entry.name}: nothing resolves its reference, because this package does not configure the operator. "
                 f"Use a configured operator, or set apply_to in [config_providers].",
             )
+
+
+def exposed(job: WrittenJob, known: KnownProviders | None) -> Iterator[Finding]:
+    """
+    Yield the references of a job that its run refuses, because other people could read their values.
+
+    :param known: the providers that are defined; None if that is unknown
+    """
+    if not job.is_configured or job.keeps_unresolved or job.allows_exposed:
+        return
+    winners = {entry.key: entry for layer in job.layers for entry in layer}
+    for entry in (*winners.values(), *chain.from_iterable(job.clusters), *job.texts):
+        yield from (Finding(EXPOSED, entry.place, problem) for problem in _exposed_in(entry, known))
+
+
+def _exposed_in(entry: WrittenEntry, known: KnownProviders | None) -> tuple[str, ...]:
+    named = {variable.provider for variable in variables(entry.text)}
+    providers = named & known.names if known else named - set(SUBSTITUTED_BY_SPARK)
+    try:
+        refuse_exposed([PlacedText(entry.name, entry.key, entry.text)], providers)
+    except ExposedValueError as error:
+        return error.problems
+    return ()
 
 
 def repeated(file: LayerFile) -> Iterator[Finding]:

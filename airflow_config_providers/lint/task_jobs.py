@@ -132,6 +132,7 @@ class _TaskReader:
             is_configured=is_configured(self._task),
             takes_any_key=self._spec.takes_any_key,
             is_remote=self._spec.is_remote,
+            allows_exposed=options.allows_exposed,
             keeps_unresolved=options.when_unresolved is Unresolved.KEEP,
             refused=tuple(WrittenEntry(key, why, self._at(key, conf.argument)) for conf, key, why in self._refused),
             unresolved=tuple(WrittenEntry(name, why, self._at(name)) for name, why in self._unresolved),
@@ -225,7 +226,11 @@ def _options(task: Any) -> JobOptions:
         return NO_OPTIONS
     if task.is_mapped:
         return deployed_options(task)
-    return JobOptions(config_conn_id=task.config_conn_id, unresolved=task.unresolved)
+    return JobOptions(
+        config_conn_id=task.config_conn_id,
+        unresolved=task.unresolved,
+        allow_exposed_arguments=task.allow_exposed_arguments,
+    )
 
 
 def all_jobs(dags: Iterable[Any], path: str, source: bytes) -> list[WrittenJob]:

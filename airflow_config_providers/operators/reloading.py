@@ -84,15 +84,23 @@ class ReloadingOperator(BaseOperator):
     @contextmanager
     def _watching(self) -> Iterator[JobReload]:
         """Have the job stopped when its secrets change."""
-        from airflow_config_providers.job.job_reload import JobReload, ReloadLimits
+        from airflow_config_providers.job.job_reload import JobControl, JobReload, ReloadLimits
 
         limits = ReloadLimits.of_deployment()
-        with JobReload(stop=self._stop_job, has_begun=self._has_begun, log=self.log, limits=limits) as reload:
+        job = JobControl(self._stop_job, self._has_begun, self._require_deliverable)
+        with JobReload(job, log=self.log, limits=limits) as reload:
             self._job_reload = reload
             try:
                 yield reload
             finally:
                 self._job_reload = None
+
+    def _require_deliverable(self, run: JobRun) -> None:
+        """
+        Make sure that the values of ``run`` would reach a job; called in another thread, while the job runs.
+
+        :raises ConfigProvidersError: one would not
+        """
 
     def _has_begun(self) -> bool:
         """Return whether there is a job that ``_stop_job`` can stop; called in another thread."""

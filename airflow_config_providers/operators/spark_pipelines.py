@@ -10,6 +10,7 @@ from airflow_config_providers.operators.configured import ConfiguredOperator
 
 if TYPE_CHECKING:
     from airflow_config_providers.hooks.spark_pipelines import ConfiguredSparkPipelinesHook
+    from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.spark.delivery import Submission
 
 
@@ -39,6 +40,9 @@ class SparkPipelinesMixin(ConfiguredOperator):
 
     def _has_begun(self) -> bool:
         return getattr(vars(self).get("hook"), "_submit_sp", None) is not None
+
+    def _require_deliverable(self, run: JobRun) -> None:
+        run.submission({"env_vars": self.env_vars}.get, run.shown, self.hook.environment_prefix)
 
     def _submission(self, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         """Return what spark-pipelines gets; of what spark-submit takes beside its configuration, only variables."""

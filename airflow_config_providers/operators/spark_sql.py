@@ -10,6 +10,7 @@ from airflow_config_providers.operators.configured import ConfiguredOperator
 
 if TYPE_CHECKING:
     from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
+    from airflow_config_providers.job.run import JobRun
 
 _SUBSTITUTE: Final = "spark.sql.variable.substitute"
 _READS_THE_WORKER: Final = re.compile(r"\$\{(?:env|system):")
@@ -36,6 +37,9 @@ class SparkSqlMixin(ConfiguredOperator):
 
     def _has_begun(self) -> bool:
         return getattr(self._hook, "_sp", None) is not None
+
+    def _require_deliverable(self, run: JobRun) -> None:
+        run.delivery()
 
     def _get_hook(self) -> ConfiguredSparkSqlHook:
         from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook

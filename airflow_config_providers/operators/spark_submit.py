@@ -18,6 +18,7 @@ from airflow_config_providers.operators.durable import DurableMixin
 if TYPE_CHECKING:
     from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
     from airflow_config_providers.job.resolver import Driver
+    from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.spark.delivery import Submission
     from airflow_config_providers.spark.layer_files import ConfigFile
 
@@ -123,6 +124,11 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
             reverser=lambda: self._job_run.reverser,
             withheld=lambda: self._job_run.withheld,
         )
+
+    def _require_deliverable(self, run: JobRun) -> None:
+        hook: Any = self._hook
+        prefix = None if hook is None else hook.environment_prefix
+        run.submission(self._job_fields().read, run.shown, prefix)
 
     def _submission(self, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         if self._job_reload is not None:

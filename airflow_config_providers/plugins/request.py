@@ -126,7 +126,10 @@ def without_files(task: Any, name: str, warn: Warn) -> AuthoredJob | None:
     if job is None:
         return None
     if named := dict.fromkeys(label.partition("[")[0] for label in job.files):
-        warn(f"{name}: its {' and '.join(named)} are not shown: the server does not open files that DAG authors name.")
+        warn(
+            f"{name}: its {' and '.join(named)} are not shown: the server does not open files that DAG authors name. "
+            "Run airflow config-providers describe on a worker to see them."
+        )
     return replace(job, files={})
 
 

@@ -129,6 +129,8 @@ def test_attack_16_an_unresolved_reference_fails_and_names_the_nearest(vault, te
         ),
         pytest.param("${vault:db:${env:X}}", "References cannot be nested", id="nested"),
         pytest.param("${vault:db:-none}", "has no defaults", id="a default"),
+        pytest.param("${vault:db:password:-none}", "has no defaults", id="a default after the key"),
+        pytest.param("${vault:db: password}", "A blank beside a colon", id="a blank"),
     ],
 )
 def test_an_unresolved_reference_says_what_is_wrong_with_its_form(vault, text, message):
@@ -136,6 +138,32 @@ def test_an_unresolved_reference_says_what_is_wrong_with_its_form(vault, text, m
         resolver(vault).resolve([dag({"spark.x": text})])
 
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("below", "message"),
+    [
+        pytest.param("${env:X}:password}", "References cannot be nested", id="nested"),
+        pytest.param("none:password:-x}", "has no defaults", id="a default"),
+    ],
+)
+def test_a_reference_to_an_absent_path_says_what_is_wrong_with_its_form_and_what_is_absent(tmp_path, below, message):
+    files = DirectoryConfigProvider()
+    files.configure({"allowed.paths": str(tmp_path)})
+
+    with pytest.raises(UnresolvedReferenceError) as caught:
+        ConfigResolver({"mounted": files}).resolve([dag({"spark.x": f"${{mounted:{tmp_path}/{below}"})])
+
+    assert message in str(caught.value)
+    assert "There is no directory" in str(caught.value)
+
+
+def test_a_denied_reference_says_that_it_has_a_blank(tmp_path):
+    files = DirectoryConfigProvider()
+    files.configure({"allowed.paths": str(tmp_path)})
+
+    with pytest.raises(AccessDeniedError, match="A blank beside a colon"):
+        ConfigResolver({"mounted": files}).resolve([dag({"spark.x": f"${{mounted: {tmp_path}:password}}"})])
 
 
 def test_a_denied_reference_says_that_it_is_nested(tmp_path):

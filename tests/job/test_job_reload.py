@@ -16,7 +16,7 @@ from airflow_config_providers.core.timetable import Timetable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, SubmitError
 from airflow_config_providers.job import job_reload
-from airflow_config_providers.job.job_reload import JobReload, ReloadLimits
+from airflow_config_providers.job.job_reload import JobControl, JobReload, ReloadLimits
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.testing import FakeClock
 from tests.limits import LONGEST, eventually
@@ -81,11 +81,10 @@ class Job:
         self.secret = Secret(Timetable("config-changes", self.clock, start=lambda run: None))
         self.stops = []
         self.reload = JobReload(
-            stop=lambda: (self.stops.append(self.clock()), stop()),
+            JobControl(lambda: (self.stops.append(self.clock()), stop()), **kwargs),
             log=logging.getLogger("task"),
             limits=ReloadLimits(settling, 6),
             timetable=self.timetable,
-            **kwargs,
         )
 
     def watch(self, **kwargs):
@@ -110,6 +109,20 @@ def test_a_change_is_one_stop_and_the_next_run_has_the_new_value():
 
     assert len(job.stops) == 1
     assert job.reload.next_run().content == "second"
+
+
+def test_a_run_that_could_not_be_submitted_stops_no_job_and_is_closed(caplog):
+    def refuse(run):
+        raise ConfigException("spark.a: cut.")
+
+    job = Job(require_usable=refuse)
+    run = job.watch()
+    job.rotate("second")
+    job.after(0)
+
+    assert (job.stops, run.runs[0].is_closed) == ([], True)
+    assert "not usable: spark.a: cut." in caplog.text
+    assert job.reload.next_run() is None
 
 
 def test_a_job_with_other_values_than_its_run_is_stopped_without_a_change():

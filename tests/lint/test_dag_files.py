@@ -42,6 +42,7 @@ with DAG("flights", schedule=None):
         config_conn_id="own_providers",
         config_files=["/etc/base.properties", "/etc/{{{{ ds }}}}.properties"],
         unresolved="keep",
+        allow_exposed_arguments=True,
     )
     ConfiguredSparkSubmitOperator.partial(task_id="mapped", application="x.py", conf={{"spark.app.m": "1"}}).expand(
         name=["a", "b"]
@@ -169,6 +170,10 @@ def test_a_job_has_its_other_references_files_and_options(read: Read):
     ]
     assert job.files == ("/etc/base.properties",)
     assert (job.conn_id, job.keeps_unresolved, job.is_configured) == ("own_providers", True, True)
+
+
+def test_a_job_has_whether_its_author_allows_exposed_values(read: Read):
+    assert (read.job("ours").allows_exposed, read.job("listed").allows_exposed) == (True, False)
 
 
 def test_a_stock_operator_is_configured_by_the_cluster_policy(read: Read):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.lint import rules
+from airflow_config_providers.lint.entry import WrittenEntry
 from airflow_config_providers.lint.known_providers import KnownProviders
-from tests.lint.making import codes, in_conf, job, messages
+from tests.lint.making import DAG, codes, in_conf, job, messages
 
 KNOWN = KnownProviders(frozenset({"vault"}), frozenset({"files"}))
 CANARY = "c4nary-of-a-default"
@@ -76,3 +77,41 @@ def test_a_reference_that_nothing_resolves_is_found():
 
     assert codes(rules.of_unconfigured(job(entries, is_configured=False))) == ["CP103"]
     assert codes(rules.of_unconfigured(job(entries))) == []
+
+
+JARS = in_conf("spark.jars", "${vault:a:b}")
+ARGUMENT = WrittenEntry("application_args[1]", "${vault:a:b}", DAG, "application_args[1]")
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        pytest.param(job([JARS]), "Pass it under another key", id="key"),
+        pytest.param(job([], texts=(ARGUMENT,)), "Pass it through conf", id="argument"),
+        pytest.param(job([], clusters=((JARS,),)), "Pass it under another key", id="cluster"),
+    ],
+)
+def test_a_reference_that_its_run_refuses_because_others_could_read_it_is_found(found, message):
+    findings = list(rules.exposed(found, KNOWN))
+
+    assert codes(findings) == ["CP105"]
+    assert message in messages(findings)
+
+
+def test_an_exposed_reference_is_found_without_a_definition_of_providers():
+    assert codes(rules.exposed(job([JARS]), None)) == ["CP105"]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pytest.param(job([JARS], allows_exposed=True), id="allowed"),
+        pytest.param(job([JARS], is_configured=False), id="not configured"),
+        pytest.param(job([JARS], keeps_unresolved=True), id="kept"),
+        pytest.param(job([JARS], [in_conf("spark.jars", "/a.jar")]), id="overridden"),
+        pytest.param(job([in_conf("spark.app.x", "${vault:a:b}")]), id="not exposed"),
+        pytest.param(job([in_conf("spark.jars", "${env:HOME}/a.jar")]), id="of Spark"),
+    ],
+)
+def test_a_reference_that_its_run_accepts_is_not_called_exposed(found):
+    assert codes(rules.exposed(found, None)) == []

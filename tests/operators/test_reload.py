@@ -20,10 +20,12 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.limits import LONGEST, eventually
+from tests.operators.conftest import recording
 
 pytestmark = pytest.mark.usefixtures("spark_submit", "connections", "at_once")
 
 KEY = "spark.app.db.password"
+_OPERATORS = "airflow.providers.apache.spark.operators"
 VALUES = [f"c4nary-{number}-s3cret+value" for number in range(4)]
 
 
@@ -200,6 +202,75 @@ def test_a_value_of_the_wrong_type_reloads_nothing_and_the_log_says_why(dag, run
     assert len(job.submissions()) == 1
     assert "spark.executor.cores" in "".join(out)
     assert "many" not in "".join(out)
+
+
+@pytest.mark.parametrize("value", [f" {VALUES[1]}", f"{VALUES[1]}\t"])
+def test_a_value_that_cannot_be_delivered_stops_no_job_and_the_log_says_why(dag, run_task, job, capfd, value):
+    out = []
+
+    def rotate():
+        job.has_begun(1)
+        job.rotate(value)
+        assert eventually(lambda: out.append("".join(capfd.readouterr())) or "goes on as it is" in "".join(out))
+        job.rotate(VALUES[2])
+        job.has_begun(2)
+
+    steps = job.during(rotate)
+    run = run_task(operator(dag, job, streaming=True))
+    steps.join(LONGEST)
+    assert run.state == "success"
+    assert job.passwords() == [VALUES[0], VALUES[2]]
+    assert f"{KEY}: its value begins or ends with a space" in "".join(out)
+    assert VALUES[1] not in "".join(out)
+
+
+@pytest.mark.parametrize(
+    ("program", "module", "name", "arguments"),
+    [
+        pytest.param("spark-sql", "spark_sql", "SparkSqlOperator", {"sql": "select 1"}, id="sql"),
+        pytest.param(
+            "spark-pipelines",
+            "spark_pipelines",
+            "SparkPipelinesOperator",
+            {"pipeline_spec": "flights.yml"},
+            id="pipelines",
+        ),
+    ],
+)
+def test_a_value_that_cannot_be_delivered_stops_no_job_of_another_program(
+    dag, run_task, secrets_dir, tmp_path, monkeypatch, capfd, program, module, name, arguments
+):
+    stock = getattr(pytest.importorskip(f"{_OPERATORS}.{module}", reason="Spark provider before 6"), name)
+    end, out = tmp_path / "end", []
+    monkeypatch.setenv("FAKE_SPARK_RUNS_UNTIL", str(end))
+    (folder := tmp_path / "other").mkdir()
+    job = Running(recording(program, folder, monkeypatch), secrets_dir, end)
+
+    def rotate():
+        job.has_begun(1)
+        job.rotate(f"{VALUES[1]} ")
+        assert eventually(lambda: out.append("".join(capfd.readouterr())) or "goes on as it is" in "".join(out))
+
+    steps = job.during(rotate)
+    run = run_task(configured(stock)(task_id="job", dag=dag, conf={KEY: job.reference}, streaming=True, **arguments))
+    steps.join(LONGEST)
+    assert run.state == "success", run.error
+    assert len(job.submissions()) == 1
+
+
+def test_a_variable_that_cannot_be_delivered_stops_no_job(dag, run_task, job, capfd):
+    out = []
+
+    def rotate():
+        job.has_begun(1)
+        job.rotate(f"{VALUES[1]}\0")
+        assert eventually(lambda: out.append("".join(capfd.readouterr())) or "goes on as it is" in "".join(out))
+
+    steps = job.during(rotate)
+    run = run_task(operator(dag, job, env_vars={"PASSWORD": job.reference}, streaming=True))
+    steps.join(LONGEST)
+    assert run.state == "success"
+    assert len(job.submissions()) == 1
 
 
 def test_a_job_that_fails_by_itself_fails_its_task(dag, run_task, job, monkeypatch):

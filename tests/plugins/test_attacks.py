@@ -84,6 +84,12 @@ def test_attack_41_files_of_dag_authors_are_not_opened_on_the_server(server: Ser
     assert any("the server does not open files that DAG authors name" in note for note in answer["notes"])
 
 
+def test_a_note_about_files_that_are_not_opened_says_how_to_see_them(server: Server):
+    answer = server.ask("viewer", "GET", "/dags/flights/tasks/report").json()
+
+    assert any("Run airflow config-providers describe on a worker" in note for note in answer["notes"])
+
+
 WRONG = {
     "no JSON": f'{{"operations": [{{"name": "spark.app.token", "value": "{CANARY}"',
     "a name twice": f'{{"operations": [], "operations": "{CANARY}"}}',

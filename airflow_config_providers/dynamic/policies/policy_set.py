@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Final, Self, TypeVar, overload
 
 from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.core.closing import Closing, close_all
@@ -56,7 +56,7 @@ class PolicySet(Closing, Sequence[NamedPolicy]):
     @classmethod
     def denying(cls, error: ConfigProvidersError) -> Self:
         """Return a set that denies everything because of ``error``, which occurred when the policies were opened."""
-        return cls([NamedPolicy("policies", _Denying(error.problems))])
+        return cls([NamedPolicy("policies", _Denying([f"{_UNTIL} {problem}" for problem in error.problems]))])
 
     @overload
     def __getitem__(self, index: int) -> NamedPolicy: ...
@@ -141,6 +141,9 @@ class MatchedPolicy(AlterConfigPolicy):
     def close(self) -> None:
         """Close the policy."""
         self._policy.close()
+
+
+_UNTIL: Final = "until the policies can be loaded, everything is denied."
 
 
 class _Denying(AlterConfigPolicy):

@@ -124,6 +124,13 @@ def test_a_set_that_could_not_be_opened_denies_everything_and_says_why():
         validate_all(policies, RequestMetadata(DAG, {}, {}))
 
 
+def test_a_denial_because_of_a_wrong_file_says_that_everything_is_denied():
+    policies = PolicySet.denying(ConfigException("policies.yaml:1: it is wrong."))
+
+    with pytest.raises(PolicyViolation, match="until the policies can be loaded, everything is denied"):
+        validate_all(policies, RequestMetadata(DAG, {}, {}))
+
+
 # --- what is wrong with a file ----------------------------------------------------------------------
 
 

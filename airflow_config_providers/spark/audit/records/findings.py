@@ -207,12 +207,9 @@ def not_taken(values: DataFrame) -> DataFrame:
     defaults = values.where(F.col("source").isin(*_DEFAULTS)).withColumn("place", _place())
     tasks = F.count_distinct(*TASK).alias("tasks")
     found = defaults.groupBy("key", "source", "place").agg(*_span(), *_losing(), tasks).where(F.col("wins") == 0)
-    detail = F.format_string(
-        "%s is taken by none of the %d tasks that have it; the last time it lost to %s",
-        shown(F.col("given")),
-        "tasks",
-        "to",
-    )
+    none = F.format_string("taken by none of the %d tasks that have it", "tasks")
+    untaken = F.when(F.col("tasks") == 1, "not taken by the only task that has it").otherwise(none)
+    detail = F.format_string("%s is %s; the last time it lost to %s", shown(F.col("given")), untaken, "to")
     everyone = {"dag": F.lit(""), "task": F.lit(""), "detail": detail}
     return _finding("default-not-taken", found.withColumns(everyone))
 

@@ -357,6 +357,14 @@ def test_a_default_that_no_task_takes_is_found(audit: Audit, past: Past):
     )
 
 
+def test_a_default_that_the_only_task_with_it_does_not_take_is_found(audit: Audit, past: Past):
+    past([layer(FILE, "base.properties:1", a="1"), layer(ConfigSource.DAG_CONFIG, a="2")])
+
+    (row,) = audit("default-not-taken")
+
+    assert "is not taken by the only task that has it; the last time it lost to DAG_CONFIG" in row["detail"]
+
+
 def test_what_refused_runs_share_and_good_ones_do_not_have_is_found(audit: Audit, past: Past):
     for day in (1, 2):
         past({MEMORY: "4g", "spark.a": "1"}, run=f"r{day}", day=day)

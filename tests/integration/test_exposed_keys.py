@@ -68,7 +68,7 @@ TAKES_NO_TEXT = re.compile(
     r"(?i)class(es)?$|classTo|codec|compression|serializer|mode|listener|manager|filters$|level$|policy|protocol"
     r"|extensions|plugins?|catalog|provider|redaction|regex|strategy|allocator|transformation|profiler|[.]impl$|version"
     r"|format$|algorithm|timeZone|timeout|registrator|topologyMapper|rules$|daemon|worker[.]module|python$|mapping$"
-    r"|layout|backend|maxSize|interval|timestampType|estimator|attempt[.]id|executor[.]id|driver[.]host|bindAddress"
+    r"|backend|maxSize|interval|timestampType|estimator|attempt[.]id|executor[.]id|driver[.]host|bindAddress"
     r"|eventLog|resourcesFile|kerberos[.](keytab|principal)|factory|signal|javaOptions|handling|sessionOrder"
     r"|metastore|hive|types$|socket|authenticate[.]secret[.]|outputStyle|allow|fallbackStorage|metrics[.]conf$"
     r"|dataSource|shreddingSchema|defaultPath|allocation[.]file|costEvaluator|jars[.]ivySettings|resource[.]type"
@@ -107,6 +107,7 @@ NOT_IN_THIS_JOB = {
     *(f"spark.yarn.dist.{name}" for name in ("archives", "files", "jars", "pyFiles")),
     *(f"spark.yarn.{name}" for name in ("applicationType", "queue", "stagingDir", "tags")),
     "spark.kubernetes.file.upload.path",
+    "spark.log.callerContext",
 }
 """Keys that are refused, but that no standalone cluster uses."""
 
@@ -209,13 +210,18 @@ def submit(configs: Mapping[str, str], folder: Path, cluster: SparkCluster, *, p
         finally:
             watcher.close()
             end(process)
-    events = [file.read_text() for file in Path(configs["spark.eventLog.dir"]).rglob("*") if file.is_file()]
     return {
         **places,
-        "event log": "".join(events),
+        "event log": written_to(configs["spark.eventLog.dir"]),
+        "driver's log": written_to(configs["spark.driver.log.dfsDir"]),
         "driver's command and environment": watcher.text(),
         "short commands": (folder / "commands").read_text(),
     }
+
+
+def written_to(folder: str) -> str:
+    """Return the text of all files in a folder."""
+    return "".join(file.read_text(errors="replace") for file in Path(folder).rglob("*") if file.is_file())
 
 
 def look_around(ui: str, application: str, cluster: SparkCluster) -> dict[str, str]:

@@ -137,7 +137,7 @@ def _resource(dag_id: str | None, task_id: str | None) -> ConfigResource:
     return resource
 
 
-def refuse_unstorable(request: Request, user: GetUserDep) -> None:  # noqa: ARG001 - only signed-in users get this far
+def refuse_unstorable(request: Request, user: GetUserDep) -> None:
     """
     Refuse the id of a DAG that no database can have, before Airflow searches its database for it.
 

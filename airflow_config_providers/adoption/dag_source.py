@@ -114,6 +114,11 @@ class DagSource:
         self.tree = ast.parse(text)
         self._nodes = list(ast.walk(self.tree))
         self._names = dict(self._imported())
+        keywords = [one for node in self._nodes if isinstance(node, ast.Call) for one in node.keywords]
+        self.has_own_templates = any(one.arg == "jinja_environment_kwargs" or _has_own_names(one) for one in keywords)
+        """Whether a DAG gives templates another syntax, or could give ``conn`` or ``var`` another meaning."""
+        configurations = (one.value for one in keywords if one.arg in _CONFIGURATION)
+        self._places = frozenset(node for one in configurations for node in ast.walk(one))
         self._mappings = dict(self._assigned())
         self._reused = frozenset(self._used_again())
 
@@ -151,12 +156,6 @@ class DagSource:
     def uses(self, name: str) -> list[ast.Name]:
         """Return where a name is used."""
         return [node for node in self._nodes if isinstance(node, ast.Name) and node.id == name]
-
-    @property
-    def has_own_templates(self) -> bool:
-        """Whether a DAG gives templates another syntax, or could give ``conn`` or ``var`` another meaning."""
-        keywords = (one for node in self._nodes if isinstance(node, ast.Call) for one in node.keywords)
-        return any(one.arg == "jinja_environment_kwargs" or _has_own_names(one) for one in keywords)
 
     def _used_again(self) -> Iterator[ast.expr]:
         """Yield the calls whose result has a name and an attribute with configuration that the file uses."""
@@ -217,14 +216,7 @@ class DagSource:
     def _is_only_configuration(self, name: str) -> bool:
         uses = self.uses(name)
         stored = [node for node in uses if isinstance(node.ctx, ast.Store)]
-        places = {below for node in self._nodes for one in _configurations(node) for below in ast.walk(one)}
-        return len(stored) == 1 and all(node in places for node in uses if isinstance(node.ctx, ast.Load))
-
-
-def _configurations(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield what a call gets as configuration."""
-    if isinstance(node, ast.Call):
-        yield from (one.value for one in node.keywords if one.arg in _CONFIGURATION)
+        return len(stored) == 1 and all(node in self._places for node in uses if isinstance(node.ctx, ast.Load))
 
 
 _CONFIGURATION: Final = frozenset({"conf", "spark_conf", "config_kwargs", "env_vars"})

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall, Setting
 from airflow_config_providers.adoption.edits import Edit, Positions, edited, without_overlaps
 from airflow_config_providers.adoption.references import Providers, reads_json, reads_secrets, with_references
-from airflow_config_providers.adoption.secret_lines import secret_lines
 from airflow_config_providers.adoption.unknown_texts import unknown_lines
 from airflow_config_providers.core.sensitive import sounds_secret
 from airflow_config_providers.core.text import is_template, one_line, printable
@@ -176,8 +175,7 @@ class FileProposer:
         self._below = rules.below
         self._uses_classes = rules.uses_classes
         self._calls = tuple(self._dag.calls())
-        self._secret = secret_lines(source, self._dag.tree)
-        self._hidden = self._secret | unknown_lines(self._dag, self._calls)
+        self._hidden = unknown_lines(self._dag, self._calls)
         self._left = frozenset(node for one in differences for node in _entries_of(one, self._calls))
         self._edits: list[Edit] = []
         self._replacements: list[Replacement] = []
@@ -283,24 +281,21 @@ class FileProposer:
         edits += [self._positions.replacing(use, name) for use in self._dag.uses(path.rpartition(".")[2])]
         hidden = sorted({line for edit in edits for line in self._hidden_in(edit)})
         if hidden:
-            reason = f"the class is not changed to {name}: {self._reason(hidden)}"
+            reason = f"the class is not changed to {name}: {_UNKNOWN}"
             self._by_hand.append(ByHand(self._path, hidden[0], reason))
         else:
             self._edits += edits
 
     def _edit(self, edit: Edit, node: ast.expr) -> bool:
         """Add an edit, unless it would show a secret; return whether it was added."""
-        if hidden := self._hidden_in(edit):
-            self._leave(node, self._reason(hidden))
+        if self._hidden_in(edit):
+            self._leave(node, _UNKNOWN)
             return False
         self._edits.append(edit)
         return True
 
     def _hidden_in(self, edit: Edit) -> list[int]:
         return [line for line in self._positions.lines(edit) if line in self._hidden]
-
-    def _reason(self, lines: Iterable[int]) -> str:
-        return _MIGHT_SHOW if any(line in self._secret for line in lines) else _UNKNOWN
 
     def _leave(self, node: ast.expr | ast.stmt, reason: str) -> None:
         self._by_hand.append(ByHand(self._path, node.lineno, reason))
@@ -332,10 +327,9 @@ class FileProposer:
                 )
 
 
-_MIGHT_SHOW: Final = "this line might contain a secret, so no change of it is shown. Change it by hand."
 _UNKNOWN: Final = (
-    "this line has more on it, of which it is not known that it is no secret, so no change of it is shown. Write the "
-    "entry, or the name of the class, on a line of its own and run adopt again, or change it by hand."
+    "this line has something on it that could be a secret, so no change of it is shown. Write the entry, or the name "
+    "of the class, on a line of its own and run adopt again, or change it by hand."
 )
 _ELSEWHERE: Final = "Only conf and env_vars are changed: in other arguments, others could read the value."
 _NO_CLASS: Final = "{}: this package has no class of its own for it. Use configured(), or set apply_to."

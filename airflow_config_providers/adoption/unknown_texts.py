@@ -10,15 +10,13 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall
+from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall, Setting
 from airflow_config_providers.adoption.references import has_hidden_text
-from airflow_config_providers.core.sensitive import sounds_secret
-from airflow_config_providers.core.text import without_templates
-from airflow_config_providers.core.variable import beside_references
+from airflow_config_providers.adoption.secret_texts import SecretTexts, is_text
+from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 
 _CODE: Final = frozenset(
     {tokenize.NAME, tokenize.OP, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
@@ -37,10 +35,6 @@ _FOR_LINTERS: Final = re.compile(
     r"#\s*(?:noqa(?::\s?[A-Z]{1,4}\d{1,4}(?:,\s?[A-Z]{1,4}\d{1,4})*)?|type: ignore(?:\[[a-z, -]+\])?)"
 )
 
-_LONG_NUMBER: Final = 1_000
-_LEAST: Final = 4
-"""The number of characters from which on a string is looked for in other places."""
-
 
 def lines_with_text(source: str) -> frozenset[int]:
     """
@@ -54,7 +48,7 @@ def lines_with_text(source: str) -> frozenset[int]:
 
 def unknown_lines(dag: DagSource, calls: Sequence[OperatorCall]) -> frozenset[int]:
     """
-    Return the numbers of the lines with a string, a number or a comment that could be anything.
+    Return the numbers of the lines with a string, a number or a comment that could be a secret.
 
     It is known what names something: the keys of a configuration, the arguments of operators that set a key of Spark,
     and what is read from Airflow. A value of a configuration is known by its key, unless the file also has it together
@@ -62,10 +56,10 @@ def unknown_lines(dag: DagSource, calls: Sequence[OperatorCall]) -> frozenset[in
     """
     names, values = set(_names(dag, calls)), set(_values(calls))
     known = names | values
-    unknown = (node for node in ast.walk(dag.tree) if isinstance(node, ast.Constant) and node not in known)
-    beside = _Texts.of(_beside_sensitive_names(dag.tree, known))
-    found = [node for node in unknown if _could_be_secret(node.value)]
-    found += [node for node in values if _is_doubtful(node.value, beside)]
+    secrets = SecretTexts.of(dag.tree, known, _under_sensitive_keys(calls))
+    constants = [node for node in ast.walk(dag.tree) if isinstance(node, ast.Constant)]
+    found = [node for node in constants if _shows_secret(node.value) or (node not in known and is_text(node.value))]
+    found += [node for node in values if is_text(node.value) and secrets.share(node.value)]
     return frozenset({line for node in found for line in _lines(node)} | set(_odd_comments(dag.text)))
 
 
@@ -82,7 +76,7 @@ def _names(dag: DagSource, calls: Iterable[OperatorCall]) -> Iterator[ast.AST]:
 def _values(calls: Iterable[OperatorCall]) -> Iterator[ast.Constant]:
     for call in calls:
         for setting in (*call.conf, *call.env_vars):
-            if isinstance(setting.node, ast.Constant) and (setting.text is not None or not sounds_secret(setting.key)):
+            if isinstance(setting.node, ast.Constant) and not _is_sensitive(setting):
                 yield setting.node
         for keyword in call.node.keywords:
             yield from _of_argument(call, keyword.arg, keyword.value)
@@ -103,97 +97,18 @@ def _is_name(call: OperatorCall, argument: str) -> bool:
     return of_spec or argument in _NAMES or argument.endswith("conn_id")
 
 
-def _could_be_secret(value: object) -> bool:
-    """Return whether a constant is neither empty, nor a switch, a short number, a reference or a plain template."""
-    if isinstance(value, int | float | complex):
-        return abs(value) >= _LONG_NUMBER
-    if isinstance(value, str):
-        return _without_references(value).lower() not in {"", "true", "false", "none"} or has_hidden_text(value)
-    return bool(value) and value is not ...
+def _under_sensitive_keys(calls: Sequence[OperatorCall]) -> Iterator[ast.expr]:
+    settings = (setting for call in calls for setting in (*call.conf, *call.env_vars))
+    yield from (setting.node for setting in settings if _is_sensitive(setting))
 
 
-def _is_doubtful(value: object, beside: _Texts) -> bool:
-    """Return whether a constant has a template that hides a string, or is also beside a sensitive name."""
-    if isinstance(value, str) and has_hidden_text(value):
-        return True
-    return _could_be_secret(value) and beside.share(_without_references(_text(value)))
+def _is_sensitive(setting: Setting) -> bool:
+    return not setting.key or sounds_secret(setting.key)
 
 
-@dataclass(frozen=True, slots=True)
-class _Texts:
-    """Strings in which others are looked for, and the other way round."""
-
-    joined: str = field(repr=False)
-    words: tuple[str, ...] = field(repr=False)
-
-    @classmethod
-    def of(cls, texts: Iterable[str]) -> _Texts:
-        found = tuple(dict.fromkeys(texts))
-        return cls("\0".join(found), tuple(text for text in found if len(text) >= _LEAST))
-
-    def share(self, text: str) -> bool:
-        """Return whether ``text`` is in one of the strings, or has one of them as a word."""
-        is_part = len(text) >= _LEAST and text in self.joined
-        return is_part or any(_has_word(text, word) for word in self.words if word in text)
-
-
-def _without_references(text: str) -> str:
-    return beside_references(without_templates(text)).strip()
-
-
-def _has_word(text: str, word: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
-
-
-def _beside_sensitive_names(tree: ast.Module, known: Container[ast.AST]) -> Iterator[str]:
-    """Yield the strings of each statement that has a sensitive name anywhere, as Python or as a string."""
-    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
-    while waiting:
-        statement, is_inside = waiting.pop()
-        own, inner = _parts(statement)
-        parts = [one for one in own if one not in known]
-        is_named = is_inside or any(sounds_secret(name) for one in parts for name in _written(one))
-        if is_named and not _is_docstring(statement):
-            texts = [_text(one.value) for one in parts if isinstance(one, ast.Constant) and _could_be_secret(one.value)]
-            yield from (text for text in texts if not _is_sensitive_name(text))
-        waiting += [(one, is_inside or sounds_secret(_name_of_block(statement))) for one in inner]
-
-
-def _text(value: object) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
-
-
-def _is_sensitive_name(text: str) -> bool:
-    return sounds_secret(text) and re.fullmatch(r"[\w.-]+", text) is not None
-
-
-def _name_of_block(statement: ast.AST) -> str:
-    match statement:
-        case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-            return name
-    return ""
-
-
-def _parts(statement: ast.AST) -> tuple[list[ast.AST], list[ast.stmt]]:
-    """Return the nodes of a statement itself, and the statements in it."""
-    parts, inner = [statement], []
-    for node in parts:  # which grows
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.stmt):
-                inner.append(child)
-            else:
-                parts.append(child)
-    return parts, inner
-
-
-def _written(node: ast.AST) -> Iterator[str]:
-    """Yield each name or string that a node has in whichever field."""
-    for _, value in ast.iter_fields(node):
-        yield from (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str))
-
-
-def _is_docstring(statement: ast.AST) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+def _shows_secret(value: object) -> bool:
+    """Return whether a constant has a secret in it by its form, or a template that hides a string."""
+    return isinstance(value, str) and (shows_secret(value) or has_hidden_text(value))
 
 
 def _lines(node: ast.expr) -> range:
@@ -204,5 +119,5 @@ def _odd_comments(source: str) -> Iterator[int]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             words = _FOR_LINTERS.sub(" ", token.string).lstrip("#").split()
-            if not all(_WORD.fullmatch(word) for word in words):
+            if sounds_secret(token.string) or not all(_WORD.fullmatch(word) for word in words):
                 yield token.start[0]

@@ -108,11 +108,16 @@ def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
             "key": key,
             "value": None if entry is None else shown(entry.value),
             "source": None if entry is None else entry.source.name,
-            "origin": "not set anywhere" if entry is None else entry.origin,
+            "origin": _unset(resource) if entry is None else entry.origin,
         }
         for resource, result in done.items()
         for key, entry in result.entries.items()
     ]
+
+
+def _unset(resource: ConfigResource) -> str:
+    """Return the origin of a key that no layer of ``resource`` sets. The layers of its tasks are not among them."""
+    return "not set anywhere" if resource.task_id else "not set here; a task can set it"
 
 
 def past(changes: Sequence[Change]) -> list[Row]:

@@ -54,6 +54,7 @@ class WrittenJob:
     :param keeps_unresolved: whether references without a provider are left as they are
     :param is_remote: whether another Spark runs it than that of this machine
     :param refused: the keys with values that no layer can have, such as lists; the text of each is the reason
+    :param unresolved: the arguments with references that nothing resolves; the text of each is the reason
     """
 
     place: SourcePlace
@@ -67,6 +68,7 @@ class WrittenJob:
     keeps_unresolved: bool
     is_remote: bool = False
     refused: tuple[WrittenEntry, ...] = ()
+    unresolved: tuple[WrittenEntry, ...] = ()
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Self:
@@ -79,6 +81,7 @@ class WrittenJob:
             tuple(found["files"]),
             **{name: found[name] for name in _FLAGS},
             refused=tuple(map(WrittenEntry.read, found["refused"])),
+            unresolved=tuple(map(WrittenEntry.read, found["unresolved"])),
         )
 
     def entries(self) -> Iterator[WrittenEntry]:

@@ -46,6 +46,9 @@ UNKNOWN: Final = Rule("CP102", "unknown-provider", FindingLevel.ERROR, "A refere
 UNCONFIGURED: Final = Rule(
     "CP103", "unconfigured-operator", FindingLevel.ERROR, "An operator that does not resolve references holds one."
 )
+UNRESOLVED: Final = Rule(
+    "CP104", "unresolved-argument", FindingLevel.ERROR, "An argument in which nothing is resolved holds a reference."
+)
 LITERAL_SECRET: Final = Rule("CP201", "literal-secret", FindingLevel.ERROR, "A secret is written out.")
 IGNORED_KEY: Final = Rule("CP301", "ignored-key", FindingLevel.ERROR, "Spark ignores the key.")
 MISSPELT_KEY: Final = Rule("CP302", "misspelt-key", FindingLevel.WARNING, "The name of a key is probably misspelt.")
@@ -60,7 +63,7 @@ DEAD_OVERRIDE: Final = Rule("CP402", "dead-override", FindingLevel.NOTE, "A valu
 
 RULES: Final = (
     *(DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE, POLICY_FILE),
-    *(MALFORMED, UNKNOWN, UNCONFIGURED),
+    *(MALFORMED, UNKNOWN, UNCONFIGURED, UNRESOLVED),
     LITERAL_SECRET,
     *(IGNORED_KEY, MISSPELT_KEY, DEPRECATED_KEY, WRONG_TYPE, REFUSED_KEY, ABSENT_KEY),
     *(REPEATED_KEY, DEAD_OVERRIDE),

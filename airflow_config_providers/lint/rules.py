@@ -40,6 +40,7 @@ from airflow_config_providers.lint.finding import (
     REPEATED_KEY,
     UNCONFIGURED,
     UNKNOWN,
+    UNRESOLVED,
     WRONG_TYPE,
     Finding,
 )
@@ -94,9 +95,10 @@ def _of_type(entry: WrittenEntry, spark_version: str | None) -> Iterator[Finding
 
 
 def refused(job: WrittenJob) -> Iterator[Finding]:
-    """Yield a finding for each value that the run of a configured task refuses."""
+    """Yield a finding for each value, and each reference, that the run of a configured task refuses."""
     if job.is_configured:
         yield from (Finding(WRONG_TYPE, entry.place, entry.text) for entry in job.refused)
+        yield from (Finding(UNRESOLVED, entry.place, entry.text) for entry in job.unresolved)
 
 
 _NAMES_ONLY: Final = re.compile(

@@ -18,6 +18,7 @@ from airflow_config_providers.job.fields import FieldPath, JobFields
 from airflow_config_providers.job.mapped_task import shared_arguments
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
+from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
 from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import SourcePlace
 from airflow_config_providers.spark.layer_sources import mapping_layer
@@ -116,6 +117,7 @@ class _TaskReader:
         known = _known_fields(_fields(task, spec))
         self._refused = list(_refused(known))
         self._fields = _without(known, self._refused)
+        self._unresolved = [] if task.is_mapped else list(unresolved_arguments(task, known.names))
         self._place = SourcePlace(path, lines.of_task(task.task_id), f"{task.dag_id}.{task.task_id}")
 
     def job(self) -> WrittenJob:
@@ -132,6 +134,7 @@ class _TaskReader:
             is_remote=self._spec.is_remote,
             keeps_unresolved=options.when_unresolved is Unresolved.KEEP,
             refused=tuple(WrittenEntry(key, why, self._at(key, conf.argument)) for conf, key, why in self._refused),
+            unresolved=tuple(WrittenEntry(name, why, self._at(name)) for name, why in self._unresolved),
         )
 
     def _layers(self, read: Any) -> tuple[tuple[WrittenEntry, ...], ...]:
@@ -177,14 +180,21 @@ def _known_fields(fields: JobFields) -> JobFields:
 
 
 def _refused(fields: JobFields) -> Iterator[tuple[FieldPath, str, str]]:
-    """Yield each key of the Spark configuration whose value no layer can have, with the reason."""
+    """Yield each key of the Spark configuration whose value no layer can have, with the reason; "" is all of it."""
     for conf in fields.confs:
         found = conf.get(fields.read(conf.field))
-        for key, value in found.items() if isinstance(found, Mapping) else ():
-            try:
-                mapping_layer(ConfigSource.DAG_CONFIG, conf.argument, {key: value})
-            except ConfigException as error:
-                yield conf, key, error.problems[0]
+        parts = {key: {key: value} for key, value in found.items()} if isinstance(found, Mapping) else {"": found}
+        for key, part in parts.items():
+            if key or not isinstance(part, str | None):  # a string can be a template that returns a mapping
+                yield from ((conf, key, problem) for problem in _problems(conf.argument, part)[:1])
+
+
+def _problems(name: str, configs: Any) -> tuple[str, ...]:
+    try:
+        mapping_layer(ConfigSource.DAG_CONFIG, name, configs)
+    except ConfigException as error:
+        return tuple(error.problems)
+    return ()
 
 
 def _without(fields: JobFields, refused: Iterable[tuple[FieldPath, str, str]]) -> JobFields:
@@ -192,7 +202,7 @@ def _without(fields: JobFields, refused: Iterable[tuple[FieldPath, str, str]]) -
     changed: dict[str, Any] = {}
     for conf, key, _ in refused:
         before = changed.get(conf.field, fields.read(conf.field))
-        kept = {name: value for name, value in conf.get(before).items() if name != key}
+        kept = {name: value for name, value in conf.get(before).items() if name != key} if key else {}
         changed[conf.field] = conf.put(before, kept)
     return replace(fields, read=lambda name: changed[name] if name in changed else fields.read(name))
 

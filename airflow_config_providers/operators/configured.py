@@ -15,7 +15,6 @@ from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.text import printable, shortened
-from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
 from airflow_config_providers.job import nested_texts
@@ -24,6 +23,7 @@ from airflow_config_providers.job.fields import JobFields, listed, refuse_odd_pa
 from airflow_config_providers.job.nested_texts import NestedString
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
+from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.recording import RecordingOperator
 from airflow_config_providers.operators.reloading import attributes
@@ -49,8 +49,6 @@ _OWN: Final = (
 _NONE: Final = (
     "{}: its template returned None, so the job gets the string 'None'. Give the template a default, or remove the key."
 )
-
-_CONN_ID: Final = "{}: a reference is not resolved here. Write the ID of the connection."
 
 _NONE_CHOSEN: Final = astuple(NO_OPTIONS)
 
@@ -287,9 +285,7 @@ class ConfiguredOperator(RecordingOperator):
         fields = self._job_fields()
         yield from self._authorship.brought_problems(fields.author_texts())
         yield from self._authorship.inserted_problems(fields.conf_texts())
-        for name in sorted(vars(self).keys() - set(self.template_fields)):
-            if name.endswith("conn_id") and scan(str(getattr(self, name))):
-                yield _CONN_ID.format(printable(name.lstrip("_")))
+        yield from (problem for _, problem in unresolved_arguments(self, fields.names))
 
     def _job_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
         from airflow_config_providers.core.alter import ConfigResource

@@ -11,6 +11,7 @@ from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
 from fastapi import Depends, HTTPException
+from fastapi.dependencies.models import Dependant
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -34,7 +35,7 @@ LONGEST_NAME: Final = 2000
 """The most characters of a key, a path or a layer that is asked about: it is compared with all names that are known."""
 
 _NAMED: Final = 10
-"""The number of unknown fields that an error names."""
+"""The number of unknown fields or parameters that an error names."""
 
 read_runs: Final = requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE)
 """Refuses users without permission to read task instances, whose state contains the records."""
@@ -65,6 +66,8 @@ class Asked:
 def _asked(request: Request, user: GetUserDep) -> Asked:
     notes: list[str] = []
     request.state.notes = notes  # an answer that refuses includes them too
+    if problems := list(_unknown(request.query_params, _parameters(request.scope["route"].dependant), "parameter")):
+        raise MalformedRequestError(*problems)
     resource = _resource(request.path_params.get("dag_id"), request.path_params.get("task_id"))
     warn = _once(notes)
     if settings.environment_enabled():
@@ -73,6 +76,12 @@ def _asked(request: Request, user: GetUserDep) -> Asked:
 
 
 AskedDep = Annotated[Asked, Depends(_asked)]
+
+
+def _parameters(dependant: Dependant) -> set[str]:
+    """Return the names of the parameters that a route takes from the query, with those of its dependencies."""
+    names = {parameter.alias for parameter in dependant.query_params}
+    return names.union(*map(_parameters, dependant.dependencies))
 
 
 def _caller(request: Request, user: Any) -> Caller:
@@ -245,6 +254,16 @@ def refuse_fields(body: Mapping[str, Any]) -> None:
     _Fields(body).end()
 
 
+def _unknown(names: Iterable[str], known: Collection[str], what: str, where: str = "") -> Iterator[str]:
+    """Yield a problem for each of the first ``names`` that are not known, and one for all others."""
+    others = sorted(set(names) - set(known))
+    for name in others[:_NAMED]:
+        hint = nearest(name, known) or "."
+        yield f"'{where}{printable(name)}' is an unknown {what}{hint} Remove or correct it."
+    if (more := len(others) - _NAMED) > 0:
+        yield f"{there_are(more, f'more unknown {what}')}. Remove {'it' if more == 1 else 'them'}."
+
+
 class _Fields:
     """
     Reads the fields of an object one by one, and collects problems.
@@ -280,12 +299,7 @@ class _Fields:
 
     def refuse_others(self) -> None:
         """Collect the fields that were not read: the names of the first ones, and the number of the others."""
-        others = sorted(self._content.keys() - set(self._taken))
-        for name in others[:_NAMED]:
-            hint = nearest(name, self._taken) or "."
-            self.problems.append(f"'{self._where}{printable(name)}' is an unknown field{hint} Remove or correct it.")
-        if (more := len(others) - _NAMED) > 0:
-            self.problems.append(f"{there_are(more, 'more unknown field')}. Remove {'it' if more == 1 else 'them'}.")
+        self.problems.extend(_unknown(self._content, self._taken, "field", self._where))
 
 
 def _operation(fields: _Fields, number: int, content: Any) -> AlterConfigOp | None:

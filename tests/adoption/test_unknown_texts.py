@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.adoption.adopter import Adoption
 from airflow_config_providers.adoption.edits import Positions, edited
-from airflow_config_providers.adoption.file_proposal import FileProposal, FileProposer, ProposalRules
-from airflow_config_providers.adoption.references import Providers, has_hidden_text
+from airflow_config_providers.adoption.references import has_hidden_text
 from airflow_config_providers.adoption.unknown_texts import lines_with_text
+from tests.adoption.proposing import USER, patch_of, proposal_of
 
 CANARY = "c4nary"
-STOCK = "from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator\n"
-USER = '"spark.app.user": "{{ conn.db.login }}"'
-
-
-def proposal_of(text: str, *, below: Mapping[str, str] | None = None, classes: bool = False) -> FileProposal:
-    rules = ProposalRules(Providers(), below or {}, uses_classes=classes)
-    return FileProposer("x.py", f"{STOCK}{text}", rules).proposal()
-
-
-def patch_of(found: FileProposal) -> str:
-    return Adoption([found], [], [], [], Path.cwd()).patch()
-
-
 STATEMENTS = [
     pytest.param(f'match token:\n    case "{CANARY}":\n        pass', id="match"),
     pytest.param(f'match x:\n    case {{"password": "{CANARY}"}}:\n        pass', id="match-of-a-mapping"),

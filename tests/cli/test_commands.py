@@ -615,6 +615,21 @@ def test_a_policy_denies_a_change(cli: Cli, policies: str):
     assert cli.json("history --dag flights") == []
 
 
+@pytest.mark.parametrize(
+    ("where", "origin"),
+    [
+        pytest.param("--dag flights", "not set here; a task can set it", id="DAG"),
+        pytest.param("--dag flights --task report", "not set anywhere", id="task"),
+    ],
+)
+def test_a_key_that_no_layer_sets_any_more_says_where_it_can_be_set(cli: Cli, where: str, origin: str):
+    cli(f"alter {where} --add-config spark.app.a=1")
+
+    (row,) = cli.json(f"alter {where} --delete-config spark.app.a")
+
+    assert (row["value"], row["origin"]) == (None, origin)
+
+
 def test_a_rollback_is_a_change_that_policies_see(cli: Cli, policies: str):
     cli("alter --dag flights --add-config spark.executor.memory=64g")
     cli("alter --dag flights --delete-config spark.executor.memory")

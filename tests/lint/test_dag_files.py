@@ -53,6 +53,15 @@ with DAG("flights", schedule=None):
         conf={{"spark.app.list": ["x"], "spark.app.none": None, "spark.app.map": {{"a": 1}}, "spark.app.right": "1"}},
     )
 
+    ConfiguredSparkSubmitOperator(task_id="list", application="x.py", conf=["spark.app.list_of_pairs=1"])
+    ConfiguredSparkSubmitOperator(
+        task_id="class",
+        application="x.jar",
+        java_class="${{vault:apps:class}}",
+        spark_binary="spark-submit",
+        doc_md="reads ${{vault:apps:class}}",
+    )
+
     @task
     def other(): ...
 
@@ -134,6 +143,24 @@ def test_a_value_that_no_layer_can_have_leaves_the_others(read: Read):
     ]
 
 
+def test_a_configuration_that_is_no_mapping_is_refused_with_its_line(read: Read):
+    ((key, why, line, _),) = shown(read.job("list").refused)
+
+    assert (key, line) == ("", read.line("list_of_pairs"))
+    assert why.startswith("conf: expected a mapping of key to value, found list. Write a dict.")
+
+
+def test_a_reference_in_an_argument_that_is_not_resolved_is_found(read: Read):
+    assert shown(read.job("class").unresolved) == [
+        (
+            "java_class",
+            "java_class: a reference is not resolved here. Write the value itself.",
+            read.line("java_class"),
+            "",
+        )
+    ]
+
+
 def test_a_job_has_its_other_references_files_and_options(read: Read):
     job = read.job("ours")
 
@@ -156,7 +183,7 @@ def test_a_mapped_task_has_what_its_instances_share(read: Read):
 def test_tasks_of_other_operators_are_no_jobs(read: Read):
     tasks = {job.place.task for job in read.found["jobs.py"].jobs}
 
-    assert tasks == {"flights.stock", "flights.ours", "flights.mapped", "flights.listed"}
+    assert tasks == {f"flights.{name}" for name in ("stock", "ours", "mapped", "listed", "list", "class")}
 
 
 def test_a_file_without_dags_has_nothing(read: Read):

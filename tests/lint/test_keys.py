@@ -83,6 +83,12 @@ def test_a_stock_operator_may_have_such_a_value():
     assert codes(rules.refused(job(refused=REFUSED, is_configured=False))) == []
 
 
+def test_a_reference_in_an_argument_that_is_not_resolved_is_found():
+    unresolved = (in_conf("java_class", "java_class: a reference is not resolved here."),)
+
+    assert codes(rules.refused(job(unresolved=unresolved))) == ["CP104"]
+
+
 NEWER = "spark.checkpoint.dir"
 
 

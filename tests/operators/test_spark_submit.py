@@ -129,6 +129,38 @@ def test_a_reference_in_the_id_of_a_connection_is_refused(dag, run_task, spark_s
     assert spark_submit() == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        pytest.param({"java_class": "${dir:/x:y}"}, "java_class", id="string"),
+        pytest.param({"yarn_rm_auth": ("spark", "${dir:/x:y}")}, "yarn_rm_auth", id="tuple"),
+    ],
+)
+def test_a_reference_in_an_argument_that_is_not_resolved_is_refused(dag, run_task, spark_submit, arguments, name):
+    run = run_task(operator(dag, **arguments))
+
+    assert isinstance(run.error, ConfigException)
+    assert str(run.error) == f"{name}: a reference is not resolved here. Write the value itself."
+    assert spark_submit() == []
+
+
+class OperatorWithOwnArgument(ConfiguredSparkSubmitOperator):
+    """Takes an argument that a stock operator does not, and resolves it by itself."""
+
+    def __init__(self, *, greeting: str, **kwargs) -> None:
+        super().__init__(**kwargs)
+        self.greeting = greeting
+
+
+def test_what_a_class_of_a_user_takes_is_left_to_it(dag, run_task, spark_submit):
+    task = OperatorWithOwnArgument(
+        task_id="own", dag=dag, application="x.py", greeting="${dir:/x:y}", doc="${dir:/x:y}"
+    )
+
+    assert run_task(task).error is None
+    assert len(spark_submit()) == 1
+
+
 class PreparingOperator(ConfiguredSparkSubmitOperator):
     """Completes an argument, and keeps what it was given, as people do."""
 

@@ -42,6 +42,25 @@ def test_attack_41_the_dag_that_is_asked_for_is_the_one_that_the_right_is_for(se
     assert server.ask("admin", "GET", "/dags/a.b/history").json()["rows"] == []
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "problem"),
+    [
+        pytest.param("GET", "/default?synonym=true", "'synonym' is an unknown parameter, did you mean", id="reading"),
+        pytest.param("GET", "/dags/flights?all=true&ALL=1", "'ALL' is an unknown parameter", id="case"),
+        pytest.param("PATCH", "/default?validate_only=true", "'validate_only' is an unknown parameter", id="changing"),
+    ],
+)
+def test_a_parameter_that_a_route_does_not_take_is_refused(server: Server, method: str, path: str, problem: str):
+    """A change with ``validate_only`` in the query, and not in the body, must not be made."""
+    body = {"json": {"operations": [set_("spark.app.a", "b")]}} if method == "PATCH" else {}
+
+    answer = server.ask("admin", method, path, **body)
+
+    assert (answer.status_code, answer.json()["kind"]) == (400, "malformed")
+    assert problem in answer.json()["problems"][0]
+    assert server.ask("admin", "GET", "/default/history").json()["rows"] == []
+
+
 @pytest.mark.parametrize("query", ["section=other", "dag_id=flights"])
 def test_attack_41_no_right_is_chosen_by_the_query(server: Server, query: str):
     """``ann`` may read the section ``other``, and the DAG ``flights``."""

@@ -127,10 +127,13 @@ def test_attack_41_tasks_are_listed_for_those_who_may_read_them(running: Server,
 @pytest.mark.parametrize("user", ALLOWED)
 def test_attack_41_references_are_listed_for_those_who_may_read_task_instances(running: Server, user: str | None):
     """A DAG that the query names gives no permission."""
-    answer = running.ask(user, "GET", "/references", params={"pattern": "*", "dag_id": "flight"})
+    answer, with_dag = (
+        running.ask(user, "GET", "/references", params={"pattern": "*"} | dag) for dag in ({}, {"dag_id": "flight"})
+    )
     may_read = may_read_runs(user)
 
     assert answer.status_code == (200 if may_read else 401 if user is None else 403), answer.text
+    assert with_dag.status_code == (400 if may_read else answer.status_code), with_dag.text
 
 
 @pytest.mark.parametrize(

@@ -46,16 +46,24 @@ _WRITTEN_OUT: Final = frozenset(
         "spark.pyspark.driver.python",
         "spark.pyspark.python",
         "spark.python.daemon.module",
+        "spark.python.unix.domain.socket.dir",
         "spark.python.worker.module",
         "spark.repl.class.uri",
         "spark.repl.local.jars",
+        "spark.sql.execution.pyspark.python",
         "spark.sql.warehouse.dir",
         "spark.submit.pyFiles",
         "spark.test.appId",
+        "spark.ui.allowFramingFrom",
         "spark.ui.custom.executor.log.url",
+        "spark.ui.proxyBase",
+        "spark.ui.proxyRedirectUri",
+        "spark.ui.reverseProxyUrl",
         "spark.ui.store.path",
+        "spark.ui.strictTransportSecurity",
         "spark.ui.view.acls",
         "spark.ui.view.acls.groups",
+        "spark.ui.xXssProtection",
         "spark.yarn.am.defaultJavaOptions",
         "spark.yarn.am.extraJavaOptions",
         "spark.yarn.applicationType",
@@ -78,7 +86,9 @@ for uploads to Kubernetes becomes part of ``spark.jars`` and of ``spark.files``.
 master are in its command; the queue, the tags and the type are in YARN's lists of applications. The layout is in each
 line of the driver's log, which Spark copies to a folder and shows in its UI. HDFS and YARN write the caller's context
 into their logs. The id of an application, which a local master and Kubernetes take from the configuration, is in the
-name of the event log and in the labels of pods.
+name of the event log and in the labels of pods. Addresses of proxies and
+headers are in all that the UI answers. The system lists the
+paths of sockets for every user.
 """
 
 _OF_RESOURCES: Final = re.compile(

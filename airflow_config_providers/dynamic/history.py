@@ -17,6 +17,9 @@ LONGEST: Final = 200
 MOST_CHARACTERS: Final = 128 * 1024
 """The most characters of the kept changes, all of which each change writes. The newest is kept at any size."""
 
+_NAMED: Final = 10
+"""The most versions that an error names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -77,12 +80,17 @@ def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change], *, 
     versions = [changes[0].version - 1, *(change.version for change in changes)] if changes else [0]
     if not versions[0] <= version <= versions[-1]:
         raise ConfigException(
-            f"{name}: version {version} is not recorded. The recorded versions are {', '.join(map(str, versions))}."
+            f"{name}: version {version} is not recorded. The recorded versions are {_listed(versions)}."
         )
     values = dict(now)
     for change in reversed([change for change in changes if change.version > version]):
         values = {key: value for key, value in {**values, **change.was}.items() if value is not None}
     return values
+
+
+def _listed(versions: Sequence[int]) -> str:
+    """Return ``versions`` for a message; of many only the first and the last, since all between can be restored."""
+    return ", ".join(map(str, versions)) if len(versions) <= _NAMED else f"{versions[0]} to {versions[-1]}"
 
 
 def write(history: History) -> str:

@@ -41,6 +41,7 @@ from airflow_config_providers.plugins.request import (
     WhyNotQuestion,
     read_runs,
     refuse_fields,
+    refuse_unstorable,
     visible_runs,
 )
 from airflow_config_providers.spark.key_notes import key_notes
@@ -103,7 +104,7 @@ def _require(is_allowed: bool, what: str) -> None:
 SIGNED_IN: Final = (Depends(get_user),)
 READ_DEFAULT: Final = (Depends(may_read_default),)
 CHANGE_DEFAULT: Final = (Depends(may_read_default), Depends(may_edit_stored))
-READ_DAG: Final = (Depends(requires_access_dag("GET")),)
+READ_DAG: Final = (Depends(refuse_unstorable), Depends(requires_access_dag("GET")))
 READ_TASKS: Final = (*READ_DAG, Depends(requires_access_dag("GET", DagAccessEntity.TASK)))
 READ_RUNS: Final = (*READ_DAG, Depends(read_runs))
 READ_REFERENCES: Final = (Depends(may_read_references),)

@@ -141,10 +141,23 @@ def _resource(dag_id: str | None, task_id: str | None) -> ConfigResource:
     """
     if dag_id is None:
         return ConfigResource(ResourceType.DEFAULT)
+    if not is_storable(task_id or ""):
+        raise UnknownResourceError(f"DAG '{printable(dag_id)}' has no task '{printable(task_id or '')}'. {NOT_FOUND}")
     resource = ConfigResource.of_task(dag_id, task_id) if task_id else ConfigResource(ResourceType.DAG, dag_id)
-    if (resource.dag_id, resource.task_id) != (dag_id, task_id or "") or not is_storable(dag_id + (task_id or "")):
+    if (resource.dag_id, resource.task_id) != (dag_id, task_id or ""):
         raise UnknownResourceError(f"There is no DAG '{printable(dag_id)}'. {NOT_FOUND}")
     return resource
+
+
+def refuse_unstorable(request: Request, user: GetUserDep) -> None:
+    """
+    Refuse the id of a DAG that no database can have, before Airflow searches its database for it.
+
+    :raises UnknownResourceError: it is such an id
+    """
+    dag_id = request.path_params.get("dag_id", "")
+    if not is_storable(dag_id):
+        raise UnknownResourceError(f"There is no DAG '{printable(dag_id)}'. {NOT_FOUND}")
 
 
 def _once(notes: list[str]) -> Callable[[str], None]:

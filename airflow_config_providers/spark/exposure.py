@@ -14,6 +14,7 @@ _WRITTEN_OUT: Final = frozenset(
     {
         "spark.admin.acls",
         "spark.admin.acls.groups",
+        "spark.app.id",
         "spark.app.name",
         "spark.archives",
         "spark.driver.defaultExtraClassPath",
@@ -22,6 +23,7 @@ _WRITTEN_OUT: Final = frozenset(
         "spark.driver.extraJavaOptions",
         "spark.driver.extraLibraryPath",
         "spark.driver.host",
+        "spark.driver.log.layout",
         "spark.driver.log.localDir",
         "spark.driver.memory",
         "spark.executor.defaultExtraClassPath",
@@ -37,21 +39,31 @@ _WRITTEN_OUT: Final = frozenset(
         "spark.jars.packages",
         "spark.kubernetes.file.upload.path",
         "spark.local.dir",
+        "spark.log.callerContext",
         "spark.metrics.namespace",
         "spark.modify.acls",
         "spark.modify.acls.groups",
         "spark.pyspark.driver.python",
         "spark.pyspark.python",
         "spark.python.daemon.module",
+        "spark.python.unix.domain.socket.dir",
         "spark.python.worker.module",
         "spark.repl.class.uri",
         "spark.repl.local.jars",
+        "spark.sql.execution.pyspark.python",
         "spark.sql.warehouse.dir",
         "spark.submit.pyFiles",
+        "spark.test.appId",
+        "spark.ui.allowFramingFrom",
         "spark.ui.custom.executor.log.url",
+        "spark.ui.proxyBase",
+        "spark.ui.proxyRedirectUri",
+        "spark.ui.reverseProxyUrl",
         "spark.ui.store.path",
+        "spark.ui.strictTransportSecurity",
         "spark.ui.view.acls",
         "spark.ui.view.acls.groups",
+        "spark.ui.xXssProtection",
         "spark.yarn.am.defaultJavaOptions",
         "spark.yarn.am.extraJavaOptions",
         "spark.yarn.applicationType",
@@ -71,8 +83,18 @@ not hide the class path: Spark hides the source next to a path, not the path. Th
 ``chmod`` that Hadoop runs for each file, and the directories of the UI's store and of the driver's log are arguments of
 the ``rm`` that Spark runs at its end. The warehouse is in the plans of queries and in the logs of executors. The path
 for uploads to Kubernetes becomes part of ``spark.jars`` and of ``spark.files``. The options of YARN's application
-master are in its command; the queue, the tags and the type are in YARN's lists of applications.
+master are in its command; the queue, the tags and the type are in YARN's lists of applications. The layout is in each
+line of the driver's log, which Spark copies to a folder and shows in its UI. HDFS and YARN write the caller's context
+into their logs. The id of an application, which a local master and Kubernetes take from the configuration, is in the
+name of the event log and in the labels of pods. Addresses of proxies and
+headers are in all that the UI answers. The system lists the
+paths of sockets for every user.
 """
+
+_OF_RESOURCES: Final = re.compile(
+    r"spark\.(?:driver\.resource\..+\.discoveryScript|executor\.resource\..+\.(?:discoveryScript|vendor))"
+)
+"""Keys of GPUs and the like: the script is a command, and the event log has both in the profile of the executors."""
 
 _OF_OBJECTS: Final = re.compile(r"spark\.kubernetes\.(?:driver|executor|driver\.service)\.(?:label|annotation)\.")
 """Keys that become labels and annotations of pods and services."""
@@ -143,7 +165,7 @@ def is_exposed(key: str, text: str = "") -> bool:
     if key in _FOLDERS:
         return not _REMOTE.match(text)
     written_out_below = (_ENVIRONMENT_OF_EXECUTORS, *_NEEDED_BEFORE_EXECUTORS_CONNECT)
-    is_below = key.startswith(written_out_below) or _OF_OBJECTS.match(key) is not None
+    is_below = key.startswith(written_out_below) or any(one.match(key) for one in (_OF_OBJECTS, _OF_RESOURCES))
     return key in _WRITTEN_OUT or is_below or key.endswith(".port")
 
 

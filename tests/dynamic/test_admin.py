@@ -642,6 +642,14 @@ def test_a_version_that_never_was_is_told(store, version):
         admin(store).rollback(DAG, version)
 
 
+def test_of_many_recorded_versions_an_error_names_the_first_and_the_last(store):
+    for cores in range(12):
+        admin(store).incremental_alter_configs({DAG: [set_("cores", str(cores + 1))]})
+
+    with pytest.raises(ConfigException, match=r"The recorded versions are 0 to 12[.]"):
+        admin(store).rollback(DAG, 99)
+
+
 def test_without_a_change_there_is_nothing_to_go_back_to(store):
     with pytest.raises(ConfigException, match="nothing to roll back"):
         admin(store).rollback(DAG)

@@ -6,6 +6,8 @@ One job on a standalone cluster serves all tests. Not searched is what spark-sub
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import os
 import re
@@ -15,6 +17,7 @@ import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -26,6 +29,7 @@ from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.exposure import is_exposed
 from airflow_config_providers.spark.installation import installed_version
 from airflow_config_providers.spark.private_file import private_file
+from tests.limits import LONGEST
 from tests.servers.recorded_commands import recorded_commands
 from tests.servers.spark_cluster import SparkCluster, SparkEnvironment, Watcher, read_url, spark_cluster
 
@@ -68,9 +72,9 @@ TAKES_NO_TEXT = re.compile(
     r"(?i)class(es)?$|classTo|codec|compression|serializer|mode|listener|manager|filters$|level$|policy|protocol"
     r"|extensions|plugins?|catalog|provider|redaction|regex|strategy|allocator|transformation|profiler|[.]impl$|version"
     r"|format$|algorithm|timeZone|timeout|registrator|topologyMapper|rules$|daemon|worker[.]module|python$|mapping$"
-    r"|layout|backend|maxSize|interval|timestampType|estimator|attempt[.]id|executor[.]id|driver[.]host|bindAddress"
+    r"|backend|maxSize|interval|timestampType|estimator|attempt[.]id|executor[.]id|driver[.]host|bindAddress"
     r"|eventLog|resourcesFile|kerberos[.](keytab|principal)|factory|signal|javaOptions|handling|sessionOrder"
-    r"|metastore|hive|types$|socket|authenticate[.]secret[.]|outputStyle|allow|fallbackStorage|metrics[.]conf$"
+    r"|metastore|hive|types$|socket|authenticate[.]secret[.]|outputStyle|allowed|fallbackStorage|metrics[.]conf$"
     r"|dataSource|shreddingSchema|defaultPath|allocation[.]file|costEvaluator|jars[.]ivySettings|resource[.]type"
 )
 """Keys whose value Spark compares with words of its own, loads as a class, or needs for itself."""
@@ -107,8 +111,11 @@ NOT_IN_THIS_JOB = {
     *(f"spark.yarn.dist.{name}" for name in ("archives", "files", "jars", "pyFiles")),
     *(f"spark.yarn.{name}" for name in ("applicationType", "queue", "stagingDir", "tags")),
     "spark.kubernetes.file.upload.path",
+    "spark.log.callerContext",
+    "spark.ui.reverseProxyUrl",
+    "spark.ui.strictTransportSecurity",
 }
-"""Keys that are refused, but that no standalone cluster uses."""
+"""Keys that are refused, but that no standalone cluster uses without TLS and without a proxy."""
 
 
 def texts() -> Iterator[str]:
@@ -209,13 +216,18 @@ def submit(configs: Mapping[str, str], folder: Path, cluster: SparkCluster, *, p
         finally:
             watcher.close()
             end(process)
-    events = [file.read_text() for file in Path(configs["spark.eventLog.dir"]).rglob("*") if file.is_file()]
     return {
         **places,
-        "event log": "".join(events),
+        "event log": written_to(configs["spark.eventLog.dir"]),
+        "driver's log": written_to(configs["spark.driver.log.dfsDir"]),
         "driver's command and environment": watcher.text(),
         "short commands": (folder / "commands").read_text(),
     }
+
+
+def written_to(folder: str) -> str:
+    """Return the text of all files in a folder."""
+    return "".join(file.read_text(errors="replace") for file in Path(folder).rglob("*") if file.is_file())
 
 
 def look_around(ui: str, application: str, cluster: SparkCluster) -> dict[str, str]:
@@ -226,10 +238,18 @@ def look_around(ui: str, application: str, cluster: SparkCluster) -> dict[str, s
     urls += [f"{ui}/metrics/json/", f"{ui}/metrics/executors/prometheus/"]
     return {
         **{url.removeprefix(rest).removeprefix(ui): read_url(url) for url in urls},
+        "headers of the UI": headers(ui),
         "cluster's pages": "".join(cluster.pages().values()),
         "cluster's files": "".join(f"{path}{text}" for path, text in cluster.files().items()),
         "executors' commands and environments": cluster.seen(),
     }
+
+
+def headers(ui: str) -> str:
+    """Return the headers with which the UI redirects to its first page."""
+    with contextlib.closing(http.client.HTTPConnection(urlsplit(ui).netloc, timeout=LONGEST)) as connection:
+        connection.request("GET", "/")
+        return str(connection.getresponse().headers)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

@@ -14,6 +14,7 @@ pytest.importorskip("airflow")
 from airflow import plugins_manager
 from airflow.api_fastapi.core_api.security import get_user
 from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
 from starlette.routing import Mount
 
 from airflow_config_providers.cli.server import ROOT
@@ -128,3 +129,12 @@ def test_other_processes_pay_for_one_small_module():
         *(f"airflow_config_providers.{name}" for name in ("lazy", "plugins", "plugins.config_providers")),
     }
     assert set(loaded.splitlines()[-1].split()) <= names
+
+
+def test_what_no_database_can_have_as_the_id_of_a_dag_is_unknown_before_airflow_searches_for_it():
+    """PostgreSQL has no NUL in its strings, and Airflow's search for the DAG would fail."""
+    app = make_app()
+    app.dependency_overrides[get_user] = object
+    answer = TestClient(app).get(f"{VERSION}/dags/flights%00")
+
+    assert (answer.status_code, answer.json()["kind"]) == (404, "unknown")

@@ -80,6 +80,12 @@ def test_what_no_database_can_have_is_unknown(server: Server, records: Records, 
     assert (answer.status_code, answer.json()["kind"]) == (404, "unknown")
 
 
+def test_a_task_that_no_database_can_have_is_not_told_as_a_missing_dag(server: Server):
+    answer = server.ask("viewer", "GET", "/dags/flights/tasks/report%00")
+
+    assert answer.json()["problems"][0].startswith(r"DAG 'flights' has no task 'report\x00'.")
+
+
 @pytest.mark.parametrize("path", [ROUTE, f"{ROUTE}/differences", "/dags/flights/tasks/report/runs"])
 def test_a_user_who_may_not_read_task_instances_sees_no_run(server: Server, records: Records, path: str):
     """``gus`` may read the DAG. Airflow shows the state of a task, which records are in, to no such user."""

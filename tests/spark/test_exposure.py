@@ -35,6 +35,19 @@ from airflow_config_providers.spark.exposure import is_early, is_exposed
         "spark.checkpoint.dir",
         "spark.sql.warehouse.dir",
         "spark.hive.metastore.warehouse.dir",
+        "spark.driver.log.layout",
+        "spark.python.unix.domain.socket.dir",
+        "spark.sql.execution.pyspark.python",
+        "spark.ui.allowFramingFrom",
+        "spark.ui.proxyBase",
+        "spark.ui.proxyRedirectUri",
+        "spark.ui.reverseProxyUrl",
+        "spark.ui.strictTransportSecurity",
+        "spark.ui.xXssProtection",
+        "spark.test.appId",
+        "spark.driver.resource.gpu.discoveryScript",
+        "spark.executor.resource.gpu.discoveryScript",
+        "spark.executor.resource.gpu.vendor",
     ],
 )
 def test_a_value_under_this_key_would_be_seen(key):
@@ -53,6 +66,7 @@ def test_a_value_under_this_key_would_be_seen(key):
         "spark.jars.repositories",
         "spark.metrics.conf.driver.sink.x.password",
         "spark.authenticate",
+        "spark.executor.resource.gpu.amount",
     ],
 )
 def test_a_value_under_this_key_is_kept_or_is_a_number(key):
@@ -92,6 +106,8 @@ def test_a_folder_that_spark_shows_would_be_seen_wherever_it_is(key: str) -> Non
         "spark.yarn.am.extraJavaOptions",
         "spark.yarn.queue",
         "spark.yarn.tags",
+        "spark.log.callerContext",
+        "spark.app.id",
         "spark.kubernetes.driver.label.x",
         "spark.kubernetes.executor.annotation.x",
         "spark.kubernetes.driver.service.annotation.x",

@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Final
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import scan
+from airflow_config_providers.core.variable import ConfigVariable, no_default, variables
+from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
+
+_DEEPEST: Final = 50
+"""The deepest collections that are searched; what is nested more deeply was made by a program."""
+
+_CONNECTION: Final = "Write the ID of the connection."
+_OTHER: Final = "Write the value itself if it is no secret; otherwise keep it in the connection."
 
 
-def unresolved_arguments(operator: Any, resolved: Iterable[str]) -> Iterator[tuple[str, str]]:
+def unresolved_arguments(
+    operator: Any, resolved: Iterable[str], *, keeps_unresolved: bool = False
+) -> Iterator[tuple[str, str]]:
     """
     Yield each argument that has a reference and is not resolved, with the reason.
 
     They are IDs of connections, and what the classes of Airflow's own providers take. A class of a user may resolve
-    what it takes by itself.
+    what it takes by itself. In other arguments than IDs, Spark or a shell can replace what looks like a reference.
 
     :param resolved: the attributes beside template fields whose references are resolved
+    :param keeps_unresolved: whether references that nothing resolves are left as they are
     """
-    others = vars(operator).keys() - {*operator.template_fields, *resolved}
-    held = [name for name in others if _has_reference(getattr(operator, name))]
-    known = _parameters(type(operator)) if held else frozenset()
-    for argument in sorted(name.lstrip("_") for name in held):
-        what = "the ID of the connection" if argument.endswith("conn_id") else "the value itself"
-        if argument in known or argument.endswith("conn_id"):
-            yield argument, f"{printable(argument)}: a reference is not resolved here. Write {what}."
+    values = vars(operator)
+    others = values.keys() - {*operator.template_fields, *resolved}
+    held = {name.lstrip("_"): found for name in others if (found := list(_references(values[name])))}
+    known = _parameters(type(operator)) if held and not keeps_unresolved else frozenset()
+    for argument in sorted(held):
+        is_connection = argument.endswith("conn_id")
+        if is_connection or (argument in known and not all(map(_is_foreign, held[argument]))):
+            way_out = _CONNECTION if is_connection else _OTHER
+            yield argument, f"{printable(argument)}: a reference is not resolved here. {way_out}"
 
 
-def _has_reference(value: Any) -> bool:
-    return isinstance(value, str | list | tuple | dict) and "${" in (text := str(value)) and bool(scan(text))
+def _references(value: object, depth: int = _DEEPEST) -> Iterator[ConfigVariable]:
+    """Yield the references in the strings of collections; an object of a class may do with its own what it wants."""
+    if isinstance(value, str):
+        yield from variables(value) if "${" in value else ()
+    elif depth and isinstance(value, dict | list | tuple):
+        items = chain.from_iterable(value.items()) if isinstance(value, Mapping) else value
+        for item in items:
+            yield from _references(item, depth - 1)
+
+
+def _is_foreign(variable: ConfigVariable) -> bool:
+    """Return whether Spark replaces ``variable``, or a shell does: a reference has no default."""
+    return variable.provider in SUBSTITUTED_BY_SPARK or bool(no_default(variable))
 
 
 def _parameters(kind: type) -> frozenset[str]:

@@ -285,7 +285,8 @@ class ConfiguredOperator(RecordingOperator):
         fields = self._job_fields()
         yield from self._authorship.brought_problems(fields.author_texts())
         yield from self._authorship.inserted_problems(fields.conf_texts())
-        yield from (problem for _, problem in unresolved_arguments(self, fields.names))
+        keeps = self._job_options.keeps_unresolved
+        yield from (problem for _, problem in unresolved_arguments(self, fields.names, keeps_unresolved=keeps))
 
     def _job_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
         from airflow_config_providers.core.alter import ConfigResource

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, no_default, variables
+from airflow_config_providers.job.nested_texts import strings
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
-
-_DEEPEST: Final = 50
-"""The deepest collections that are searched; what is nested more deeply was made by a program."""
 
 _CONNECTION: Final = "Write the ID of the connection."
 _OTHER: Final = "Write the value itself if it is no secret; otherwise keep it in the connection."
@@ -40,14 +37,10 @@ def unresolved_arguments(
             yield argument, f"{printable(argument)}: a reference is not resolved here. {way_out}"
 
 
-def _references(value: object, depth: int = _DEEPEST) -> Iterator[ConfigVariable]:
+def _references(value: object) -> Iterator[ConfigVariable]:
     """Yield the references in the strings of collections; an object of a class may do with its own what it wants."""
-    if isinstance(value, str):
-        yield from variables(value) if "${" in value else ()
-    elif depth and isinstance(value, dict | list | tuple):
-        items = chain.from_iterable(value.items()) if isinstance(value, Mapping) else value
-        for item in items:
-            yield from _references(item, depth - 1)
+    for text in strings(value):
+        yield from variables(text) if "${" in text else ()
 
 
 def _is_foreign(variable: ConfigVariable) -> bool:

@@ -23,6 +23,7 @@ from airflow_config_providers.job.fields import JobFields, listed, refuse_odd_pa
 from airflow_config_providers.job.nested_texts import NestedString
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
+from airflow_config_providers.job.storable_fields import refuse_unstorable
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.recording import RecordingOperator
@@ -176,7 +177,9 @@ class ConfiguredOperator(RecordingOperator):
 
     @property
     def _authored_job(self) -> str | None:
-        return stored_text(self, self._job_fields(), self._job_options)
+        fields = self._job_fields()
+        refuse_unstorable(fields)  # here, Airflow reports it as an error of the DAG file
+        return stored_text(self, fields, self._job_options)
 
     @failing_at_once
     @nested_texts.refusing_depth()

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from airflow_config_providers.core.text import is_storable
+from collections.abc import Iterator
+
+from airflow_config_providers.core.text import is_storable, printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import JobFields
 from airflow_config_providers.job.nested_texts import strings
 
 
+def unstorable_arguments(fields: JobFields) -> Iterator[tuple[str, str]]:
+    """Yield each argument with a string that PostgreSQL cannot store, which ends the DAG processor, with the reason."""
+    for name in fields.names:
+        if not all(map(is_storable, strings(fields.read(name)))):
+            argument = name.lstrip("_")
+            yield (
+                argument,
+                f"{printable(argument)}: a string contains a NUL character or half of a surrogate pair, which "
+                f"PostgreSQL cannot store. Remove it, or keep the string outside and write a reference.",
+            )
+
+
 def refuse_unstorable(fields: JobFields) -> None:
     """
-    Make sure that every database can store the strings of an operator: PostgreSQL ends the DAG processor otherwise.
+    Make sure that every database can store the strings of an operator.
 
-    :raises ConfigException: a string has a NUL, or half of a surrogate pair
+    :raises ConfigException: PostgreSQL cannot store one
     """
-    problems = [
-        f"{name.lstrip('_')}: a string contains a NUL character or half of a surrogate pair, which PostgreSQL cannot "
-        f"store. Remove it, or keep the string outside and write a reference."
-        for name in fields.names
-        if not all(map(is_storable, strings(fields.read(name))))
-    ]
-    if problems:
+    if problems := [problem for _, problem in unstorable_arguments(fields)]:
         raise ConfigException(*problems)

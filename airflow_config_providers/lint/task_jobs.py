@@ -17,6 +17,7 @@ from airflow_config_providers.job.fields import FieldPath, JobFields
 from airflow_config_providers.job.mapped_task import shared_arguments
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
+from airflow_config_providers.job.storable_fields import unstorable_arguments
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
 from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import SourcePlace
@@ -120,6 +121,7 @@ class _TaskReader:
         keeps = self._options.keeps_unresolved
         found = () if task.is_mapped else unresolved_arguments(task, known.names, keeps_unresolved=keeps)
         self._unresolved = list(found)
+        self._unstorable = list(unstorable_arguments(known))
         self._place = SourcePlace(path, lines.of_task(task.task_id), f"{task.dag_id}.{task.task_id}")
 
     def job(self) -> WrittenJob:
@@ -138,6 +140,7 @@ class _TaskReader:
             keeps_unresolved=options.keeps_unresolved,
             refused=tuple(WrittenEntry(key, why, self._at(key, conf.argument)) for conf, key, why in self._refused),
             unresolved=tuple(WrittenEntry(name, why, self._at(name)) for name, why in self._unresolved),
+            unstorable=tuple(WrittenEntry(name, why, self._at(name)) for name, why in self._unstorable),
         )
 
     def _layers(self, read: Any) -> tuple[tuple[WrittenEntry, ...], ...]:

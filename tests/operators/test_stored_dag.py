@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 
 import pytest
+from airflow.exceptions import SerializationError
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG
-from airflow.exceptions import SerializationError
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_config_providers.core.resolver import Unresolved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from airflow_config_providers.core.text import is_storable, printable
 from airflow_config_providers.exceptions import ConfigException
@@ -10,16 +11,18 @@ from airflow_config_providers.job.fields import JobFields
 from airflow_config_providers.job.nested_texts import strings
 
 
+_UNSTORABLE: Final = (
+    "a string contains a NUL character or half of a surrogate pair, which PostgreSQL cannot store. Remove it, or keep "
+    "the string outside and write a reference."
+)
+
+
 def unstorable_arguments(fields: JobFields) -> Iterator[tuple[str, str]]:
     """Yield each argument with a string that PostgreSQL cannot store, which ends the DAG processor, with the reason."""
     for name in fields.names:
         if not all(map(is_storable, strings(fields.read(name)))):
             argument = name.lstrip("_")
-            yield (
-                argument,
-                f"{printable(argument)}: a string contains a NUL character or half of a surrogate pair, which "
-                f"PostgreSQL cannot store. Remove it, or keep the string outside and write a reference.",
-            )
+            yield argument, f"{printable(argument)}: {_UNSTORABLE}"
 
 
 def refuse_unstorable(fields: JobFields) -> None:

@@ -121,7 +121,7 @@ class _TaskReader:
         keeps = self._options.keeps_unresolved
         found = () if task.is_mapped else unresolved_arguments(task, known.names, keeps_unresolved=keeps)
         self._unresolved = list(found)
-        self._unstorable = list(unstorable_arguments(known))
+        self._unstorable = list(unstorable_arguments({name: known.read(name) for name in known.names}))
         self._place = SourcePlace(path, lines.of_task(task.task_id), f"{task.dag_id}.{task.task_id}")
 
     def job(self) -> WrittenJob:

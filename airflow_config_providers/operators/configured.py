@@ -94,7 +94,12 @@ class ConfiguredOperator(RecordingOperator):
 
     @classmethod
     def partial(cls, **kwargs: Any) -> Any:
-        """Return the operator to be mapped, which starts on a worker: the triggerer does not resolve references."""
+        """
+        Return the operator to be mapped, which starts on a worker: the triggerer does not resolve references.
+
+        :raises ConfigException: PostgreSQL could not store an argument
+        """
+        refuse_unstorable(kwargs)  # nobody asks for the job of a mapped task when it is stored
         made = super().partial(**kwargs)
         if made.kwargs.get("start_from_trigger"):  # a mapped task is started as this says, before its class is asked
             made.kwargs["start_from_trigger"] = False
@@ -178,7 +183,9 @@ class ConfiguredOperator(RecordingOperator):
     @property
     def _authored_job(self) -> str | None:
         fields = self._job_fields()
-        refuse_unstorable(fields)  # here, Airflow reports it as an error of the DAG file
+        refuse_unstorable(
+            {name: fields.read(name) for name in fields.names}
+        )  # here, Airflow reports it as an error of the DAG file
         return stored_text(self, fields, self._job_options)
 
     @failing_at_once

@@ -13,6 +13,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.deployment.objections import JobRules
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
@@ -120,3 +121,8 @@ def test_a_string_that_postgresql_cannot_store_is_an_error_of_the_dag_file(chara
 
     assert f"{argument}: a string contains a NUL character" in str(error.value)
     assert character not in str(error.value)
+
+
+def test_a_string_of_a_mapped_task_that_postgresql_cannot_store_is_an_error_of_the_dag_file():
+    with pytest.raises(ConfigException, match="conf: a string contains a NUL character"):
+        ConfiguredSparkSubmitOperator.partial(task_id="job", conf={"spark.app.x": "\0"})

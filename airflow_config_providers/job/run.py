@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, Final
 
-from airflow_config_providers.airflow_compat import mask_secrets
 from airflow_config_providers.core.content import ContentHash
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.keys import key_problems
@@ -23,6 +22,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log import reversal
+from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.child_process import refuse_unpassable, room
 from airflow_config_providers.spark.delivery import Delivery, Submission, plan

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from airflow_config_providers.core.sensitive import sounds_secret
-from airflow_config_providers.core.text import without_templates
+from airflow_config_providers.core.templates import without_templates
 from airflow_config_providers.core.variable import beside_references
 
 _LEAST: Final = 4

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction, without_reload_action
-from airflow_config_providers.core.text import is_template, printable
+from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.authored_job import AuthoredJob

@@ -13,7 +13,8 @@ from airflow_config_providers.core.keys import current_name, key_problem
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
-from airflow_config_providers.core.text import counted, is_template, printable, without_templates
+from airflow_config_providers.core.templates import is_template, without_templates
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import (
     NOT_NESTED,
     ConfigVariable,

@@ -60,12 +60,24 @@ class JobResolver:
         :param own: the own configuration of each of several clusters; the result has it among the additional strings
         :raises ExposedValueError: other people could read a value; no secret is read then
         """
+        self.require_unexposed(layered, texts, own)
+        providers = self.providers.needed_by([*layered.settled.values(), *texts.values(), *(one.text for one in own)])
+        return self._resolver(providers).resolve(layered, {**texts, **{item.name: item.text for item in own}})
+
+    def require_unexposed(
+        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
+    ) -> None:
+        """
+        Make sure that what ``resolve`` gets can be resolved, as far as that is known without reading a secret.
+
+        :raises ExposedValueError: other people could read a value
+        :raises ProviderDefinitionError: the connection is missing, or its definitions cannot be read
+        """
         placed = [*placed_texts(layered.settled), *placed_texts(texts), *own]
         providers = self.providers.needed_by(item.text for item in placed)
         if not self.allow_exposed:
             refuse_exposed(placed, providers, layered.secrets)
             refuse_shown(layered)
-        return self._resolver(providers).resolve(layered, {**texts, **{item.name: item.text for item in own}})
 
     def carried(self) -> Mapping[str, str]:
         """Return additional keys for the job: none, because it gets values."""
@@ -172,22 +184,24 @@ class DriverResolver(JobResolver):
         :param own: the own configuration of each of several clusters
         :raises ExposedValueError: the driver cannot resolve a reference, or others could read its value
         """
-        problems = list(self._problems(layered, texts, own))
-        if problems:
-            raise ExposedValueError(*problems)
-        if not self.allow_exposed:
-            refuse_shown(layered)
+        self.require_unexposed(layered, texts, own)
         kept = {item.name: item.text for item in own}
         left = ConfigResolver({}, spark_definition(self.spark_version), unresolved=Unresolved.KEEP).resolve(
             layered, kept
         )
-        return left.with_texts(self._of_worker(texts)) if texts else left
+        if not texts:
+            return left
+        return left.with_texts(self._resolver(self.providers.needed_by(texts.values())).resolve([], texts))
 
-    def _of_worker(self, texts: Mapping[str, str]) -> ResolvedConfig:
-        providers = self.providers.needed_by(texts.values())
+    def require_unexposed(
+        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
+    ) -> None:
+        """Make sure of the same, and that the driver can resolve what is left to it."""
+        if problems := list(self._problems(layered, texts, own)):
+            raise ExposedValueError(*problems)
         if not self.allow_exposed:
-            refuse_exposed(placed_texts(texts), providers)
-        return self._resolver(providers).resolve([], texts)
+            refuse_shown(layered)
+            refuse_exposed(placed_texts(texts), self.providers.needed_by(texts.values()))
 
     def carried(self) -> dict[str, str]:
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ pytest.importorskip("pyspark")
 pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
 
 from airflow_config_providers.job.record import TaskTry
-from tests.cli.conftest import Cli, Ended
+from tests.cli.conftest import Cli, Driver, Ended
 from tests.cli.recorded import RUN, records_in
+from tests.spark.audit.records.past import QUICK
 
 pytestmark = pytest.mark.integration
 
@@ -71,6 +73,13 @@ class Audit:
         done = self(*words, "--output", "json", records=records)
         assert done.code == code, done.err
         return [json.loads(line) for line in done.out.splitlines()]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session(driver: Driver) -> Iterator[None]:
+    """The session of all audits of this file; those in object stores have sessions of their own."""
+    with driver.session(QUICK):
+        yield
 
 
 @pytest.fixture

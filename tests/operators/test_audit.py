@@ -17,7 +17,9 @@ from pyarrow.parquet import read_table
 
 from airflow_config_providers.exceptions import ConfigException, LeakError
 from airflow_config_providers.operators.audit import ConfigAuditOperator
+from airflow_config_providers.spark.audit.session import audit_session
 from tests.servers.own_jvm import own_jvm
+from tests.spark.audit.records.past import QUICK
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("jvm")]
 
@@ -26,8 +28,8 @@ VALUE = "c4nary-Pa$$w0rd/of+the=audit"
 
 @pytest.fixture(scope="module")
 def jvm() -> Iterator[None]:
-    """A JVM of this file: a session that another one has left is not encrypted."""
-    with own_jvm():
+    """A JVM and a session of this file: a session that another one has left is not encrypted."""
+    with own_jvm(), audit_session("local[2]", QUICK):
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from datetime import UTC, datetime
 from pathlib import Path
@@ -877,6 +878,33 @@ def test_a_preview_shows_references_and_fetches_nothing(dag, password, secrets_d
     task.render_template_fields({"ti": object(), "run_id": "r"})
 
     assert task.effective_config == [f"spark.app.x = {password}   # DAG_CONFIG, conf"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        pytest.param(
+            {"application_args": ["{}"]}, "application_args[0]: the value of {} would be readable by", id="argument"
+        ),
+        pytest.param({"conf": {"spark.app.name": "{}"}}, "spark.app.name: the value of {} would be", id="key"),
+        pytest.param(
+            {"conf": {"spark.app.x": "{}"}, "config_conn_id": "absent"},
+            "The configuration refers to {}, but there is no connection 'absent'",
+            id="no connection",
+        ),
+        pytest.param(
+            {"conf": {"spark.app.x": "{}"}, "resolve_in": "driver"},
+            "The driver should resolve the references, but no driver providers are defined",
+            id="driver",
+        ),
+    ],
+)
+def test_a_preview_says_first_which_references_a_run_refuses(dag, password, monkeypatch, fields, problem):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__DYNAMIC_ENABLED", "False")  # there is no database here
+    task = operator(dag, **json.loads(json.dumps(fields).replace("{}", password)))
+    task.render_template_fields({"ti": object(), "run_id": "r"})
+
+    assert task.effective_config[0].startswith(f"! {problem.format(password)}")
 
 
 def test_no_spark_submit_is_an_error_that_says_how_to_get_it(dag, run_task, monkeypatch, tmp_path):

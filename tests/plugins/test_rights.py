@@ -149,3 +149,5 @@ def test_attack_41_the_description_of_the_interface_asks_for_a_user(
     answer = running.client.get(f"{running.address}/config-providers/openapi.json", headers=headers)
 
     assert (answer.status_code, answer.json()["kind"]) == (status, "unauthenticated")
+    assert "POST /auth/token" in answer.json()["problems"][0]
+    assert "--username" in answer.json()["problems"][0]

@@ -11,19 +11,20 @@ from airflow_config_providers.core.variable import scan
 
 def unresolved_arguments(operator: Any, resolved: Iterable[str]) -> Iterator[tuple[str, str]]:
     """
-    Yield each argument that has a reference and is not resolved, with the reason.
+    Yield each argument that has a reference which is not resolved, with what to do.
 
-    They are IDs of connections, and what the classes of Airflow's own providers take. A class of a user may resolve
-    what it takes by itself.
+    Only IDs of connections, and the parameters of classes of Airflow's own providers, are checked: a user's class can
+    resolve its own parameters.
 
-    :param resolved: the attributes beside template fields whose references are resolved
+    :param resolved: the attributes, besides template fields, whose references are resolved
     """
     others = vars(operator).keys() - {*operator.template_fields, *resolved}
     held = [name for name in others if _has_reference(getattr(operator, name))]
     known = _parameters(type(operator)) if held else frozenset()
     for argument in sorted(name.lstrip("_") for name in held):
-        what = "the ID of the connection" if argument.endswith("conn_id") else "the value itself"
-        if argument in known or argument.endswith("conn_id"):
+        is_conn_id = argument.endswith("conn_id")
+        what = "the ID of the connection" if is_conn_id else "the value itself"
+        if argument in known or is_conn_id:
             yield argument, f"{printable(argument)}: a reference is not resolved here. Write {what}."
 
 
@@ -32,6 +33,7 @@ def _has_reference(value: Any) -> bool:
 
 
 def _parameters(kind: type) -> frozenset[str]:
+    """Return the parameters of those classes among ``kind`` and its bases that are in Airflow's own providers."""
     import inspect  # noqa: PLC0415 - for a mistake only
 
     classes = [one for one in kind.__mro__ if one.__module__.startswith("airflow.providers.")]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import (
@@ -19,9 +16,6 @@ from airflow.providers.common.compat.sdk import (
     conf,
 )
 from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
-
-from airflow_config_providers.core.text import is_unicode
-from airflow_config_providers.foreign import SECRETS_MASKER, has_supervisor, has_supervisor_here, require
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import BaseOperator, task_decorator_factory
@@ -40,26 +34,9 @@ __all__ = [
     "conf",
     "config_errors",
     "map_index_of",
-    "mask_parameters",
-    "mask_secrets",
-    "masked",
     "task_decorator_factory",
 ]
 
-
-_MASKED_AT_MOST: Final = 25
-"""
-The most values to register at a time.
-
-The masker of the supervisor compiles all of them again for each one: 25 take 20 ms, and 200 take a second. It is the
-second safeguard, because reversal hides values before the masker sees them.
-"""
-
-_LINES_AT_MOST: Final = 50
-"""The most lines to register of values of several lines; with them, it takes a fifth of a second."""
-
-_SHORTEST_LINE: Final = 12
-"""A shorter line is more often a name or a word, which would be starred in rendered fields."""
 
 _OF_DAG_FILES: Final = frozenset({"BaseOperator", "task_decorator_factory"})
 """Names that import much of the Task SDK; some of its modules read ``[database] sql_alchemy_conn`` on import."""
@@ -85,90 +62,3 @@ def __getattr__(name: str) -> Any:
 def map_index_of(model: Any) -> Any:
     """Return the column of a model of Airflow's that says which instance of a mapped task a row belongs to."""
     return model.map_index if hasattr(model, "map_index") else model.region_index  # since Airflow 3.4
-
-
-def mask_secrets(values: Iterable[str], *, name: str | None = None) -> None:
-    """
-    Register secrets with the masker of this process and, in a task, with the masker of its supervisor.
-
-    Those that are shorter than reversal hides are left out: the masker would not hide them either, but would log that.
-    The lines of a value of several lines are registered, too: what a program prints is masked line by line.
-
-    :param values: the secrets; only the ``_MASKED_AT_MOST`` longest are registered, because the short ones are more
-        often names and numbers
-    :param name: the name of their parameter; Airflow then masks them only if the name is that of a secret
-    """
-    from airflow_config_providers.core.reversal.reverse import telling_lines  # noqa: PLC0415 - a DAG file masks nothing
-
-    whole = _longest(values, _MASKED_AT_MOST)
-    lines = (line for value in whole for line in telling_lines(value) if len(line) >= _SHORTEST_LINE)
-    if secrets := [*dict.fromkeys((*_longest(lines, _LINES_AT_MOST), *whole))]:
-        _mask_here(secrets, name)
-        if has_supervisor() and not has_supervisor_here():  # that one has the same masker, and would log the secrets
-            _mask_in_supervisor(secrets, name)
-
-
-def _longest(texts: Iterable[str], most: int) -> list[str]:
-    """Return the longest of ``texts`` that are not too short to be hidden, each once, with the longest last."""
-    from airflow_config_providers.core.reversal.reverse import SHORTEST  # noqa: PLC0415 - a DAG file masks nothing
-
-    return sorted({text for text in texts if len(text) >= SHORTEST}, key=lambda text: (len(text), text))[-most:]
-
-
-def mask_parameters(definitions: Mapping[str, str]) -> None:
-    """
-    Register those parameters of providers that Airflow takes for secrets because of their names.
-
-    :param definitions: ``config.providers`` and the keys below it
-    """
-    for key, value in definitions.items():
-        if parameter := key.partition(".param.")[2]:
-            mask_secrets([value], name=parameter)
-
-
-def _mask_here(secrets: list[str], name: str | None) -> None:
-    """Register ``secrets`` with the masker of this process, and compile them once: it does so for each secret."""
-    from airflow.sdk._shared.secrets_masker import _secrets_masker  # noqa: PLC0415 - slow to import
-
-    require(SECRETS_MASKER)
-    masker: Any = _secrets_masker()
-    if name and not masker.should_hide_value_for_key(name):
-        return
-    alone = copy(masker)
-    alone.patterns = patterns = _AskedPatterns()
-    for secret in secrets:
-        alone.add_mask(secret)  # which decides by the settings of Airflow what is masked
-    if not patterns <= masker.patterns:
-        masker.patterns |= patterns
-        masker.replacer = re.compile("|".join(masker.patterns))
-
-
-class _AskedPatterns(set[str]):
-    """Patterns of a masker that compiles none of them, because each that it asks for seems to be there already."""
-
-    def __contains__(self, pattern: object) -> bool:
-        self.add(str(pattern))
-        return True
-
-
-def _mask_in_supervisor(secrets: list[str], name: str | None) -> None:
-    """Send ``secrets`` in one message, without any that would make the whole message fail."""
-    from airflow.sdk.log import mask_secret  # noqa: PLC0415 - calling it imports much, too
-
-    sent: Any = [secret for secret in secrets if is_unicode(secret)]
-    if sent:
-        mask_secret(sent[0] if len(sent) == 1 else sent, name)
-
-
-def masked(text: str) -> str:
-    """Return ``text`` with stars in place of the secrets that this process's masker knows, as in rendered fields."""
-    from airflow.sdk._shared.secrets_masker import redact  # noqa: PLC0415 - slow to import, and only a task masks
-
-    return str(redact(text))
-
-
-def is_starred(name: str) -> bool:
-    """Return whether Airflow takes what it finds under ``name``, such as a key of an extra, for a secret."""
-    from airflow.sdk._shared.secrets_masker import redact  # noqa: PLC0415 - slow to import
-
-    return str(redact("value", name)) != "value"

@@ -54,3 +54,23 @@ def test_the_provider_in_the_diff_answers(changed: Path) -> None:
 
     assert done.stderr == ""
     assert done.stdout == "{'login': 'etl', 'password': 's3cr3t'}\n"
+
+
+def test_the_pages_in_italics_exist() -> None:
+    table = re.findall(r"^\|.*\|$", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)
+    named = set(re.findall(r"\*([^*|]+)\*", "\n".join(table)))
+    titles = {page.read_text().partition("\n")[0].removeprefix("# ") for page in (ROOT / "docs").rglob("*.md")}
+
+    assert named - titles == set(), "write the titles of pages as they are"
+    assert len(named) > 5
+
+
+def test_what_the_table_names_in_the_package_exists() -> None:
+    table = re.findall(r"^\|.*\|$", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)
+    files = set(re.findall(r"`([\w/]+(?:\.py|/))`", "\n".join(table)))
+    found = {str(path.relative_to(ROOT)) + "/" * path.is_dir() for path in ROOT.glob("[!.]*/**/*")} | {
+        "tests/",
+        "docs/",
+    }
+
+    assert [name for name in files if not any(f"/{path}".endswith(f"/{name}") for path in found)] == []

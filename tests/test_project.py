@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import airflow_config_providers
-from airflow_config_providers.get_provider_info import get_provider_info
+from airflow_config_providers.get_provider_info import OPTIONS, get_provider_info
 
 ROOT = Path(__file__).parents[1]
 OLDEST, NEXT = (ROOT / ".ci" / f"constraints-airflow-{version}.txt" for version in ("3.2", "3.4"))
@@ -146,7 +146,8 @@ def test_the_drawing_of_the_house_has_each_folder_and_each_module_at_the_top() -
     modules = {path.name for path in package.glob("*.py")} - {"__init__.py"}
     drawing = (ROOT / "CONTRIBUTING.md").read_text().partition("```text\n")[2].partition("```")[0]
 
-    assert set(re.findall(r"^ +(\S+)", drawing, re.MULTILINE)) == folders | modules
+    drawn = set(re.findall(r"^ +(\S+)", drawing, re.MULTILINE))
+    assert drawn == folders | modules, "draw each folder and each top module in CONTRIBUTING.md"
 
 
 def test_a_whole_run_has_every_stage() -> None:
@@ -173,6 +174,15 @@ def test_the_tests_that_a_stage_names_are_there() -> None:
 
     assert len(named) > 10
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_each_setting_is_read() -> None:
+    """A setting that has a row in ``get_provider_info.py`` and no reader has no effect."""
+    package = ROOT / "airflow_config_providers"
+    source = "".join(path.read_text() for path in package.rglob("*.py") if path.name != "get_provider_info.py")
+    unread = [name for name in OPTIONS if f'"{name}"' not in source]
+
+    assert unread == [], "add a reader of each to settings.py"
 
 
 def test_a_class_name_means_one_thing() -> None:

@@ -12,10 +12,10 @@ from airflow_config_providers import settings
 from airflow_config_providers.adoption.dag_source import imported_files
 from airflow_config_providers.adoption.edits import FileChange, blocks, patch
 from airflow_config_providers.adoption.file_proposal import ByHand, FileProposal, ProposalRules
+from airflow_config_providers.adoption.patch_lines import lines_with_text
 from airflow_config_providers.adoption.proof import ENVIRONMENT, Imports, ProofMaker, are_in_all
 from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
-from airflow_config_providers.adoption.unknown_texts import lines_with_text
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.job.job_layers import deployed_layers

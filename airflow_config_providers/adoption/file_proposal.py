@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall, Setting
 from airflow_config_providers.adoption.edits import Edit, Positions, edited, without_overlaps
+from airflow_config_providers.adoption.patch_lines import unknown_lines
 from airflow_config_providers.adoption.references import Providers, reads_json, reads_secrets, with_references
-from airflow_config_providers.adoption.unknown_texts import unknown_lines
 from airflow_config_providers.core.sensitive import sounds_secret
-from airflow_config_providers.core.text import is_template, one_line, printable
+from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.lint.entry import WrittenEntry
 from airflow_config_providers.lint.finding import SourcePlace
 from airflow_config_providers.lint.rules import has_other_type

@@ -1,4 +1,4 @@
-"""The strings that a DAG file has together with a sensitive name, any of which could be a secret."""
+"""The strings that appear in a DAG file together with a sensitive name, any of which could be a secret."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from airflow_config_providers.core.sensitive import sounds_secret
-from airflow_config_providers.core.text import without_templates
+from airflow_config_providers.core.templates import without_templates
 from airflow_config_providers.core.variable import beside_references
 
 _LEAST: Final = 4
-"""The number of characters from which on a string is looked for in others."""
+"""A shorter string is not looked for in others."""
+
+_LARGE: Final = 1_000
+"""A smaller number is rarely a secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretTexts:
-    """Strings that are looked for in others, and the other way round."""
+    """
+    Strings that could be secrets, to compare with others.
+
+    :param joined: all of them, to find out quickly whether a string is part of one
+    :param words: those that are long enough to be looked for in others
+    """
 
     joined: str = field(repr=False)
     words: tuple[str, ...] = field(repr=False)
@@ -26,17 +34,17 @@ class SecretTexts:
     @classmethod
     def of(cls, tree: ast.Module, known: Container[ast.AST], under: Iterable[ast.expr]) -> SecretTexts:
         """
-        Return the strings of each statement that has a sensitive name, or assigns a variable that such a one uses.
+        Return the strings of each statement with a sensitive name, and of each that assigns a variable used by one.
 
-        :param known: the constants of which it is known what they are; they are left out, also as names
-        :param under: what a configuration has under a sensitive key
+        :param known: the constants whose meaning is known; they are left out, also as names
+        :param under: the values that a configuration has under sensitive keys
         """
         texts = (text_of(node.value) for node in _constants(tree, known, list(under)) if is_text(node.value))
         found = tuple(dict.fromkeys(text for text in texts if not _is_sensitive_name(text)))
         return cls("\0".join(found), tuple(text for text in found if len(text) >= _LEAST))
 
-    def share(self, value: object) -> bool:
-        """Return whether a constant is in one of the strings, or has one of them in it."""
+    def overlap(self, value: object) -> bool:
+        """Return whether a constant is part of one of the strings, or contains one of them."""
         text = without_references(text_of(value))
         is_part = len(text) >= _LEAST and text in self.joined
         return is_part or any(_has(text, word) for word in self.words if word in text)
@@ -51,16 +59,13 @@ def is_text(value: object) -> bool:
     return bool(value) and value is not ...
 
 
-_LARGE: Final = 1_000
-
-
 def text_of(value: object) -> str:
-    """Return the text of a constant."""
+    """Return a constant as a string."""
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
 def without_references(text: str) -> str:
-    """Return what a string has beside references and templates."""
+    """Return a string without its references and templates."""
     return beside_references(without_templates(text)).strip()
 
 
@@ -74,6 +79,7 @@ def _is_sensitive_name(text: str) -> bool:
 
 
 def _constants(tree: ast.Module, known: Container[ast.AST], under: list[ast.expr]) -> Iterator[ast.Constant]:
+    """Yield the constants that ``SecretTexts.of`` describes, following variables to where they are assigned."""
     statements = list(_statements(tree, known))
     assigning: dict[str, list[_Statement]] = {}
     for one in statements:
@@ -92,7 +98,7 @@ def _constants(tree: ast.Module, known: Container[ast.AST], under: list[ast.expr
 @dataclass(frozen=True, slots=True)
 class _Statement:
     """
-    A statement without those in it.
+    A statement, without the statements inside it.
 
     :param parts: its nodes, without known constants
     :param is_named: whether it has a sensitive name, or is in a block that has one
@@ -119,7 +125,7 @@ class _Statement:
 
 
 def _statements(tree: ast.Module, known: Container[ast.AST]) -> Iterator[_Statement]:
-    """Yield the statements but docstrings, which are about other things."""
+    """Yield all statements except docstrings, which are about other things."""
     waiting: list[tuple[ast.AST, tuple[str, ...]]] = [(tree, ())]
     keys = set(_keys(tree))
     while waiting:
@@ -134,7 +140,7 @@ def _statements(tree: ast.Module, known: Container[ast.AST]) -> Iterator[_Statem
 
 
 def _keys(tree: ast.Module) -> Iterator[str]:
-    """Yield the variables that have a sensitive name as a string, and so can be the name of something else."""
+    """Yield the variables whose string is a sensitive name, and which can therefore name something else."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.JoinedStr | ast.BinOp):
             names = (name for one in ast.walk(node.value) for name in _written(one))
@@ -162,7 +168,7 @@ def _name_of_block(statement: ast.AST) -> str:
 
 
 def _written(node: ast.AST) -> Iterator[str]:
-    """Yield each name or string that a node has in whichever field."""
+    """Yield each name and each string in the fields of a node."""
     for _, value in ast.iter_fields(node):
         yield from (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str))
 

@@ -11,9 +11,9 @@ from airflow_config_providers.deployment.rows import is_secret
 from airflow_config_providers.dynamic import document, history
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import DEPLOYMENT, PREFIX, Document, Sealed, history_name
+from airflow_config_providers.dynamic.encoder_rotation import documents
 from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.dynamic.inheritance import dynamic_layer
-from airflow_config_providers.dynamic.rotation import documents
 from airflow_config_providers.dynamic.store import Kept
 
 _DEFAULT: Final = f"{PREFIX}.default"

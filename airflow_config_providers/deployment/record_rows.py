@@ -8,7 +8,8 @@ from typing import Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigSource
-from airflow_config_providers.core.text import is_template, nearest, one_line, printable
+from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.deployment.rows import (
     HINTS,

@@ -20,7 +20,8 @@ from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType, parse_type
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym, LayeredConfig
-from airflow_config_providers.core.text import is_template, nearest, printable
+from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.admin import AlterConfigResult
 from airflow_config_providers.dynamic.document import Value

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from shlex import quote
 from typing import Any, Final
 
-from airflow_config_providers.airflow_compat import is_starred
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
@@ -21,6 +20,7 @@ from airflow_config_providers.job.providers import (
     deployment_registry,
     driver_definitions_of,
 )
+from airflow_config_providers.masker import is_starred
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.checks import diagnose_each
 

@@ -10,7 +10,8 @@ from typing import Any, Final
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine, of_problem
-from airflow_config_providers.core.text import counted, is_template, nearest, printable
+from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError

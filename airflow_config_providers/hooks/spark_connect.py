@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import BaseHook, Connection, mask_secrets
+from airflow_config_providers.airflow_compat import BaseHook, Connection
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import is_unicode, printable
@@ -20,6 +20,7 @@ from airflow_config_providers.exceptions import ConfigException, UndeliverableVa
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.log import reversal
 from airflow_config_providers.log.exceptions import reverse_exception
+from airflow_config_providers.masker import mask_secrets
 
 _FIELDS: Final = ("host", "login", "password")
 

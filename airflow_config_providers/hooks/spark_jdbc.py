@@ -10,7 +10,6 @@ from typing import Any, Final
 from airflow.providers.apache.spark.hooks import spark_jdbc
 from airflow.providers.apache.spark.hooks.spark_jdbc import SparkJDBCHook
 
-from airflow_config_providers.airflow_compat import mask_secrets
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.core.text import printable
@@ -19,6 +18,7 @@ from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.log import reversal
 from airflow_config_providers.log.exceptions import reverse_exception
+from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.spark.applications import jdbc
 from airflow_config_providers.spark.delivery import Delivery, Submission
 

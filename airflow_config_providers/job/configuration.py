@@ -15,8 +15,9 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.core.variable import scan, unclosed
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, PolicyViolation
-from airflow_config_providers.job import job_layers, policies
+from airflow_config_providers.job import policies
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
+from airflow_config_providers.job.dynamic_layers import dynamic_layers, previewed_layers, refresh_mark
 from airflow_config_providers.job.exposed_values import PlacedText
 from airflow_config_providers.job.fields import wins_over
 from airflow_config_providers.job.job_layers import JobLayers
@@ -84,7 +85,7 @@ class JobConfiguration:
         notes: list[str] = []
         files = [file for file in self.files if not scan(file.path)]
         notes += [f"{place} contains a reference, so the file is not shown." for place in self._referring_paths()]
-        layers = self._collect(files, job_layers.previewed(self.resource, warn=notes.append))
+        layers = self._collect(files, previewed_layers(self.resource, warn=notes.append))
         with JobProviders(self.job.options.conn_id) as providers:
             worker = _worker(providers, self.job.options, self.spark_version)
             layered = worker.settle(layers)
@@ -122,7 +123,7 @@ class JobConfiguration:
         """Return the worker's resolver, whose providers ``stack`` closes, and all layers."""
         providers = stack.enter_context(JobProviders(self.job.options.conn_id))
         worker = _worker(providers, self.job.options, self.spark_version)
-        return worker, self._collect(worker.locate(self.files), job_layers.layers(self.resource))
+        return worker, self._collect(worker.locate(self.files), dynamic_layers(self.resource))
 
     def _resolved(
         self,
@@ -145,7 +146,7 @@ class JobConfiguration:
         return run
 
     def _reload_source(self) -> ReloadSource:
-        read_mark = partial(job_layers.refresh_mark, self.resource)
+        read_mark = partial(refresh_mark, self.resource)
         return ReloadSource(self.resolve, read_mark, read_mark())
 
     def _reloads(self, layered: LayeredConfig, providers: JobProviders) -> bool:

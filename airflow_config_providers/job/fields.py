@@ -12,7 +12,8 @@ from airflow.sdk import XComArg
 
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reload import without_reload_action
-from airflow_config_providers.core.text import is_template, printable
+from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job import nested_texts

@@ -8,102 +8,25 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.cached import cached_property
-from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction, without_reload_action
-from airflow_config_providers.core.text import is_template, printable
+from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
-from airflow_config_providers.foreign import has_supervisor
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.kept_redaction import with_kept_redaction
+from airflow_config_providers.job.run_config import run_layers
 from airflow_config_providers.job.template_references import FilledIn, brought_problem, inserted_problem
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import has_inserted, is_substituted
 from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer
-from airflow_config_providers.spark.layer_sources import environment_layer, mapping_layer
+from airflow_config_providers.spark.layer_sources import environment_layer
 
 if TYPE_CHECKING:
-    from airflow_config_providers.dynamic.document import Sealed
-    from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
-    from airflow_config_providers.dynamic.snapshot import ChangeMark
-
-
-def layers(task: ConfigResource) -> Sequence[ConfigLayer]:
-    """
-    Return the layers of a task that is about to run, with one or two requests.
-
-    Their secrets are decrypted only when the job gets them.
-
-    A plain Python process, such as a unit test of a DAG, reads nothing.
-
-    :raises ProviderUnavailableError: the layers cannot be read now
-    :raises AccessDeniedError: a secrets backend of the worker refuses
-    :raises ConfigException: stored configuration is unreadable
-    """
-    if not settings.dynamic_enabled() or not has_supervisor():
-        return ()
-    return _dynamic_layers(task, Opener())
-
-
-def refresh_mark(task: ConfigResource) -> ChangeMark:
-    """
-    Return the mark of a running task, with the requests and errors of ``layers``.
-
-    It differs as soon as someone changes the dynamic configuration of the task, or asks for its references to be
-    resolved again (``airflow config-providers refresh``).
-    """
-    from airflow_config_providers.dynamic.snapshot import ChangeMark, task_mark  # noqa: PLC0415 - only to reload
-    from airflow_config_providers.providers import airflow_secrets  # noqa: PLC0415 - as above
-
-    if not settings.dynamic_enabled() or not has_supervisor():
-        return ChangeMark((), ())
-    return task_mark(task, airflow_secrets.variable)
-
-
-def previewed(task: ConfigResource, *, warn: Callable[[str], None]) -> Sequence[ConfigLayer]:
-    """Return the layers of a previewed task, without decrypting secrets. Warn about layers that cannot be read."""
-    if not settings.dynamic_enabled():
-        return ()
-    try:
-        return _dynamic_layers(task)
-    except ConfigProvidersError as error:
-        problems = error.problems
-    for problem in problems:
-        warn(f"Dynamic configuration is not shown: {problem}")
-    return ()
-
-
-def _dynamic_layers(task: ConfigResource, opener: Opener | None = None) -> Sequence[ConfigLayer]:
-    from airflow_config_providers.dynamic.inheritance import hidden, task_layers  # noqa: PLC0415 - a deployment can turn it off
-    from airflow_config_providers.providers import airflow_secrets  # noqa: PLC0415 - as above
-
-    return task_layers(task.dag_id, task.task_id, airflow_secrets.variable, opener or hidden)
-
-
-class Opener:
-    """Decrypts the sealed secrets of one run, and derives their key only once."""
-
-    def __call__(self, sealed: Sealed) -> str:
-        """
-        Return the plain text of a secret.
-
-        :raises ConfigException: this process cannot decrypt it
-        """
-        return self._encoder.decode(sealed.text).value
-
-    @cached_property
-    def _encoder(self) -> PasswordEncoder:
-        encoder = settings.password_encoder()
-        if encoder is None:
-            raise ConfigException(
-                "this secret is encrypted, but this process cannot decrypt it. Set password_encoder_secret in "
-                "[config_providers] for workers too, and restart what runs tasks."
-            )
-        return encoder
+    pass
 
 
 ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
@@ -140,7 +63,7 @@ class JobLayers:
 
         :param own: the layers that the author of the DAG wrote
         """
-        layers = with_reload_action([*self._files(), *own, *self.dynamic, *self._run(run_conf or {})])
+        layers = with_reload_action([*self._files(), *own, *self.dynamic, *run_layers(run_conf or {}, warn=self.warn)])
         self._check_keys(layers)
         return with_kept_redaction([*layers, *self._environment(layers)])
 
@@ -189,22 +112,6 @@ class JobLayers:
             self.warn(doubt)
         yield layer
 
-    def _run(self, run_conf: Mapping[str, Any]) -> Iterable[ConfigLayer]:
-        key = settings.run_config_key()
-        if key not in run_conf:
-            return
-        name = f"dag_run.conf[{key!r}]"
-        if not settings.run_config_enabled():
-            self.warn(
-                f"{name} is ignored: this deployment does not allow it. To allow it, set [config_providers] "
-                f"run_config_enabled, and restart what runs tasks."
-            )
-            return
-        layer = mapping_layer(ConfigSource.RUN_CONFIG, name, run_conf[key])
-        if not settings.run_config_references():
-            _refuse_references(layer)
-        yield layer
-
 
 def with_reload_action(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:
     """
@@ -228,26 +135,6 @@ def with_reload_action(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:
     if problems:
         raise ConfigException(*problems)
     return found
-
-
-def _refuse_references(layer: ConfigLayer) -> None:
-    problems = [
-        f"{printable(key)} in {layer.name} holds a reference. Permission to trigger a run does not grant permission to "
-        f"read secrets. Write the reference in the DAG, in a file, or in the dynamic configuration, or set "
-        f"[config_providers] run_config_references. Do not pass the secret itself: Airflow stores and shows the "
-        f"configuration of a run."
-        for key, text in layer.configs.items()
-        if scan(text)
-    ]
-    problems += [
-        f"{printable(key)} in {layer.name} holds a string that Spark, Hadoop or Databricks would replace by another "
-        f"key, an environment variable, a system property or a secret. Permission to trigger a run does not grant "
-        f"permission to read them. Write the value itself, or set [config_providers] run_config_references."
-        for key, text in layer.configs.items()
-        if is_substituted(key, text) and not scan(text)
-    ]
-    if problems:
-        raise ConfigException(*problems)
 
 
 def deployed_layers(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -12,10 +11,9 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.reload import ReloadAction, ReloadScheduler, without_reload_action
-from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.timetable import Timetable
-from airflow_config_providers.core.workers import Workers
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError, SubmitError
+from airflow_config_providers.job.place_subscriptions import AFTER_FAILURE, PlaceSubscriptions
 from airflow_config_providers.job.run import JobRun
 
 _HOUR: Final = 3600.0
@@ -26,17 +24,11 @@ _DYNAMIC: Final = "the dynamic configuration"
 _SECRETS: Final = "the job's secrets"
 """What can have changed, besides the places of values."""
 
-_AFTER_FAILURE: Final = 60.0
-"""Seconds after which a reload is tried again that failed because something could not answer."""
-
 _AFTER_REFUSAL: Final = 900.0
 """Seconds after which a refused reload is tried again: a policy, or rights in a store, can change without a sign."""
 
 _SHORTEST_TTL: Final = 1000
 """Milliseconds between two reads because of a ttl, at least."""
-
-_PATIENCE: Final = 30.0
-"""Seconds that a job waits for subscriptions before it begins without them."""
 
 _UNTIL_BEGUN: Final = 5.0
 """Seconds after which a reload is tried again whose job cannot be stopped yet."""
@@ -106,7 +98,10 @@ class JobReload(ClosedOnExit):
         self._log = log
         self._limits = limits
         self._timetable = timetable or Timetable("config-reload")
-        self._scheduler = ReloadScheduler(self._timetable, reload=self._look_at, clock=self._timetable.clock)
+        self._subscriptions = PlaceSubscriptions(
+            self._timetable, log=log, note=self._note, is_watched=lambda run: self._run is run
+        )
+        self._scheduler = ReloadScheduler(self._timetable, reload=self._note_end_of_ttl, clock=self._timetable.clock)
         self._lock = threading.Lock()
         self._ending = threading.Lock()  # held while a job is stopped; taken before the other one
         self._stops_in: int | None = None
@@ -133,7 +128,7 @@ class JobReload(ClosedOnExit):
             self._content, self._refusal = run.content, ""  # the run forgets its values when its job ends
             if is_outdated:
                 self._content = b""  # which no run has
-        self._unsupported = self._subscribe_all(run)
+        self._unsupported = self._subscriptions.subscribe_all(run)
         self._plan(run, run.ttls)
         self._timetable.ensure(run, self._next_look(), self._look_at_mark)
         if is_outdated:
@@ -201,49 +196,6 @@ class JobReload(ClosedOnExit):
         if next_run is not None:
             next_run.close()
 
-    def _subscribe_all(self, run: JobRun) -> list[Place]:
-        """Subscribe in another thread, as a provider can hang; return the places whose providers cannot do it."""
-        with Workers(1) as workers:
-            asked = {place: workers.start(self._subscribe, run, place) for place in run.places}
-            done, late = wait(asked.values(), _PATIENCE)
-        for place in (place for place, future in asked.items() if future in late):
-            self._log.warning("Changes of %s are not noticed: no answer in %g seconds.", _shown(place), _PATIENCE)
-        return [place for place, future in asked.items() if future in done and not future.result()]
-
-    def _subscribe(self, run: JobRun, place: Place) -> bool:
-        """Have changes of values at ``place`` noticed; return whether its provider can do that."""
-        try:
-            run.subscribe(place, lambda: self._note(run, _shown(place)))
-        except NotImplementedError:
-            return False
-        except ProviderUnavailableError as error:
-            problem = run.reverser.reverse_text(str(error))
-            self._log.warning("Changes of %s are not noticed until its provider answers: %s", _shown(place), problem)
-            self._timetable.add((run, place), self._after_failure(), lambda: self._subscribe_again(run, place))
-        except BaseException as error:  # noqa: BLE001 - a provider of another package can raise anything
-            self._warn_of_no_watch(run, place, error)
-        return True
-
-    def _subscribe_again(self, run: JobRun, place: Place) -> float | None:
-        """Subscribe after an outage; return when to try again, or None."""
-        if self._run is not run:
-            return None
-        try:
-            run.subscribe(place, lambda: self._note(run, _shown(place)))
-        except ProviderUnavailableError:
-            return self._after_failure()
-        except BaseException as error:  # noqa: BLE001 - as above
-            self._warn_of_no_watch(run, place, error)
-        return None
-
-    def _warn_of_no_watch(self, run: JobRun, place: Place, error: BaseException) -> None:
-        is_ours = isinstance(error, ConfigProvidersError)  # another's message can contain a value
-        problem = run.reverser.reverse_text(str(error)) if is_ours else type(error).__name__
-        self._log.warning("Changes of %s are not noticed: %s", _shown(place), problem)
-
-    def _after_failure(self) -> float:
-        return self._timetable.clock() + _AFTER_FAILURE
-
     def _look_at_mark(self) -> float | None:
         """Note that the dynamic configuration was changed or refreshed, and return when to look again."""
         run = self._run
@@ -275,7 +227,8 @@ class JobReload(ClosedOnExit):
         due = {place: max(ttls[place], _SHORTEST_TTL) for place in self._unsupported if place in ttls}
         self._scheduler.plan(run, due, ReloadAction.RESTART)
 
-    def _look_at(self, run: object) -> None:
+    def _note_end_of_ttl(self, run: object) -> None:
+        """Have the values of ``run`` read again now, because a ttl is over."""
         with self._lock:
             self._changed.add(_SECRETS)
         self._timetable.ensure(self, self._timetable.clock(), self._reload)
@@ -302,12 +255,12 @@ class JobReload(ClosedOnExit):
             next_run, differs = self._usable(run)
         except ConfigProvidersError as error:
             is_down = isinstance(error, ProviderUnavailableError)
-            self._refuse(run.reverser.reverse_text("; ".join(error.problems)))
-            self._try_again(run, after=_AFTER_FAILURE if is_down else _AFTER_REFUSAL)
+            self._log_refusal(run.reverser.reverse_text("; ".join(error.problems)))
+            self._try_again(run, after=AFTER_FAILURE if is_down else _AFTER_REFUSAL)
             return None
         except Exception as error:  # noqa: BLE001 - of Airflow or of a template, for example; its message can hold a value
-            self._refuse(type(error).__name__)
-            self._try_again(run, after=_AFTER_FAILURE)
+            self._log_refusal(type(error).__name__)
+            self._try_again(run, after=AFTER_FAILURE)
             return None
         self._refusal = ""
         if differs:
@@ -324,7 +277,7 @@ class JobReload(ClosedOnExit):
         return None
 
     def _usable(self, run: JobRun) -> tuple[JobRun, bool]:
-        """Return what ``_compared`` does, after making sure that a job can be submitted with the new run."""
+        """Return the result of ``_compared``, after making sure that a job can be submitted with the new run."""
         next_run, differs = self._compared(run)
         try:
             if differs and next_run.restarts:
@@ -362,14 +315,14 @@ class JobReload(ClosedOnExit):
         self._reloads = [at for at in self._reloads if now - at < _HOUR]
         return self._reloads[-self._limits.per_hour] + _HOUR - now if len(self._reloads) >= self._limits.per_hour else 0
 
-    def _refuse(self, reason: str) -> None:
-        """Log why the job goes on, but not each time that the reason is the same."""
+    def _log_refusal(self, reason: str) -> None:
+        """Log why the job goes on, unless the last reason was the same."""
         if reason != self._refusal:
             self._log.warning("The job goes on as it is, because its new configuration is not usable: %s", reason)
         self._refusal = reason
 
     def _try_again(self, run: JobRun, *, after: float) -> None:
-        """Reload ``after`` so many seconds; a change before that is not put off."""
+        """Reload after that many seconds. A change that is noted before then is not delayed."""
         with self._lock:
             if self._run is run:
                 self._timetable.add(_NEXT_TRY, self._timetable.clock() + after, self._reload)
@@ -379,14 +332,14 @@ class JobReload(ClosedOnExit):
         unused: JobRun | None = next_run
         with self._ending:
             is_current = self._run is run and not self._is_given_up
-            if is_current and (self._next is not None or self._is_stopped()):  # it is stopped only once
+            if is_current and (self._next is not None or self._stop()):  # it is stopped only once
                 unused, self._next, is_current = self._next, next_run, False
         if unused is not None:
             unused.close()
         if is_current:
-            self._try_again(run, after=_AFTER_FAILURE)
+            self._try_again(run, after=AFTER_FAILURE)
 
-    def _is_stopped(self) -> bool:
+    def _stop(self) -> bool:
         """Stop the job, and return whether that succeeded."""
         self._log.info(
             "Reload: %s changed. The job is stopped, and submitted again with the new values.", self._changes()
@@ -407,8 +360,3 @@ class JobReload(ClosedOnExit):
     def _changes(self) -> str:
         with self._lock:
             return " and ".join(sorted(self._changed)) or _SECRETS
-
-
-def _shown(place: Place) -> str:
-    provider, path = map(printable, place)
-    return f"${{{provider}:{path}}}" if path else f"${{{provider}}}"

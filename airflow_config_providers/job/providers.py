@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection, mask_parameters
+from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.closing import ClosedOnExit
@@ -20,6 +20,7 @@ from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadActio
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
+from airflow_config_providers.masker import mask_parameters
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.layer_files import read_text
 

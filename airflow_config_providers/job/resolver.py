@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import mask_secrets
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.provider import ConfigProvider, SecretIdProvider
 from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
@@ -23,6 +22,7 @@ from airflow_config_providers.job.exposed_values import (
     substituted_secrets,
 )
 from airflow_config_providers.job.providers import JobProviders
+from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.settings import ResolveIn
 from airflow_config_providers.spark import child_process, specification
 from airflow_config_providers.spark.catalogue import spark_definition

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, Final
 
-from airflow_config_providers.airflow_compat import mask_secrets
 from airflow_config_providers.core.content import ContentHash
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.keys import key_problems
@@ -23,6 +22,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log import reversal
+from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.child_process import refuse_unpassable, room
 from airflow_config_providers.spark.delivery import Delivery, Submission, plan
@@ -263,10 +263,7 @@ class JobRun:
 
     def _submitted(self, read: ReadField, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         resolved = self._needed
-        shown, values = resolved.layered.shown(), resolved.configs()
-        conf = without_reload_action(conf)
-        added = {key for key, text in conf.items() if shown.get(key) != text}
-        configs = {key: str(text) if key in added else values[key] for key, text in conf.items()}
+        configs, added = self._with_added(conf)
         written: Mapping[str, Any] = read("env_vars") or {}
         environment = self._environment(written)
         if environment_prefix:
@@ -286,6 +283,13 @@ class JobRun:
             room=room(os.environ),
         )
         return Submission(delivery, arguments, environment, properties_file=bool(read("properties_file")))
+
+    def _with_added(self, conf: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:
+        """Return the values of ``conf``, and its keys that were added since rendering."""
+        shown, values = self.shown, self._needed.configs()
+        conf = without_reload_action(conf)
+        added = {key for key, text in conf.items() if shown.get(key) != text}
+        return {key: str(text) if key in added else values[key] for key, text in conf.items()}, added
 
     def texts(self) -> dict[str, str]:
         """Return name -> value of the additional strings, as a new mapping on each call."""

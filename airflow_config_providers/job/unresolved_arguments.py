@@ -18,12 +18,12 @@ def unresolved_arguments(
     operator: Any, resolved: Iterable[str], *, keeps_unresolved: bool = False
 ) -> Iterator[tuple[str, str]]:
     """
-    Yield each argument that has a reference and is not resolved, with the reason.
+    Yield each argument that has a reference which is not resolved, with what to do.
 
-    They are IDs of connections, and what the classes of Airflow's own providers take. A class of a user may resolve
-    what it takes by itself. In other arguments than IDs, Spark or a shell can replace what looks like a reference.
+    Only IDs of connections, and the parameters of classes of Airflow's own providers, are checked: a user's class can
+    resolve its own parameters. What Spark or a shell replaces is no reference, except in the ID of a connection.
 
-    :param resolved: the attributes beside template fields whose references are resolved
+    :param resolved: the attributes, besides template fields, whose references are resolved
     :param keeps_unresolved: whether references that nothing resolves are left as they are
     """
     values = vars(operator)
@@ -49,6 +49,7 @@ def _is_foreign(variable: ConfigVariable) -> bool:
 
 
 def _parameters(kind: type) -> frozenset[str]:
+    """Return the parameters of those classes among ``kind`` and its bases that are in Airflow's own providers."""
     import inspect  # noqa: PLC0415 - for a mistake only
 
     classes = [one for one in kind.__mro__ if one.__module__.startswith("airflow.providers.")]

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from airflow_config_providers import settings
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.policies import open_policies
-from airflow_config_providers.lint import rules
+from airflow_config_providers.lint import overrides, rules
 from airflow_config_providers.lint.dag_files import DagImports, read_all
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
@@ -116,20 +116,22 @@ class _Rules:
     def findings(self) -> Iterator[Finding]:
         yield from chain.from_iterable(map(self._of_job, self._jobs))
         yield from chain.from_iterable(map(self._of_file, self._files))
-        yield from rules.dead(self._jobs, self._files, settings.config_files(), spark_version=self._spark_version)
+        yield from overrides.dead_findings(
+            self._jobs, self._files, settings.config_files(), spark_version=self._spark_version
+        )
 
     def _of_job(self, job: WrittenJob) -> Iterator[Finding]:
         version = None if job.is_remote else self._spark_version
         yield from self._of_entries(job.entries(), takes_any_key=job.takes_any_key, spark_version=version)
-        yield from rules.refused(job)
-        yield from rules.of_unconfigured(job)
+        yield from rules.refused_findings(job)
+        yield from rules.unconfigured_findings(job)
         known = None if job.keeps_unresolved or not job.is_configured else self._known(job.conn_id)
         for entry in (*job.entries(), *job.texts):
             yield from rules.reference_findings(entry, known)
-        yield from rules.exposed(job, known)
+        yield from rules.exposed_findings(job, known)
 
     def _of_file(self, file: LayerFile) -> Iterator[Finding]:
-        yield from rules.repeated(file)
+        yield from overrides.repeated_findings(file)
         are_remote = bool(self._jobs) and all(job.is_remote for job in self._jobs)
         yield from self._of_entries(
             file.entries,

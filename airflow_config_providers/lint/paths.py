@@ -11,7 +11,8 @@ from typing import Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
-from airflow_config_providers.core.text import is_template, printable
+from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers.allowed_files import DEFAULT_MAX_BYTES

@@ -1,14 +1,10 @@
-"""
-The rules for entries: mistakes in one, such as its key, its reference or a secret written as it is.
-
-Values that have no effect, because another value overrides them in every task, are mistakes, too.
-"""
+"""The rules for entries and jobs: mistakes in a key, a value, a reference, or a secret written as it is."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
@@ -17,7 +13,8 @@ from airflow_config_providers.core.keys import current_name, key_problem
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
-from airflow_config_providers.core.text import counted, is_template, printable, without_templates
+from airflow_config_providers.core.templates import is_template, without_templates
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import (
     NOT_NESTED,
     ConfigVariable,
@@ -33,7 +30,6 @@ from airflow_config_providers.job.exposed_values import PlacedText, refuse_expos
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import (
     ABSENT_KEY,
-    DEAD_OVERRIDE,
     DEPRECATED_KEY,
     EXPOSED,
     IGNORED_KEY,
@@ -41,7 +37,6 @@ from airflow_config_providers.lint.finding import (
     MALFORMED,
     MISSPELT_KEY,
     REFUSED_KEY,
-    REPEATED_KEY,
     UNCONFIGURED,
     UNKNOWN,
     UNRESOLVED,
@@ -69,29 +64,29 @@ def key_findings(
     if refused := key_problem(entry.key, f"'{printable(entry.key)}'"):
         yield Finding(REFUSED_KEY, entry.place, str(refused))
         return
-    found = find_in({entry.key: entry.origin}, _but_telling(misspelt), takes_any_key=takes_any_key)
+    found = find_in({entry.key: entry.origin}, _without_failing(misspelt), takes_any_key=takes_any_key)
     yield from (Finding(IGNORED_KEY, entry.place, problem) for problem in found.problems)
     yield from (Finding(MISSPELT_KEY, entry.place, doubt) for doubt in found.doubts)
-    yield from _replaced(entry, spark_version)
+    yield from _deprecated_findings(entry, spark_version)
     if misspelt is not UnknownKeys.IGNORE:
         yield from (
             Finding(ABSENT_KEY, entry.place, doubt) for doubt in absent({entry.key: entry.origin}, spark_version)
         )
-    yield from _of_type(entry, spark_version)
+    yield from _type_findings(entry, spark_version)
 
 
-def _but_telling(misspelt: UnknownKeys) -> UnknownKeys:
-    """Return how to look for misspelt keys so that they are not mixed with those that Spark ignores."""
+def _without_failing(misspelt: UnknownKeys) -> UnknownKeys:
+    """Return ``misspelt`` for a check in which misspelt keys are doubts: problems are keys that Spark ignores."""
     return UnknownKeys.WARN if misspelt is UnknownKeys.FAIL else misspelt
 
 
-def _replaced(entry: WrittenEntry, spark_version: str | None) -> Iterator[Finding]:
+def _deprecated_findings(entry: WrittenEntry, spark_version: str | None) -> Iterator[Finding]:
     new = current_name(entry.key, OLDER_NAMES)
     if new != entry.key and not absent({new: ""}, spark_version):
         yield Finding(DEPRECATED_KEY, entry.place, f"{entry.name} is deprecated. Use '{printable(new)}'.")
 
 
-def _of_type(entry: WrittenEntry, spark_version: str | None) -> Iterator[Finding]:
+def _type_findings(entry: WrittenEntry, spark_version: str | None) -> Iterator[Finding]:
     definition = spark_definition(spark_version)
     if entry.key not in definition.config_keys or scan(entry.text) or is_template(entry.text):
         return
@@ -99,7 +94,7 @@ def _of_type(entry: WrittenEntry, spark_version: str | None) -> Iterator[Finding
         yield Finding(WRONG_TYPE, entry.place, problem)
 
 
-def refused(job: WrittenJob) -> Iterator[Finding]:
+def refused_findings(job: WrittenJob) -> Iterator[Finding]:
     """Yield a finding for each value, and each reference, that Airflow or the run of a configured task refuses."""
     if job.is_configured:
         yield from (Finding(WRONG_TYPE, entry.place, entry.text) for entry in job.refused)
@@ -179,7 +174,7 @@ def _form_problem(variable: ConfigVariable) -> str:
     )
 
 
-def of_unconfigured(job: WrittenJob) -> Iterator[Finding]:
+def unconfigured_findings(job: WrittenJob) -> Iterator[Finding]:
     """Yield the references in a job whose operator does not resolve them."""
     if job.is_configured:
         return
@@ -194,7 +189,7 @@ def of_unconfigured(job: WrittenJob) -> Iterator[Finding]:
             )
 
 
-def exposed(job: WrittenJob, known: KnownProviders | None) -> Iterator[Finding]:
+def exposed_findings(job: WrittenJob, known: KnownProviders | None) -> Iterator[Finding]:
     """
     Yield the references of a job that its run refuses, because other people could read their values.
 
@@ -217,79 +212,7 @@ def _exposed_in(entry: WrittenEntry, known: KnownProviders | None) -> tuple[str,
     return ()
 
 
-def repeated(file: LayerFile) -> Iterator[Finding]:
-    """Yield a finding for each key that a file sets more than once, at the last of its lines."""
-    by_key: dict[str, list[WrittenEntry]] = {}
-    for entry in file.entries:
-        by_key.setdefault(entry.key, []).append(entry)
-    for key, entries in by_key.items():
-        if len(entries) > 1:
-            lines = ", ".join(str(entry.place.line) for entry in entries)
-            yield Finding(REPEATED_KEY, entries[-1].place, f"'{printable(key)}' is set in lines {lines}. Keep one.")
-
-
 def is_read_by_other_jobs(file: LayerFile, jobs: Iterable[WrittenJob]) -> bool:
     """Return whether a job names the file that can get keys that do not begin with ``spark.``."""
     real = os.path.realpath(file.path)
     return any(job.takes_any_key and real in map(os.path.realpath, job.files) for job in jobs)
-
-
-def dead(
-    jobs: Iterable[WrittenJob],
-    files: Sequence[LayerFile],
-    of_deployment: Iterable[str],
-    *,
-    spark_version: str | None = None,
-) -> Iterator[Finding]:
-    """
-    Yield the entries that lose in every job that reads them.
-
-    :param of_deployment: the paths of the layer files that every job reads, weakest first
-    :param spark_version: the version of Spark that says which names are the same key; None for the newest one
-    """
-    winners: dict[WrittenEntry, WrittenEntry] = {}
-    alive: set[WrittenEntry] = set()
-    older = spark_definition(spark_version).older_names
-    for layers in _all_layers(jobs, files, of_deployment):
-        named = [(current_name(entry.key, older), entry) for layer in layers for entry in _current_last(layer, older)]
-        strongest = dict(named)
-        alive.update(strongest.values())
-        winners.update({entry: strongest[name] for name, entry in named})
-    yield from (_finding(loser, winner) for loser, winner in winners.items() if loser not in alive)
-
-
-def _current_last(layer: Iterable[WrittenEntry], older: Mapping[str, str]) -> list[WrittenEntry]:
-    """Return the entries of a layer, those under the current name of a configuration last: they win over older ones."""
-    return sorted(layer, key=lambda entry: entry.key not in older)
-
-
-def _all_layers(
-    jobs: Iterable[WrittenJob], files: Sequence[LayerFile], of_deployment: Iterable[str]
-) -> Iterator[list[tuple[WrittenEntry, ...]]]:
-    """Yield the layers of each job, weakest first, of which only those files are known that were given."""
-    by_path = {os.path.realpath(file.path): _last_of_each(file.entries) for file in files}
-    base = _found(by_path, of_deployment)
-    for job in jobs:
-        if job.is_configured:
-            yield [*base, *_found(by_path, job.files), *job.layers]
-
-
-def _found(files: Mapping[str, tuple[WrittenEntry, ...]], paths: Iterable[str]) -> list[tuple[WrittenEntry, ...]]:
-    return [files[real] for path in paths if (real := os.path.realpath(path)) in files]
-
-
-def _last_of_each(entries: Iterable[WrittenEntry]) -> tuple[WrittenEntry, ...]:
-    return tuple({entry.key: entry for entry in entries}.values())
-
-
-def _finding(loser: WrittenEntry, winner: WrittenEntry) -> Finding:
-    scope = "" if loser.origin else " in the tasks that were checked"
-    other = "" if winner.key == loser.key else f"'{printable(winner.key)}' in "
-    problem = f"{loser.name} has no effect{scope}: {other}{_where(winner)} overrides it. Remove one of them."
-    return Finding(DEAD_OVERRIDE, loser.place, problem)
-
-
-def _where(winner: WrittenEntry) -> str:
-    if winner.origin:
-        return printable(f"{winner.origin} of {winner.place.task}")
-    return printable(f"{winner.place.path}:{winner.place.line}")

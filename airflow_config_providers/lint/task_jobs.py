@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.text import is_template
+from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.deployed_task import deployed_options, is_configured

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import BaseOperator, mask_secrets
+from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.deployment.audit_scope import scope_of_leaks
@@ -20,6 +20,7 @@ from airflow_config_providers.deployment.known_secrets import (
 )
 from airflow_config_providers.exceptions import ConfigException, LeakError
 from airflow_config_providers.job.providers import ProvidersConnection
+from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest
 from airflow_config_providers.spark.audit.leaks.leak_page import summary, write_report

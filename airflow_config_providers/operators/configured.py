@@ -183,9 +183,8 @@ class ConfiguredOperator(RecordingOperator):
     @property
     def _authored_job(self) -> str | None:
         fields = self._job_fields()
-        refuse_unstorable(
-            {name: fields.read(name) for name in fields.names}
-        )  # here, Airflow reports it as an error of the DAG file
+        # Here, Airflow reports it as an error of the DAG file.
+        refuse_unstorable({name: fields.read(name) for name in fields.names})
         return stored_text(self, fields, self._job_options)
 
     @failing_at_once

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import AirflowTaskTimeout, masked
+from airflow_config_providers.airflow_compat import AirflowTaskTimeout
 from airflow_config_providers.core.text import one_line, printable, shortened
 from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
+from airflow_config_providers.masker import masked
 from airflow_config_providers.operators.configured import ConfiguredOperator
 
 if TYPE_CHECKING:

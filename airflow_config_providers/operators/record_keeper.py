@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import masked
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.job.record import TryRecord
 from airflow_config_providers.job.record_store import job_key, packed, record_key
+from airflow_config_providers.masker import masked
 
 Write = Callable[[str, Any], object]
 """Stores an entry under its key."""

@@ -1,7 +1,7 @@
 """
-The REST interface: an app that Airflow's API server mounts, its routes, and the permissions that they require.
+The REST interface: an app that Airflow's API server mounts, and its routes.
 
-Airflow does not protect a mounted app, so every route names the permissions, which Airflow's auth manager checks.
+Airflow does not protect a mounted app, so every route names the permissions that it requires.
 """
 
 from __future__ import annotations
@@ -10,28 +10,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Final
 
-from airflow.api_fastapi.app import get_auth_manager
-from airflow.api_fastapi.auth.managers.models.resource_details import (
-    ConfigurationDetails,
-    DagAccessEntity,
-    VariableDetails,
-)
-from airflow.api_fastapi.core_api.security import GetUserDep, get_user, requires_access_dag
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.core_api.security import get_user, requires_access_dag
 from fastapi import APIRouter, Depends, FastAPI, Query
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from airflow_config_providers import __version__, settings
-from airflow_config_providers.core.alter import ConfigResource, ResourceType
-from airflow_config_providers.core.text import printable
+from airflow_config_providers import __version__
 from airflow_config_providers.deployment import records
 from airflow_config_providers.deployment.differences import differences
 from airflow_config_providers.deployment.records import RunChoice
 from airflow_config_providers.deployment.rows import KeySelection, Row, as_json
-from airflow_config_providers.dynamic.document import DEPLOYMENT, name_of
-from airflow_config_providers.exceptions import ForbiddenError
 from airflow_config_providers.plugins import openapi, page
+from airflow_config_providers.plugins.permissions import (
+    may_edit_stored,
+    may_read_default,
+    may_read_references,
+    read_runs,
+)
 from airflow_config_providers.plugins.problems import HEADERS, Problem, ProblemRoute
 from airflow_config_providers.plugins.request import (
     Alteration,
@@ -39,10 +36,8 @@ from airflow_config_providers.plugins.request import (
     BodyDep,
     Rollback,
     WhyNotQuestion,
-    read_runs,
     refuse_fields,
     refuse_unstorable,
-    visible_runs,
 )
 from airflow_config_providers.spark.key_notes import key_notes
 
@@ -53,52 +48,6 @@ _LONGEST_PATTERN: Final = 2000
 
 _MOST_KEYS: Final = 1_000_000_000
 """More keys than any configuration has, and a number that Python can count to."""
-
-
-def may_read_default(user: GetUserDep) -> None:
-    """
-    Allow users with permission to read the configuration of Airflow.
-
-    :raises ForbiddenError: the user lacks this permission
-    """
-    # Not Airflow's own dependency, which takes the section from the query, and so from the user.
-    details = ConfigurationDetails(section=settings.SECTION)
-    is_allowed = get_auth_manager().is_authorized_configuration(method="GET", details=details, user=user)
-    _require(is_allowed, f"read the section '{settings.SECTION}' of Airflow's configuration")
-
-
-def may_edit_stored(request: Request, user: GetUserDep) -> None:
-    """
-    Allow users with permission to edit the variable that stores the configuration, who could change it anyway.
-
-    Without this check, permission to pause a DAG would be permission to load code into its jobs.
-
-    :raises ForbiddenError: the user lacks this permission
-    """
-    dag_id = request.path_params.get("dag_id", "")  # a parameter would come from the query if the path had none
-    name = name_of(ConfigResource(ResourceType.DAG, dag_id) if dag_id else DEPLOYMENT)
-    is_allowed = get_auth_manager().is_authorized_variable(method="PUT", details=VariableDetails(key=name), user=user)
-    _require(is_allowed, f"edit Airflow's variable '{printable(name)}'")
-
-
-def may_read_references(request: Request, user: GetUserDep) -> None:
-    """
-    Allow users with permission to read the task instances of all DAGs, or of any. The answer has those of no others.
-
-    :raises ForbiddenError: the user may read none
-    """
-    # Not Airflow's own dependency, which takes the DAG from the query, and so from the user.
-    manager = get_auth_manager()
-    is_allowed = manager.is_authorized_dag(method="GET", access_entity=DagAccessEntity.TASK_INSTANCE, user=user)
-    if not is_allowed:
-        readable = manager.get_authorized_dag_ids(user=user, method="GET")
-        is_allowed = next(visible_runs(request, user, readable), None) is not None
-    _require(is_allowed, "read the task instances of a DAG")
-
-
-def _require(is_allowed: bool, what: str) -> None:
-    if not is_allowed:
-        raise ForbiddenError(f"You do not have permission to {what}. Ask for it.")
 
 
 SIGNED_IN: Final = (Depends(get_user),)

@@ -24,7 +24,7 @@ HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosnif
 
 _log = logging.getLogger(__name__)
 
-_SIGN_IN: Final = "Get a token from POST /auth/token, and send it as Authorization: Bearer. The command line gets one with --username."
+_SIGN_IN: Final = "Get a token from POST /auth/token, or by --username, and send it as Authorization: Bearer."
 
 _NEEDED: Final = {"int_parsing": "must be a whole number", "bool_parsing": "must be true or false"}
 """What FastAPI calls wrong parameters -> what to tell people."""

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Self
 
 from airflow.api_fastapi.app import get_auth_manager
-from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
-from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
+from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import Depends, HTTPException
 from fastapi.dependencies.models import Dependant
 from starlette.requests import Request
@@ -26,6 +25,7 @@ from airflow_config_providers.dynamic.planner import refuse_many
 from airflow_config_providers.exceptions import MalformedRequestError, UnknownResourceError
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.deployed_task import Warn, deployed_job
+from airflow_config_providers.plugins.permissions import is_granted, read_runs, visible_runs
 from airflow_config_providers.plugins.problems import HEADERS
 
 LONGEST_BODY: Final = 4 * 1024 * 1024
@@ -36,9 +36,6 @@ LONGEST_NAME: Final = 2000
 
 _NAMED: Final = 10
 """The number of unknown fields or parameters that an error names."""
-
-read_runs: Final = requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE)
-"""Refuses users without permission to read task instances, whose state contains the records."""
 
 _REQUIRED: Final = object()
 _WORDS: Final = {bool: "true or false", int: "a number", list: "a list", str: "a string"}
@@ -100,24 +97,9 @@ def _caller(request: Request, user: Any) -> Caller:
         {},
         without_files,
         may_see,
-        may_see_runs=lambda: _is_granted(read_runs, request, user),
+        may_see_runs=lambda: is_granted(read_runs, request, user),
         may_see_runs_of=lambda dag_ids: set(visible_runs(request, user, may_see(dag_ids))),
     )
-
-
-def visible_runs(request: Request, user: Any, dag_ids: Iterable[str]) -> Iterator[str]:
-    """Yield those of ``dag_ids`` whose task instances the user may read."""
-    for dag_id in dag_ids:
-        if _is_granted(requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE, dag_id), request, user):
-            yield dag_id
-
-
-def _is_granted(check: Callable[[Request, Any], object], request: Request, user: Any) -> bool:
-    try:
-        check(request, user)
-    except HTTPException:
-        return False
-    return True
 
 
 def without_files(task: Any, name: str, warn: Warn) -> AuthoredJob | None:

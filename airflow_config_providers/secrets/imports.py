@@ -31,5 +31,5 @@ def import_what_an_answer_needs() -> None:
         import tenacity  # noqa: F401, PLC0415 - as above
         from airflow._shared import secrets_masker  # noqa: F401, PLC0415 - as above
 
-        from airflow_config_providers import airflow_compat, settings  # noqa: F401, PLC0415 - as above
+        from airflow_config_providers import airflow_compat, masker, settings  # noqa: F401, PLC0415 - as above
         from airflow_config_providers.core import registry  # noqa: F401, PLC0415 - as above

@@ -33,8 +33,8 @@ def _for_deployment(definitions: Mapping[str, str]) -> ProvidersOnDemand:
     :raises ConfigProvidersError: the definitions cannot be read
     """
     from airflow_config_providers import settings  # noqa: PLC0415 - Airflow might be reading its configuration
-    from airflow_config_providers.airflow_compat import mask_parameters  # noqa: PLC0415 - as above
     from airflow_config_providers.core.registry import ProviderRegistry  # noqa: PLC0415 - as above
+    from airflow_config_providers.masker import mask_parameters  # noqa: PLC0415 - as above
 
     mask_parameters(definitions)
     registry = ProviderRegistry(

@@ -88,7 +88,7 @@ def _mask(value: str) -> None:
     """Register a value, plain and encoded as in a URI, with both maskers: those of tasks and of servers."""
     from airflow._shared.secrets_masker import mask_secret as mask_in_server  # noqa: PLC0415 - not to start Airflow
 
-    from airflow_config_providers.airflow_compat import mask_secrets  # noqa: PLC0415 - as above
+    from airflow_config_providers.masker import mask_secrets  # noqa: PLC0415 - as above
 
     if len(value) < SHORTEST:  # Airflow would not mask it either, but would log that
         return

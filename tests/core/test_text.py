@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.text import (
-    counted,
-    not_one_of,
-    shortened,
-    there_are,
-    whole_number,
-    without_templates,
-)
+from airflow_config_providers.core.text import counted, not_one_of, shortened, there_are, whole_number
 
 
 @given(st.lists(st.text(max_size=30), max_size=40), st.integers(60, 600))
@@ -71,16 +62,3 @@ def test_a_noun_is_in_the_plural_unless_it_is_one(count: float, text: str) -> No
 @pytest.mark.parametrize(("count", "text"), [(1, "There is 1 key"), (2, "There are 2 keys")])
 def test_a_sentence_that_counts_has_the_verb_of_its_noun(count: int, text: str) -> None:
     assert there_are(count, "key") == text
-
-
-TEMPLATES = st.lists(st.sampled_from(["{{", "}}", "{%", "%}", "{", "}", "%", "a", "\n"]), max_size=12).map("".join)
-
-
-@given(TEMPLATES)
-def test_templates_are_left_out_from_each_opening_to_the_next_closing(text: str) -> None:
-    assert without_templates(text) == re.sub(r"(?s)\{\{.*?\}\}|\{%.*?%\}", "", text)
-
-
-@pytest.mark.parametrize("opening", ["{{", "{%", "{{{%"])
-def test_very_many_openings_without_closing_are_read_once(opening: str) -> None:
-    assert without_templates(opening * 500_000) == opening * 500_000

@@ -27,7 +27,11 @@ def test_the_page_is_what_the_tool_writes(tool: Any) -> None:
 
 
 def test_it_has_every_setting(tool: Any) -> None:
-    assert sorted(option.name.strip("`") for option in tool.options("settings.md")) == sorted(OPTIONS)
+    described = sorted(option.name.strip("`") for option in tool.options("settings.md"))
+
+    assert described == sorted(OPTIONS), (
+        "make the rows of settings.md those of OPTIONS; run tools/generate_all_options.py"
+    )
 
 
 @pytest.mark.parametrize("name", ["allowed.paths", "conn_id", "allowlist.pattern", "backend_kwargs"])

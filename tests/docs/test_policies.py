@@ -16,6 +16,7 @@ pytest.importorskip("cel_expr_python")
 
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.policy import Moment, RequestMetadata
+from airflow_config_providers.dynamic import policies
 from airflow_config_providers.dynamic.policies import PolicySet
 from airflow_config_providers.dynamic.policies.cel import CelExpression, _variables
 from airflow_config_providers.dynamic.policies.classes import READY, PolicyClasses
@@ -46,8 +47,8 @@ def test_a_file_of_policies_is_one(snippet, tmp_path: Path, monkeypatch: pytest.
     entries = yaml.safe_load(snippet.text)["policies"]
     allowed = [entry["class"] for entry in entries if entry.get("class", "").partition(".")[0] in own]
 
-    with PolicySet.open(str(file), PolicyClasses(allowed)) as policies:
-        assert [named.name for named in policies] == [entry["name"] for entry in entries]
+    with PolicySet.open(str(file), PolicyClasses(allowed)) as opened:
+        assert [named.name for named in opened] == [entry["name"] for entry in entries]
 
 
 @pytest.mark.parametrize("snippet", POLICIES)
@@ -88,7 +89,16 @@ def test_every_function_can_be_called(call: str) -> None:
 
 
 def test_every_ready_policy_is_described() -> None:
-    assert sorted(re.findall(r"^### `(\w+)`$", REFERENCE, flags=re.MULTILINE)) == sorted(READY)
+    described = re.findall(r"^### `(\w+)`$", REFERENCE, flags=re.MULTILINE)
+
+    assert sorted(described) == sorted(READY), "give each a section '### `name`' in docs/reference/policies.md"
+
+
+@pytest.mark.parametrize("name", READY)
+def test_every_ready_policy_is_a_public_name(name: str) -> None:
+    kind = READY[name].rpartition(".")[2]
+
+    assert kind in dir(policies), f"add {kind} to dynamic/policies/__init__.py, in both places"
 
 
 @pytest.mark.parametrize("name", READY)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers import exceptions
+from airflow_config_providers import exceptions, providers
 from airflow_config_providers.get_provider_info import get_provider_info
+from airflow_config_providers.job.operator_specs import SUPPORTED
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.secrets.config_providers import ConfigProvidersBackend
 
@@ -20,6 +21,8 @@ ERRORS = [
     for name, kind in inspect.getmembers(exceptions, inspect.isclass)
     if issubclass(kind, exceptions.ConfigProvidersError)
 ]
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROVIDERS = PROJECT["entry-points"]["airflow_config_providers.providers"]
 OPTIONS = get_provider_info()["config"]["config_providers"]["options"]
 PARAMETERS = [
     name
@@ -38,13 +41,18 @@ def test_errors_have_a_section_each() -> None:
     """Who meets an error finds what it means and what to do."""
     sections = re.findall(r"^## (\w+)$", (REFERENCE / "errors.md").read_text(), flags=re.MULTILINE)
 
-    assert sorted(sections) == ERRORS
+    assert sorted(sections) == ERRORS, (
+        "give each class of exceptions.py a section '## Name' in docs/reference/errors.md"
+    )
 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_setting_is_described_with_its_default(name: str) -> None:
     """What Airflow shows as the default is what the page says."""
-    assert rows("settings.md")[name][0].strip("`") == (OPTIONS[name]["default"] or "")
+    described = rows("settings.md")
+
+    assert name in described, f"add a row for {name} to docs/reference/settings.md"
+    assert described[name][0].strip("`") == (OPTIONS[name]["default"] or "")
 
 
 def test_no_setting_is_described_that_does_not_exist() -> None:
@@ -66,6 +74,34 @@ def test_parameters_of_the_operator_are_described() -> None:
     assert [name for name in PARAMETERS if f"| `{name}` |" not in described] == []
 
 
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_ready_provider_is_described(name: str) -> None:
+    """The page has a section for each short name that ``config.providers.*.class`` can have."""
+    sections = re.findall(r"^## (\w+)$", (REFERENCE / "providers.md").read_text(), flags=re.MULTILINE)
+
+    assert name in sections, f"add a section '## {name}' to docs/reference/providers.md"
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_ready_provider_is_a_public_name(name: str) -> None:
+    """Its class can be imported from ``airflow_config_providers.providers``, like all others."""
+    kind = PROVIDERS[name].partition(":")[2]
+
+    assert kind in dir(providers), f"add {kind} to providers/__init__.py, in both places"
+
+
+@pytest.mark.parametrize("path", SUPPORTED)
+def test_stock_operator_is_described(path: str) -> None:
+    """Who decides about ``apply_to`` finds its family, and where its values go."""
+    name, family = path.rpartition(".")[2], SUPPORTED[path].family
+    families = (REFERENCE.parent / "how-to" / "without-editing-dags.md").read_text()
+
+    assert re.search(rf"^\| .*`{name}`", (REFERENCE / "operators.md").read_text(), re.MULTILINE), (
+        "add it to operators.md"
+    )
+    assert re.search(rf"^\| `{family}` \| .*`{name}`", families, re.MULTILINE), "add it to without-editing-dags.md"
+
+
 @pytest.mark.slow
 def test_the_request_that_forgets_a_job_is_one_of_airflow_s() -> None:
     """Who has a change apply to a durable task finds the path of the page in Airflow."""
@@ -80,9 +116,7 @@ def test_the_request_that_forgets_a_job_is_one_of_airflow_s() -> None:
 
 
 def test_the_security_review_names_each_library_that_is_installed():
-    root = REFERENCE.parents[1]
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    needed = {re.split("[<>=]", line)[0] for line in project["dependencies"]}
+    needed = {re.split("[<>=]", line)[0] for line in PROJECT["dependencies"]}
     (row,) = re.findall(
         r"\| What does it install\? \|.*", (REFERENCE.parent / "explanation/security-review.md").read_text()
     )

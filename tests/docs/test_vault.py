@@ -71,7 +71,7 @@ def test_every_way_to_sign_in_is_shown() -> None:
     named = set(re.findall(r"`(\w+)`", LOGIN.read_text()))
     shown = {params["auth_type"] for params in definitions(LOGIN) if "auth_type" in params}
 
-    assert named | shown >= AUTH_TYPES
+    assert named | shown >= AUTH_TYPES, "show each auth_type in docs/how-to/vault-login.md"
     assert shown <= AUTH_TYPES
 
 
@@ -107,7 +107,7 @@ def test_defaults_are_those_of_the_code() -> None:
     path = settings_of({"auth_type": "kubernetes", "kubernetes_role": "r"}).login.proof.path  # type: ignore[attr-defined]
     assert described["kubernetes_jwt_path"][1] == f"`{path}`"
     for auth_type in AUTH_TYPES:
-        assert f"`{auth_type}`" in described["auth_type"][0]
+        assert f"`{auth_type}`" in described["auth_type"][0], "name it in the row of auth_type in providers.md"
 
 
 def policies(page: Path) -> dict[str, dict[str, list[str]]]:

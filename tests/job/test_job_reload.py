@@ -15,7 +15,7 @@ from airflow_config_providers.core.subscriptions import Subscriptions
 from airflow_config_providers.core.timetable import Timetable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, SubmitError
-from airflow_config_providers.job import job_reload
+from airflow_config_providers.job import place_subscriptions
 from airflow_config_providers.job.job_reload import JobControl, JobReload, ReloadLimits
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.testing import FakeClock
@@ -520,7 +520,7 @@ def test_a_provider_that_hangs_while_it_subscribes_does_not_keep_the_job_from_be
         def subscribe(self, place, callback):
             goes_on.wait(LONGEST)
 
-    monkeypatch.setattr(job_reload, "_PATIENCE", 0.01)
+    monkeypatch.setattr(place_subscriptions, "_PATIENCE", 0.01)
     job = Job()
     job.reload.watch(Hanging(job.secret))
     goes_on.set()

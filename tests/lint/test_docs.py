@@ -15,7 +15,8 @@ def test_the_page_has_the_row_of_each_rule():
 
     rows = re.findall(r"^\| `(CP\d+)` \| `([\w-]+)` \| (\w+) \| (.*) \|$", page, re.MULTILINE)
 
-    assert rows == [(rule.code, rule.name, rule.severity.value, rule.help) for rule in RULES]
+    rules = [(rule.code, rule.name, rule.severity.value, rule.help) for rule in RULES]
+    assert rows == rules, "make the table of docs/reference/lint.md the same as RULES, in the same order"
 
 
 def test_the_hook_runs_the_command_on_dag_files_and_layer_files():

@@ -76,23 +76,23 @@ REFUSED = (in_conf("spark.app.list", "conf: 'spark.app.list' has a value of type
 
 
 def test_a_value_that_a_run_refuses_is_found():
-    assert codes(rules.refused(job(refused=REFUSED))) == ["CP304"]
+    assert codes(rules.refused_findings(job(refused=REFUSED))) == ["CP304"]
 
 
 def test_a_stock_operator_may_have_such_a_value():
-    assert codes(rules.refused(job(refused=REFUSED, is_configured=False))) == []
+    assert codes(rules.refused_findings(job(refused=REFUSED, is_configured=False))) == []
 
 
 def test_a_reference_in_an_argument_that_is_not_resolved_is_found():
     unresolved = (in_conf("java_class", "java_class: a reference is not resolved here."),)
 
-    assert codes(rules.refused(job(unresolved=unresolved))) == ["CP104"]
+    assert codes(rules.refused_findings(job(unresolved=unresolved))) == ["CP104"]
 
 
 def test_a_string_that_the_database_cannot_store_is_found():
     unstorable = (in_conf("conf", "conf: a string contains a NUL character"),)
 
-    assert codes(rules.refused(job(unstorable=unstorable))) == ["CP307"]
+    assert codes(rules.refused_findings(job(unstorable=unstorable))) == ["CP307"]
 
 
 NEWER = "spark.checkpoint.dir"

@@ -75,8 +75,8 @@ def test_a_default_behind_an_unknown_provider_is_not_shown():
 def test_a_reference_that_nothing_resolves_is_found():
     entries = [in_conf("spark.app.x", "${vault:a:b}"), in_conf("spark.app.y", "${env:HOME}")]
 
-    assert codes(rules.of_unconfigured(job(entries, is_configured=False))) == ["CP103"]
-    assert codes(rules.of_unconfigured(job(entries))) == []
+    assert codes(rules.unconfigured_findings(job(entries, is_configured=False))) == ["CP103"]
+    assert codes(rules.unconfigured_findings(job(entries))) == []
 
 
 JARS = in_conf("spark.jars", "${vault:a:b}")
@@ -92,14 +92,14 @@ ARGUMENT = WrittenEntry("application_args[1]", "${vault:a:b}", DAG, "application
     ],
 )
 def test_a_reference_that_its_run_refuses_because_others_could_read_it_is_found(found, message):
-    findings = list(rules.exposed(found, KNOWN))
+    findings = list(rules.exposed_findings(found, KNOWN))
 
     assert codes(findings) == ["CP105"]
     assert message in messages(findings)
 
 
 def test_an_exposed_reference_is_found_without_a_definition_of_providers():
-    assert codes(rules.exposed(job([JARS]), None)) == ["CP105"]
+    assert codes(rules.exposed_findings(job([JARS]), None)) == ["CP105"]
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,4 @@ def test_an_exposed_reference_is_found_without_a_definition_of_providers():
     ],
 )
 def test_a_reference_that_its_run_accepts_is_not_called_exposed(found):
-    assert codes(rules.exposed(found, None)) == []
+    assert codes(rules.exposed_findings(found, None)) == []

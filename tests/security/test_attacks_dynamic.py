@@ -29,6 +29,7 @@ from airflow_config_providers.core.policy import (
 from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import HISTORY, name_of
+from airflow_config_providers.dynamic.encoder_rotation import Rotation, documents
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.dynamic.policies import (
     Bounds,
@@ -40,7 +41,6 @@ from airflow_config_providers.dynamic.policies import (
     ImmutableKeys,
     ReferencesOnly,
 )
-from airflow_config_providers.dynamic.rotation import Rotation, documents
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.testing import InMemoryConfigStore
 

@@ -107,4 +107,5 @@ def test_every_field_and_every_ready_class_is_offered() -> None:
 def test_the_parameters_of_every_ready_class_are_known() -> None:
     policy = policy_schema()["properties"]["policies"]["items"]
 
-    assert {one["if"]["properties"]["class"]["const"] for one in policy["allOf"]} == set(READY)
+    known = {one["if"]["properties"]["class"]["const"] for one in policy["allOf"]}
+    assert known == set(READY), "describe the parameters in _PARAMS of dynamic/policies/policy_file.py"

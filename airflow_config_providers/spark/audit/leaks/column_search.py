@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from airflow_config_providers.core.text import octets, one_line
-from airflow_config_providers.spark.audit.leaks.content import BLOCK, require_proportion
+from airflow_config_providers.spark.audit.leaks.content import BLOCK
+from airflow_config_providers.spark.audit.leaks.decompression import require_proportion
 from airflow_config_providers.spark.audit.leaks.files import Split
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence, referring
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from airflow_config_providers.spark.audit.leaks.content import LONGEST_MAGIC, compression_of, is_parquet, opened
+from airflow_config_providers.spark.audit.leaks.content import opened
+from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, is_parquet
 from airflow_config_providers.spark.audit.leaks.object_store import store_of
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_file
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored, real

@@ -15,18 +15,9 @@ from typing import Any, Final
 from airflow_config_providers.core.reversal.stream import reverse_chunks
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.leaks.content import (
-    BLOCK,
-    COMPRESSED_BLOCK,
-    LONGEST_MAGIC,
-    blocks,
-    compression_of,
-    decompressed,
-    doubt,
-    is_encoded,
-    joined,
-    opened,
-)
+from airflow_config_providers.spark.audit.leaks.content import BLOCK, COMPRESSED_BLOCK, blocks, joined, opened
+from airflow_config_providers.spark.audit.leaks.decompression import decompressed
+from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_encoded
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, reason
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder, SoughtFinder

@@ -9,7 +9,7 @@ from typing import Final
 
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, Encoding
 from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, SHORTEST, telling_forms
-from airflow_config_providers.spark.audit.leaks.content import known_formats
+from airflow_config_providers.spark.audit.leaks.file_format import known_formats
 
 FINDER: Final = 2
 """

@@ -8,13 +8,8 @@ from contextlib import closing, nullcontext
 from itertools import accumulate
 from typing import Final
 
-from airflow_config_providers.spark.audit.leaks.content import (
-    LONGEST_MAGIC,
-    compression_of,
-    doubt,
-    hash_of_ends,
-    is_parquet,
-)
+from airflow_config_providers.spark.audit.leaks.content import hash_of_ends
+from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_parquet
 from airflow_config_providers.spark.audit.leaks.files import Split
 from airflow_config_providers.spark.audit.leaks.open_file import LoadedFile, OpenFolder
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple
 
-from airflow_config_providers.spark.audit.leaks.content import is_encoded
+from airflow_config_providers.spark.audit.leaks.file_format import is_encoded
 from airflow_config_providers.spark.audit.leaks.files import Split
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError

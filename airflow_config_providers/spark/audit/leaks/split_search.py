@@ -13,16 +13,13 @@ from airflow_config_providers.spark.audit.leaks.column_search import search_colu
 from airflow_config_providers.spark.audit.leaks.content import (
     BLOCK,
     COMPRESSED_BLOCK,
-    LONGEST_MAGIC,
     blocks,
-    compression_of,
-    decompressed,
-    doubt,
     ends_hash,
-    is_parquet,
     joined,
     opened,
 )
+from airflow_config_providers.spark.audit.leaks.decompression import decompressed
+from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_parquet
 from airflow_config_providers.spark.audit.leaks.files import Split
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile

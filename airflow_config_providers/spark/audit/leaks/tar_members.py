@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from airflow_config_providers.spark.audit.leaks.content import LONGEST_MAGIC, is_encoded
+from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, is_encoded
 
 HEADER: Final = 512
 """Bytes of the header of each file in an archive; headers and contents begin at multiples of it."""

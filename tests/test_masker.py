@@ -1,4 +1,4 @@
-"""The names of Airflow that this package uses."""
+"""What Airflow's masker is told."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow.sdk._shared.secrets_masker import reset_secrets_masker
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import MaskSecret
 
-from airflow_config_providers.airflow_compat import mask_secrets, masked
+from airflow_config_providers.masker import mask_secrets, masked
 
 
 @pytest.fixture(autouse=True)

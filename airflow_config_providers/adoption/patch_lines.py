@@ -1,7 +1,8 @@
 """
-The strings, numbers and comments of a DAG file, each of which could be a secret unless it is known what it is.
+Decides which lines of a DAG file a patch can show.
 
-A patch shows none of them around a change, and none that is not known in a changed line.
+A string, a number or a comment could be a secret. Around a change, a patch shows no line that has one; in a changed
+line, it shows only those whose meaning is known.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def unknown_lines(dag: DagSource, calls: Sequence[OperatorCall]) -> frozenset[in
     secrets = SecretTexts.of(dag.tree, known, _under_sensitive_keys(calls))
     constants = [node for node in ast.walk(dag.tree) if isinstance(node, ast.Constant)]
     found = [node for node in constants if _shows_secret(node.value) or (node not in known and is_text(node.value))]
-    found += [node for node in values if is_text(node.value) and secrets.share(node.value)]
+    found += [node for node in values if is_text(node.value) and secrets.overlap(node.value)]
     return frozenset({line for node in found for line in _lines(node)} | set(_odd_comments(dag.text)))
 
 

@@ -7,8 +7,8 @@ import ast
 import pytest
 
 from airflow_config_providers.adoption.edits import Positions, edited
+from airflow_config_providers.adoption.patch_lines import lines_with_text
 from airflow_config_providers.adoption.references import has_hidden_text
-from airflow_config_providers.adoption.unknown_texts import lines_with_text
 from tests.adoption.proposing import USER, patch_of, proposal_of
 
 CANARY = "c4nary"

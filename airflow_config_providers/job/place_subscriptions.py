@@ -1,0 +1,95 @@
+"""The subscriptions of a running job to the places of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import wait
+from typing import Any, Final
+
+from airflow_config_providers.core.lookup import Place
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.timetable import Timetable
+from airflow_config_providers.core.workers import Workers
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError
+from airflow_config_providers.job.run import JobRun
+
+AFTER_FAILURE: Final = 60.0
+"""Seconds after which something is tried again that failed because something could not answer."""
+
+_PATIENCE: Final = 30.0
+"""Seconds that a job waits for subscriptions before it begins without them."""
+
+
+class PlaceSubscriptions:
+    """
+    Has providers report changes of a job's values, and subscribes again after an outage.
+
+    :param log: the log of the task; it gets a warning about each place whose changes are not noticed
+    :param note: is called with a run, and the place that has changed
+    :param is_watched: returns whether a run is still watched
+    """
+
+    def __init__(
+        self,
+        timetable: Timetable,
+        *,
+        log: Any,
+        note: Callable[[JobRun, str], None],
+        is_watched: Callable[[JobRun], bool],
+    ) -> None:
+        self._timetable = timetable
+        self._log = log
+        self._note = note
+        self._is_watched = is_watched
+
+    def subscribe_all(self, run: JobRun) -> list[Place]:
+        """
+        Subscribe to all places of ``run``, and return those whose providers do not support it.
+
+        This happens in another thread, as a provider can hang.
+        """
+        with Workers(1) as workers:
+            asked = {place: workers.start(self._subscribe, run, place) for place in run.places}
+            done, late = wait(asked.values(), _PATIENCE)
+        for place in (place for place, future in asked.items() if future in late):
+            self._log.warning("Changes of %s are not noticed: no answer in %g seconds.", _shown(place), _PATIENCE)
+        return [place for place, future in asked.items() if future in done and not future.result()]
+
+    def _subscribe(self, run: JobRun, place: Place) -> bool:
+        """Have changes of values at ``place`` noticed; return whether its provider can do that."""
+        try:
+            run.subscribe(place, lambda: self._note(run, _shown(place)))
+        except NotImplementedError:
+            return False
+        except ProviderUnavailableError as error:
+            problem = run.reverser.reverse_text(str(error))
+            self._log.warning("Changes of %s are not noticed until its provider answers: %s", _shown(place), problem)
+            self._timetable.add((run, place), self._next_try(), lambda: self._subscribe_again(run, place))
+        except BaseException as error:  # noqa: BLE001 - a provider of another package can raise anything
+            self._warn_of_no_watch(run, place, error)
+        return True
+
+    def _subscribe_again(self, run: JobRun, place: Place) -> float | None:
+        """Subscribe after an outage; return when to try again, or None."""
+        if not self._is_watched(run):
+            return None
+        try:
+            run.subscribe(place, lambda: self._note(run, _shown(place)))
+        except ProviderUnavailableError:
+            return self._next_try()
+        except BaseException as error:  # noqa: BLE001 - as above
+            self._warn_of_no_watch(run, place, error)
+        return None
+
+    def _warn_of_no_watch(self, run: JobRun, place: Place, error: BaseException) -> None:
+        is_ours = isinstance(error, ConfigProvidersError)  # another's message can contain a value
+        problem = run.reverser.reverse_text(str(error)) if is_ours else type(error).__name__
+        self._log.warning("Changes of %s are not noticed: %s", _shown(place), problem)
+
+    def _next_try(self) -> float:
+        return self._timetable.clock() + AFTER_FAILURE
+
+
+def _shown(place: Place) -> str:
+    provider, path = map(printable, place)
+    return f"${{{provider}:{path}}}" if path else f"${{{provider}}}"

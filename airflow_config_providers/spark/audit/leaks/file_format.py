@@ -1,0 +1,86 @@
+"""The format of a file, recognized by its first bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+LONGEST_MAGIC: Final = 16
+
+_MAGIC: Final = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"LZ4Block": "lz4",
+    b"\x82SNAPPY\x00": "snappy",
+}
+_EXTENSIONS: Final = {
+    ".gz": "gzip",
+    ".gzip": "gzip",
+    ".tgz": "gzip",
+    ".bz2": "bzip2",
+    ".zst": "zstd",
+    ".zstd": "zstd",
+    ".lz4": "lz4",
+    ".snappy": "snappy",
+}
+_PARQUET: Final = b"PAR1"
+_UNSUPPORTED: Final = {
+    b"\xfd7zXZ\x00": "xz",
+    b"\x5d\x00\x00": "lzma",
+    b"PK\x03\x04": "zip",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+    b"Rar!\x1a\x07": "rar",
+    b"\x04\x22\x4d\x18": "lz4 frame",
+    b"\xff\x06\x00\x00sNaPpY": "snappy frame",
+    **{bytes((number, 0x2A, 0x4D, 0x18)): "zstd after a skippable frame" for number in range(0x50, 0x60)},
+    b"ZV": "lzf",
+    b"PARE": "encrypted Parquet",
+    b"ORC": "ORC",
+    b"Obj\x01": "Avro",
+    b"ARROW1\x00\x00": "Arrow",
+}
+_WITH_SUFFIX: Final = {"lzf": ".lzf", "encrypted Parquet": ".parquet", "ORC": ".orc"}
+"""Formats whose files are distinguished from text by their names."""
+
+
+_MAGICS: Final = tuple(_MAGIC)
+_UNSUPPORTED_MAGICS: Final = tuple(_UNSUPPORTED)
+_SUFFIXES: Final = tuple(_EXTENSIONS)
+"""The same for ``startswith`` and ``endswith``: there can be millions of files."""
+
+
+def known_formats() -> list[str]:
+    """Return how each compression is recognized, also of those that cannot be read."""
+    tables = (_MAGIC, _EXTENSIONS, {_PARQUET: "Parquet"}, _UNSUPPORTED)
+    return sorted(f"{mark!r} {name}" for table in tables for mark, name in table.items())
+
+
+def compression_of(beginning: bytes) -> str:
+    """Return the compression of a file that begins with ``beginning``; empty if it is not compressed."""
+    if not beginning.startswith(_MAGICS):  # almost always, and fast
+        return ""
+    return next(name for magic, name in _MAGIC.items() if beginning.startswith(magic))
+
+
+def is_parquet(beginning: bytes) -> bool:
+    """Return whether a file that begins with ``beginning`` says that it is Parquet, whose texts are in columns."""
+    return beginning.startswith(_PARQUET)
+
+
+def is_encoded(beginning: bytes) -> bool:
+    """Return whether content that begins so is in a format in which values do not appear as they are."""
+    return bool(compression_of(beginning) or is_parquet(beginning) or doubt("", beginning))
+
+
+def doubt(path: str, beginning: bytes) -> str:
+    """Return why what is read from a file is perhaps not its content; empty if there is no doubt."""
+    if not beginning or not (beginning.startswith(_UNSUPPORTED_MAGICS) or path.endswith(_SUFFIXES)):
+        return ""  # almost always, and fast
+    other = next((name for magic, name in _UNSUPPORTED.items() if beginning.startswith(magic)), "")
+    if other and path.endswith(_WITH_SUFFIX.get(other, "")):
+        return f"Its format, {other}, is not supported: only its bytes as they are were searched."
+    expected = _EXTENSIONS.get(Path(path).suffix)
+    if expected and compression_of(beginning) != expected:
+        return f"It does not begin like {expected}: only its bytes as they are were searched."
+    return ""

@@ -102,10 +102,12 @@ class _Statement:
 
     :param parts: its nodes, without known constants
     :param is_named: whether it has a sensitive name, or is in a block that has one
+    :param blocks: the names of the functions and classes that it is in, by which others use it
     """
 
     parts: list[ast.AST]
     is_named: bool = True
+    blocks: tuple[str, ...] = ()
 
     def constants(self) -> Iterator[ast.Constant]:
         yield from (node for node in self.parts if isinstance(node, ast.Constant))
@@ -114,6 +116,7 @@ class _Statement:
         return {node.id for node in self.parts if isinstance(node, ast.Name)}
 
     def assigned(self) -> Iterator[str]:
+        yield from self.blocks
         for node in self.parts:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 yield node.id
@@ -123,16 +126,17 @@ class _Statement:
 
 def _statements(tree: ast.Module, known: Container[ast.AST]) -> Iterator[_Statement]:
     """Yield all statements except docstrings, which are about other things."""
-    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    waiting: list[tuple[ast.AST, tuple[str, ...]]] = [(tree, ())]
     keys = set(_keys(tree))
     while waiting:
-        statement, is_inside = waiting.pop()
+        statement, blocks = waiting.pop()
         own, inner = _parts(statement)
         parts = [one for one in own if one not in known]
         if not _is_docstring(statement):
-            names = {name for one in parts for name in _written(one)}
-            yield _Statement(parts, is_inside or not keys.isdisjoint(names) or any(map(sounds_secret, names)))
-        waiting += [(one, is_inside or sounds_secret(_name_of_block(statement))) for one in inner]
+            names = {*blocks, *(name for one in parts for name in _written(one))}
+            yield _Statement(parts, not keys.isdisjoint(names) or any(map(sounds_secret, names)), blocks)
+        below = (*blocks, name) if (name := _name_of_block(statement)) else blocks
+        waiting += [(one, below) for one in inner]
 
 
 def _keys(tree: ast.Module) -> Iterator[str]:

@@ -20,7 +20,9 @@ NOT_NESTED: Final = "References cannot be nested: a brace always ends the first 
 
 _BESIDE_BLANK: Final = re.compile(r":\s|\s[:}]")
 
-NO_BLANKS: Final = "A blank beside a colon or a brace is part of the path or the key. Remove it."
+NO_BLANKS: Final = (
+    "A blank beside a colon or a brace is part of the path or the key. Remove it, unless the name has it."
+)
 
 _NO_DEFAULTS: Final = (
     "Kafka's grammar of references has no defaults: write ${provider:path:key} alone, and set the default under "

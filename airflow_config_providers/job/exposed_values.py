@@ -57,7 +57,7 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
         f"{printable(item.name)}: the value of {printable(str(variable))} would be readable by every user of the "
         f"machine or of Spark's UI. Pass it {_elsewhere(item)}, or set allow_exposed_arguments=True."
         for item in texts
-        if item.key.startswith(IN_COMMAND) or exposure.is_exposed(item.key, item.text)
+        if _is_in_command(item) or exposure.is_exposed(item.key, item.text)
         for variable in variables(item.text)
         if variable.provider in providers
     ]
@@ -161,5 +161,10 @@ def _inserted(written: str, value: str) -> str:
     return value[len(head) : len(value) - len(tail)]
 
 
+def _is_in_command(item: PlacedText) -> bool:
+    """Return whether spark-submit gets a string as an argument; other operators have fields such as application_id."""
+    return item.key.partition("[")[0] in IN_COMMAND
+
+
 def _elsewhere(item: PlacedText) -> str:
-    return "through conf" if item.key.startswith(IN_COMMAND) else "under another key"
+    return "through conf" if _is_in_command(item) else "under another key"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 from airflow_config_providers.core.text import printable
@@ -36,6 +37,15 @@ def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> list[NestedS
     found: list[NestedString] = []
     replace(value, label, lambda text: found.append(text) or text.text, skip=skip)  # type: ignore[func-returns-value]  # for its effect
     return found
+
+
+def strings(value: object, depth: int = _DEEPEST) -> Iterator[str]:
+    """Yield every string in ``value``, also keys. What is nested too deeply, and other objects, are left out."""
+    if isinstance(value, str):
+        yield value
+    elif depth and isinstance(value, list | tuple | Mapping):
+        for item in chain.from_iterable(value.items()) if isinstance(value, Mapping) else value:
+            yield from strings(item, depth - 1)
 
 
 def replace(value: Any, label: str, change: Callable[[NestedString], str], *, skip: Collection[int] = ()) -> Any:

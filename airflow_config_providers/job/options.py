@@ -73,6 +73,13 @@ class JobOptions:
             return settings.unresolved()
         return _parse_unresolved(self.unresolved)
 
+    @property
+    def keeps_unresolved(self) -> bool:
+        """Whether a reference that no provider answers is left as it is."""
+        from airflow_config_providers.core.resolver import Unresolved  # noqa: PLC0415 - not while a DAG is parsed
+
+        return self.when_unresolved is Unresolved.KEEP
+
     def when_changed(
         self, in_layers: ReloadAction | None, *, in_connection: Callable[[], ReloadAction | None]
     ) -> ReloadAction:

@@ -251,6 +251,17 @@ class JobRun:
         :param conf: the hook's configuration with references, including what Airflow has added since rendering
         :param environment_prefix: the prefix of its keys if the driver's environment is configuration; otherwise None
         """
+        return self._submitted(read, {**conf, **self._carried}, environment_prefix)
+
+    def require_deliverable(self, read: ReadField, environment_prefix: str | None) -> None:
+        """
+        Make sure that ``submission`` would succeed, without making a secret ID for a driver, which needs Vault.
+
+        :raises ConfigProvidersError: a value would not arrive unchanged
+        """
+        self._submitted(read, self.shown, environment_prefix)
+
+    def _submitted(self, read: ReadField, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         resolved = self._needed
         configs, added = self._with_added(conf)
         written: Mapping[str, Any] = read("env_vars") or {}
@@ -274,9 +285,9 @@ class JobRun:
         return Submission(delivery, arguments, environment, properties_file=bool(read("properties_file")))
 
     def _with_added(self, conf: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:
-        """Return the values of the hook's configuration, and the keys that Airflow has added since rendering."""
+        """Return the values of ``conf``, and its keys that were added since rendering."""
         shown, values = self.shown, self._needed.configs()
-        conf = without_reload_action({**conf, **self._carried})
+        conf = without_reload_action(conf)
         added = {key for key, text in conf.items() if shown.get(key) != text}
         return {key: str(text) if key in added else values[key] for key, text in conf.items()}, added
 

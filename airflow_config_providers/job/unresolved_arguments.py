@@ -3,33 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import scan
+from airflow_config_providers.core.variable import ConfigVariable, no_default, variables
+from airflow_config_providers.job.nested_texts import strings
+from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
+
+_CONNECTION: Final = "Write the ID of the connection."
+_OTHER: Final = "Write the value itself if it is no secret; otherwise keep it in the connection."
 
 
-def unresolved_arguments(operator: Any, resolved: Iterable[str]) -> Iterator[tuple[str, str]]:
+def unresolved_arguments(
+    operator: Any, resolved: Iterable[str], *, keeps_unresolved: bool = False
+) -> Iterator[tuple[str, str]]:
     """
     Yield each argument that has a reference which is not resolved, with what to do.
 
     Only IDs of connections, and the parameters of classes of Airflow's own providers, are checked: a user's class can
-    resolve its own parameters.
+    resolve its own parameters. What Spark or a shell replaces is no reference, except in the ID of a connection.
 
     :param resolved: the attributes, besides template fields, whose references are resolved
+    :param keeps_unresolved: whether references that nothing resolves are left as they are
     """
-    others = vars(operator).keys() - {*operator.template_fields, *resolved}
-    held = [name for name in others if _has_reference(getattr(operator, name))]
-    known = _parameters(type(operator)) if held else frozenset()
-    for argument in sorted(name.lstrip("_") for name in held):
-        is_conn_id = argument.endswith("conn_id")
-        what = "the ID of the connection" if is_conn_id else "the value itself"
-        if argument in known or is_conn_id:
-            yield argument, f"{printable(argument)}: a reference is not resolved here. Write {what}."
+    values = vars(operator)
+    others = values.keys() - {*operator.template_fields, *resolved}
+    held = {name.lstrip("_"): found for name in others if (found := list(_references(values[name])))}
+    known = _parameters(type(operator)) if held and not keeps_unresolved else frozenset()
+    for argument in sorted(held):
+        is_connection = argument.endswith("conn_id")
+        if is_connection or (argument in known and not all(map(_is_foreign, held[argument]))):
+            way_out = _CONNECTION if is_connection else _OTHER
+            yield argument, f"{printable(argument)}: a reference is not resolved here. {way_out}"
 
 
-def _has_reference(value: Any) -> bool:
-    return isinstance(value, str | list | tuple | dict) and "${" in (text := str(value)) and bool(scan(text))
+def _references(value: object) -> Iterator[ConfigVariable]:
+    """Yield the references in the strings of collections; an object of a class may do with its own what it wants."""
+    for text in strings(value):
+        yield from variables(text) if "${" in text else ()
+
+
+def _is_foreign(variable: ConfigVariable) -> bool:
+    """Return whether Spark replaces ``variable``, or a shell does: a reference has no default."""
+    return variable.provider in SUBSTITUTED_BY_SPARK or bool(no_default(variable))
 
 
 def _parameters(kind: type) -> frozenset[str]:

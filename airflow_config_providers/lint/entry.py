@@ -56,6 +56,7 @@ class WrittenJob:
     :param allows_exposed: whether values may be where other people can read them
     :param refused: the keys with values that no layer can have, such as lists; the text of each is the reason
     :param unresolved: the arguments with references that nothing resolves; the text of each is the reason
+    :param unstorable: the arguments that Airflow's database cannot store; the text of each is the reason
     """
 
     place: SourcePlace
@@ -71,6 +72,7 @@ class WrittenJob:
     allows_exposed: bool = False
     refused: tuple[WrittenEntry, ...] = ()
     unresolved: tuple[WrittenEntry, ...] = ()
+    unstorable: tuple[WrittenEntry, ...] = ()
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Self:
@@ -84,6 +86,7 @@ class WrittenJob:
             **{name: found[name] for name in _FLAGS},
             refused=tuple(map(WrittenEntry.read, found["refused"])),
             unresolved=tuple(map(WrittenEntry.read, found["unresolved"])),
+            unstorable=tuple(map(WrittenEntry.read, found["unstorable"])),
         )
 
     def entries(self) -> Iterator[WrittenEntry]:

@@ -61,6 +61,9 @@ REFUSED_KEY: Final = Rule("CP305", "refused-key", FindingLevel.ERROR, "The key i
 ABSENT_KEY: Final = Rule(
     "CP306", "absent-key", FindingLevel.WARNING, "The Spark of this machine does not have the key."
 )
+UNSTORABLE: Final = Rule(
+    "CP307", "unstorable-string", FindingLevel.ERROR, "Airflow's database cannot store an argument of the task."
+)
 REPEATED_KEY: Final = Rule("CP401", "repeated-key", FindingLevel.ERROR, "A layer file sets a key twice.")
 DEAD_OVERRIDE: Final = Rule("CP402", "dead-override", FindingLevel.NOTE, "A value loses in every task that reads it.")
 
@@ -68,7 +71,7 @@ RULES: Final = (
     *(DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE, POLICY_FILE),
     *(MALFORMED, UNKNOWN, UNCONFIGURED, UNRESOLVED, EXPOSED),
     LITERAL_SECRET,
-    *(IGNORED_KEY, MISSPELT_KEY, DEPRECATED_KEY, WRONG_TYPE, REFUSED_KEY, ABSENT_KEY),
+    *(IGNORED_KEY, MISSPELT_KEY, DEPRECATED_KEY, WRONG_TYPE, REFUSED_KEY, ABSENT_KEY, UNSTORABLE),
     *(REPEATED_KEY, DEAD_OVERRIDE),
 )
 """All rules, by code."""

@@ -40,6 +40,7 @@ from airflow_config_providers.lint.finding import (
     UNCONFIGURED,
     UNKNOWN,
     UNRESOLVED,
+    UNSTORABLE,
     WRONG_TYPE,
     Finding,
 )
@@ -94,10 +95,11 @@ def _type_findings(entry: WrittenEntry, spark_version: str | None) -> Iterator[F
 
 
 def refused_findings(job: WrittenJob) -> Iterator[Finding]:
-    """Yield a finding for each value, and each reference, that the run of a configured task refuses."""
+    """Yield a finding for each value, and each reference, that Airflow or the run of a configured task refuses."""
     if job.is_configured:
         yield from (Finding(WRONG_TYPE, entry.place, entry.text) for entry in job.refused)
         yield from (Finding(UNRESOLVED, entry.place, entry.text) for entry in job.unresolved)
+        yield from (Finding(UNSTORABLE, entry.place, entry.text) for entry in job.unstorable)
 
 
 _NAMES_ONLY: Final = re.compile(

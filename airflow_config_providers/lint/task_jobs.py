@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
@@ -18,6 +17,7 @@ from airflow_config_providers.job.fields import FieldPath, JobFields
 from airflow_config_providers.job.mapped_task import shared_arguments
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
+from airflow_config_providers.job.storable_fields import unstorable_arguments
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
 from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import SourcePlace
@@ -117,11 +117,15 @@ class _TaskReader:
         known = _known_fields(_fields(task, spec))
         self._refused = list(_refused(known))
         self._fields = _without(known, self._refused)
-        self._unresolved = [] if task.is_mapped else list(unresolved_arguments(task, known.names))
+        self._options = _options(task)
+        keeps = self._options.keeps_unresolved
+        found = () if task.is_mapped else unresolved_arguments(task, known.names, keeps_unresolved=keeps)
+        self._unresolved = list(found)
+        self._unstorable = list(unstorable_arguments({name: known.read(name) for name in known.names}))
         self._place = SourcePlace(path, lines.of_task(task.task_id), f"{task.dag_id}.{task.task_id}")
 
     def job(self) -> WrittenJob:
-        options = _options(self._task)
+        options = self._options
         return WrittenJob(
             self._place,
             self._layers(self._fields.layers),
@@ -133,9 +137,10 @@ class _TaskReader:
             takes_any_key=self._spec.takes_any_key,
             is_remote=self._spec.is_remote,
             allows_exposed=options.allows_exposed,
-            keeps_unresolved=options.when_unresolved is Unresolved.KEEP,
+            keeps_unresolved=options.keeps_unresolved,
             refused=tuple(WrittenEntry(key, why, self._at(key, conf.argument)) for conf, key, why in self._refused),
             unresolved=tuple(WrittenEntry(name, why, self._at(name)) for name, why in self._unresolved),
+            unstorable=tuple(WrittenEntry(name, why, self._at(name)) for name, why in self._unstorable),
         )
 
     def _layers(self, read: Any) -> tuple[tuple[WrittenEntry, ...], ...]:

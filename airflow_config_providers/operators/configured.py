@@ -23,6 +23,7 @@ from airflow_config_providers.job.fields import JobFields, listed, refuse_odd_pa
 from airflow_config_providers.job.nested_texts import NestedString
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
+from airflow_config_providers.job.storable_fields import refuse_unstorable
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.recording import RecordingOperator
@@ -93,7 +94,12 @@ class ConfiguredOperator(RecordingOperator):
 
     @classmethod
     def partial(cls, **kwargs: Any) -> Any:
-        """Return the operator to be mapped, which starts on a worker: the triggerer does not resolve references."""
+        """
+        Return the operator to be mapped, which starts on a worker: the triggerer does not resolve references.
+
+        :raises ConfigException: PostgreSQL could not store an argument
+        """
+        refuse_unstorable(kwargs)  # nobody asks for the job of a mapped task when it is stored
         made = super().partial(**kwargs)
         if made.kwargs.get("start_from_trigger"):  # a mapped task is started as this says, before its class is asked
             made.kwargs["start_from_trigger"] = False
@@ -176,7 +182,10 @@ class ConfiguredOperator(RecordingOperator):
 
     @property
     def _authored_job(self) -> str | None:
-        return stored_text(self, self._job_fields(), self._job_options)
+        fields = self._job_fields()
+        # Here, Airflow reports it as an error of the DAG file.
+        refuse_unstorable({name: fields.read(name) for name in fields.names})
+        return stored_text(self, fields, self._job_options)
 
     @failing_at_once
     @nested_texts.refusing_depth()
@@ -285,7 +294,8 @@ class ConfiguredOperator(RecordingOperator):
         fields = self._job_fields()
         yield from self._authorship.brought_problems(fields.author_texts())
         yield from self._authorship.inserted_problems(fields.conf_texts())
-        yield from (problem for _, problem in unresolved_arguments(self, fields.names))
+        keeps = self._job_options.keeps_unresolved
+        yield from (problem for _, problem in unresolved_arguments(self, fields.names, keeps_unresolved=keeps))
 
     def _job_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
         from airflow_config_providers.core.alter import ConfigResource

@@ -42,7 +42,7 @@ class SparkPipelinesMixin(ConfiguredOperator):
         return getattr(vars(self).get("hook"), "_submit_sp", None) is not None
 
     def _require_deliverable(self, run: JobRun) -> None:
-        run.submission({"env_vars": self.env_vars}.get, run.shown, self.hook.environment_prefix)
+        run.require_deliverable({"env_vars": self.env_vars}.get, self.hook.environment_prefix)
 
     def _submission(self, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         """Return what spark-pipelines gets; of what spark-submit takes beside its configuration, only variables."""

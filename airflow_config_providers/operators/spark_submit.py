@@ -128,7 +128,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     def _require_deliverable(self, run: JobRun) -> None:
         hook: Any = self._hook
         prefix = None if hook is None else hook.environment_prefix
-        run.submission(self._job_fields().read, run.shown, prefix)
+        run.require_deliverable(self._job_fields().read, prefix)
 
     def _submission(self, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         if self._job_reload is not None:

@@ -67,10 +67,12 @@ _WRITTEN_OUT: Final = frozenset(
         "spark.yarn.am.defaultJavaOptions",
         "spark.yarn.am.extraJavaOptions",
         "spark.yarn.applicationType",
+        "spark.yarn.archive",
         "spark.yarn.dist.archives",
         "spark.yarn.dist.files",
         "spark.yarn.dist.jars",
         "spark.yarn.dist.pyFiles",
+        "spark.yarn.jars",
         "spark.yarn.queue",
         "spark.yarn.tags",
     }
@@ -83,7 +85,8 @@ not hide the class path: Spark hides the source next to a path, not the path. Th
 ``chmod`` that Hadoop runs for each file, and the directories of the UI's store and of the driver's log are arguments of
 the ``rm`` that Spark runs at its end. The warehouse is in the plans of queries and in the logs of executors. The path
 for uploads to Kubernetes becomes part of ``spark.jars`` and of ``spark.files``. The options of YARN's application
-master are in its command; the queue, the tags and the type are in YARN's lists of applications. The layout is in each
+master are in its command; the queue, the tags and the type are in YARN's lists of applications, and each node logs
+where it has its jars and its archive from. The layout is in each
 line of the driver's log, which Spark copies to a folder and shows in its UI. HDFS and YARN write the caller's context
 into their logs. The id of an application, which a local master and Kubernetes take from the configuration, is in the
 name of the event log and in the labels of pods. Addresses of proxies and headers are in all that the UI answers. The
@@ -95,8 +98,11 @@ _OF_RESOURCES: Final = re.compile(
 )
 """Keys of GPUs and the like: the script is a command, and the event log has both in the profile of the executors."""
 
-_OF_OBJECTS: Final = re.compile(r"spark\.kubernetes\.(?:driver|executor|driver\.service)\.(?:label|annotation)\.")
-"""Keys that become labels and annotations of pods and services."""
+_OF_OBJECTS: Final = re.compile(
+    r"spark\.kubernetes\.(?:(?:driver|executor|driver\.service)\.(?:label|annotation)\.|(?:driver|executor)\.volumes\."
+    r"|(?:(?:driver|executor)\.)?node\.selector\.|driver\.pod\.name\Z|executor\.podNamePrefix\Z)"
+)
+"""Keys that are written into pods and services, which more people can read than Kubernetes' secrets."""
 
 _FOLDERS: Final = frozenset(
     {
@@ -104,6 +110,7 @@ _FOLDERS: Final = frozenset(
         "spark.driver.log.dfsDir",
         "spark.eventLog.dir",
         "spark.sql.streaming.checkpointLocation",
+        "spark.storage.decommission.fallbackStorage.path",
         "spark.yarn.stagingDir",
     }
 )

@@ -56,6 +56,8 @@ SECRETS = [
     pytest.param(f'conf["spark.app.{{}}.password".format(x)] = "{CANARY}"', id="under-the-result-of-a-method"),
     pytest.param(f'K = "spark.app.password"\nconf = {{K: "{CANARY}"}}', id="under-a-variable"),
     pytest.param(f'K = f"spark.{{x}}.password"\nconf[K] = "{CANARY}"', id="item-under-a-variable"),
+    pytest.param(f'def f():\n    return "{CANARY}"\npassword = f()', id="through-a-function"),
+    pytest.param(f'class Settings:\n    a = "{CANARY}"\npassword = Settings.a', id="through-a-class"),
     pytest.param(f'KEY = """-----BEGIN PRIVATE KEY-----\n{CANARY}\n"""', id="private-key"),
 ]
 IN_MORE = {

@@ -109,7 +109,9 @@ PACKAGES = ("spark.jars.excludes", "spark.jars.packages", "spark.jars.repositori
 
 NOT_IN_THIS_JOB = {
     *(f"spark.yarn.dist.{name}" for name in ("archives", "files", "jars", "pyFiles")),
-    *(f"spark.yarn.{name}" for name in ("applicationType", "queue", "stagingDir", "tags")),
+    *(f"spark.yarn.{name}" for name in ("applicationType", "archive", "jars", "queue", "stagingDir", "tags")),
+    "spark.kubernetes.driver.pod.name",
+    "spark.kubernetes.executor.podNamePrefix",
     "spark.kubernetes.file.upload.path",
     "spark.log.callerContext",
     "spark.ui.reverseProxyUrl",

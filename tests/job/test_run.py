@@ -90,3 +90,29 @@ def test_a_supervisor_that_logs_what_it_gets_shows_references(monkeypatch, capsy
     run.close()
 
     assert capsys.readouterr().out.splitlines() == [f"Sending request {PASSWORD}"] * 2
+
+
+class SecretIds:
+    """A resolver that makes a secret ID for the driver whenever it is asked what the driver needs."""
+
+    made = 0
+
+    def carried(self):
+        self.made += 1
+        return {"spark.config.providers.vault.param.wrapped_secret_id": "w"}
+
+    def withheld(self):
+        return frozenset()
+
+
+def test_a_check_of_what_can_be_delivered_makes_no_secret_id():
+    resolver = SecretIds()
+    layers = [ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.x": "y"})]
+    run = JobRun(ConfigResolver({}).resolve(layers), resolver)
+    run.require_deliverable({}.get, None)
+
+    assert resolver.made == 0
+    assert "spark.config.providers.vault.param.wrapped_secret_id" in {
+        **run.submission({}.get, run.shown, None).delivery.plain,
+        **run.submission({}.get, run.shown, None).delivery.private,
+    }

@@ -63,6 +63,10 @@ with DAG("flights", schedule=None):
         doc_md="reads ${{vault:apps:class}}",
     )
 
+    ConfiguredSparkSubmitOperator(
+        task_id="nul", application="x.py", conf={{"spark.app.nul": "a\\0"}}, application_args=["\\ud800"]
+    )
+
     @task
     def other(): ...
 
@@ -155,11 +159,21 @@ def test_a_reference_in_an_argument_that_is_not_resolved_is_found(read: Read):
     assert shown(read.job("class").unresolved) == [
         (
             "java_class",
-            "java_class: a reference is not resolved here. Write the value itself.",
+            "java_class: a reference is not resolved here. Write the value itself if it is no secret; otherwise keep "
+            "it in the connection.",
             read.line("java_class"),
             "",
         )
     ]
+
+
+def test_strings_that_the_database_cannot_store_are_found(read: Read):
+    line = read.line("spark.app.nul")
+
+    assert {(name, at) for name, _, at, _ in shown(read.job("nul").unstorable)} == {
+        ("application_args", line),
+        ("conf", line),
+    }
 
 
 def test_a_job_has_its_other_references_files_and_options(read: Read):
@@ -188,7 +202,7 @@ def test_a_mapped_task_has_what_its_instances_share(read: Read):
 def test_tasks_of_other_operators_are_no_jobs(read: Read):
     tasks = {job.place.task for job in read.found["jobs.py"].jobs}
 
-    assert tasks == {f"flights.{name}" for name in ("stock", "ours", "mapped", "listed", "list", "class")}
+    assert tasks == {f"flights.{name}" for name in ("stock", "ours", "mapped", "listed", "list", "class", "nul")}
 
 
 def test_a_file_without_dags_has_nothing(read: Read):

@@ -89,6 +89,12 @@ def test_a_reference_in_an_argument_that_is_not_resolved_is_found():
     assert codes(rules.refused_findings(job(unresolved=unresolved))) == ["CP104"]
 
 
+def test_a_string_that_the_database_cannot_store_is_found():
+    unstorable = (in_conf("conf", "conf: a string contains a NUL character"),)
+
+    assert codes(rules.refused_findings(job(unstorable=unstorable))) == ["CP307"]
+
+
 NEWER = "spark.checkpoint.dir"
 
 

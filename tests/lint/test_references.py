@@ -111,6 +111,7 @@ def test_an_exposed_reference_is_found_without_a_definition_of_providers():
         pytest.param(job([JARS], [in_conf("spark.jars", "/a.jar")]), id="overridden"),
         pytest.param(job([in_conf("spark.app.x", "${vault:a:b}")]), id="not exposed"),
         pytest.param(job([in_conf("spark.jars", "${env:HOME}/a.jar")]), id="of Spark"),
+        pytest.param(job([], texts=(WrittenEntry("application_id", "${vault:a:b}", DAG),)), id="not of spark-submit"),
     ],
 )
 def test_a_reference_that_its_run_accepts_is_not_called_exposed(found):

@@ -141,7 +141,10 @@ def test_a_reference_in_an_argument_that_is_not_resolved_is_refused(dag, run_tas
     run = run_task(operator(dag, **arguments))
 
     assert isinstance(run.error, ConfigException)
-    assert str(run.error) == f"{name}: a reference is not resolved here. Write the value itself."
+    assert str(run.error) == (
+        f"{name}: a reference is not resolved here. Write the value itself if it is no secret; otherwise keep it in "
+        f"the connection."
+    )
     assert spark_submit() == []
 
 

@@ -6,12 +6,14 @@ import json
 from dataclasses import replace
 
 import pytest
+from airflow.exceptions import SerializationError
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.deployment.objections import JobRules
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
@@ -101,3 +103,26 @@ def test_what_a_mapped_job_says_by_the_default_args_of_its_dag_is_known_without_
 
     (task,) = DagSerialization.from_dict(DagSerialization.to_dict(dag)).tasks
     assert JobRules.of(task) == JobRules("team", True)
+
+
+@pytest.mark.parametrize("character", [pytest.param("\0", id="nul"), pytest.param("\ud800", id="half-of-a-pair")])
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        pytest.param("conf", lambda text: {"spark.app.x": text}, id="value"),
+        pytest.param("conf", lambda text: {text: "x"}, id="key"),
+        pytest.param("application_args", lambda text: ["x", text], id="item"),
+        pytest.param("driver_memory", lambda text: text, id="named-argument"),
+    ],
+)
+def test_a_string_that_postgresql_cannot_store_is_an_error_of_the_dag_file(character, argument, value):
+    with pytest.raises(SerializationError) as error:
+        stored(ConfiguredSparkSubmitOperator, applied=False, application="job.py", **{argument: value(f"a{character}")})
+
+    assert f"{argument}: a string contains a NUL character" in str(error.value)
+    assert character not in str(error.value)
+
+
+def test_a_string_of_a_mapped_task_that_postgresql_cannot_store_is_an_error_of_the_dag_file():
+    with pytest.raises(ConfigException, match="conf: a string contains a NUL character"):
+        ConfiguredSparkSubmitOperator.partial(task_id="job", conf={"spark.app.x": "\0"})

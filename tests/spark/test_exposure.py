@@ -73,8 +73,9 @@ def test_a_value_under_this_key_is_kept_or_is_a_number(key):
     assert not is_exposed(key)
 
 
+FALLBACK = "spark.storage.decommission.fallbackStorage.path"
 FOLDERS_OF_DRIVER = ["spark.checkpoint.dir", "spark.eventLog.dir", "spark.sql.streaming.checkpointLocation"]
-FOLDERS = [*FOLDERS_OF_DRIVER, "spark.driver.log.dfsDir", "spark.yarn.stagingDir"]
+FOLDERS = [*FOLDERS_OF_DRIVER, "spark.driver.log.dfsDir", "spark.yarn.stagingDir", FALLBACK]
 
 
 @pytest.mark.parametrize("text", ["", "/data/${v:k}", "file:///${v:k}", "viewfs://x/${v:k}", "${v:k}", " s3a://${v:k}"])
@@ -111,6 +112,15 @@ def test_a_folder_that_spark_shows_would_be_seen_wherever_it_is(key: str) -> Non
         "spark.kubernetes.driver.label.x",
         "spark.kubernetes.executor.annotation.x",
         "spark.kubernetes.driver.service.annotation.x",
+        "spark.kubernetes.node.selector.x",
+        "spark.kubernetes.driver.node.selector.x",
+        "spark.kubernetes.executor.node.selector.x",
+        "spark.kubernetes.driver.volumes.nfs.x.options.server",
+        "spark.kubernetes.executor.volumes.hostPath.x.mount.path",
+        "spark.kubernetes.driver.pod.name",
+        "spark.kubernetes.executor.podNamePrefix",
+        "spark.yarn.archive",
+        "spark.yarn.jars",
     ],
 )
 def test_a_cluster_manager_shows_it(key: str) -> None:

@@ -86,11 +86,10 @@ not hide the class path: Spark hides the source next to a path, not the path. Th
 the ``rm`` that Spark runs at its end. The warehouse is in the plans of queries and in the logs of executors. The path
 for uploads to Kubernetes becomes part of ``spark.jars`` and of ``spark.files``. The options of YARN's application
 master are in its command; the queue, the tags and the type are in YARN's lists of applications, and each node logs
-where it has its jars and its archive from. The layout is in each
-line of the driver's log, which Spark copies to a folder and shows in its UI. HDFS and YARN write the caller's context
-into their logs. The id of an application, which a local master and Kubernetes take from the configuration, is in the
-name of the event log and in the labels of pods. Addresses of proxies and headers are in all that the UI answers. The
-system lists the paths of sockets for every user.
+where it has its jars and its archive from. The layout is in each line of the driver's log, which Spark copies to a
+folder and shows in its UI. HDFS and YARN write the caller's context into their logs. The id of an application, which a
+local master and Kubernetes take from the configuration, is in the name of the event log and in the labels of pods.
+Addresses of proxies and headers are in all that the UI answers. The system lists the paths of sockets for every user.
 """
 
 _OF_RESOURCES: Final = re.compile(

@@ -27,14 +27,19 @@ def unresolved_arguments(
     :param keeps_unresolved: whether references that nothing resolves are left as they are
     """
     values = vars(operator)
-    others = values.keys() - {*operator.template_fields, *resolved}
-    held = {name.lstrip("_"): found for name in others if (found := list(_references(values[name])))}
-    known = _parameters(type(operator)) if held and not keeps_unresolved else frozenset()
+    known = {_argument(name) for name in (*operator.template_fields, *resolved)}  # an operator can also keep a copy
+    others = [name for name in values if _argument(name) not in known]
+    held = {_argument(name): found for name in others if (found := list(_references(values[name])))}
+    parameters = _parameters(type(operator)) if held and not keeps_unresolved else frozenset()
     for argument in sorted(held):
         is_connection = argument.endswith("conn_id")
-        if is_connection or (argument in known and not all(map(_is_foreign, held[argument]))):
+        if is_connection or (argument in parameters and not all(map(_is_foreign, held[argument]))):
             way_out = _CONNECTION if is_connection else _OTHER
             yield argument, f"{printable(argument)}: a reference is not resolved here. {way_out}"
+
+
+def _argument(attribute: str) -> str:
+    return attribute.lstrip("_")
 
 
 def _references(value: object) -> Iterator[ConfigVariable]:

@@ -30,8 +30,7 @@ def run(job: dict[str, Any], parse: Callable[[list[str]], Any]) -> dict[str, Any
         except BaseException:  # noqa: BLE001 - the test is told
             traceback.print_exc()
             code = 1
-    os.environ.clear()
-    os.environ.update(before)
+    restore(before)
     return {"code": code, "out": out.getvalue(), "err": err.getvalue()}
 
 
@@ -41,8 +40,14 @@ def share_session(configs: dict[str, str]) -> dict[str, Any]:
 
     SHARED.close()
     if configs:
+        SHARED.callback(restore, dict(os.environ))  # PySpark leaves variables that are configuration for a command
         SHARED.enter_context(audit_session("local[2]", configs))
     return {}
+
+
+def restore(environ: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environ)
 
 
 @contextlib.contextmanager

@@ -89,3 +89,11 @@ def test_a_property_of_a_subclass_is_not_asked():
     vars(operator)["extra"] = REFERENCE
 
     assert found_in(operator) == []
+
+
+def test_a_copy_of_a_template_field_is_not_another_argument():
+    """Airflow's Spark provider has kept one of ``post_submit_commands``."""
+    operator = pod(cmds=[REFERENCE])
+    operator._cmds = list(operator.cmds)
+
+    assert found_in(operator) == []

@@ -134,7 +134,7 @@ def test_a_reference_in_the_id_of_a_connection_is_refused(dag, run_task, spark_s
     ("arguments", "name"),
     [
         pytest.param({"java_class": "${dir:/x:y}"}, "java_class", id="string"),
-        pytest.param({"yarn_rm_auth": ("spark", "${dir:/x:y}")}, "yarn_rm_auth", id="tuple"),
+        pytest.param({"deploy_mode": ["client", "${dir:/x:y}"]}, "deploy_mode", id="list"),
     ],
 )
 def test_a_reference_in_an_argument_that_is_not_resolved_is_refused(dag, run_task, spark_submit, arguments, name):

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from typing import Any, ClassVar
 
 import psutil
 import pytest
@@ -25,10 +26,12 @@ class Patient(ConfiguredSparkSubmitOperator):
     """Waits for the driver's id as long as a busy machine needs."""
 
     seconds = LONGEST
+    hooks: ClassVar[list[Any]] = []
 
     def _get_hook(self):
         hook = super()._get_hook()
         hook._late_kill = LateKill(self.seconds)
+        self.hooks.append(hook)
         return hook
 
 
@@ -70,13 +73,21 @@ def say(spark_submit, tmp_path, monkeypatch):
 
 @pytest.fixture
 def run_until(run_task, spark_submit):
-    """Run a task, and take steps in another thread once spark-submit runs: ``run_until(job, kill, say)``."""
+    """
+    Run a task, and take steps in another thread once spark-submit runs: ``run_until(job, kill, say)``.
+
+    It can run before the hook knows its process, which a kill would end at once.
+    """
+    Patient.hooks.clear()
+
+    def has_begun():
+        return spark_submit() and any(hook._submit_sp for hook in Patient.hooks)
 
     def run(operator, *steps):
         has_ended = threading.Event()
 
         def take():
-            assert eventually(lambda: spark_submit() or has_ended.is_set())
+            assert eventually(lambda: has_begun() or has_ended.is_set())
             for step in () if has_ended.is_set() else steps:
                 step()
 
@@ -113,7 +124,7 @@ def test_a_driver_that_is_named_after_the_kill_is_killed(dag, run_until, killed,
 
     assert run.state == "failed"
     assert killed() == [JOB]
-    assert left() == []
+    assert eventually(lambda: left() == [])
 
 
 def test_spark_submit_that_names_no_driver_in_time_is_ended(dag, run_until, killed, say, left):
@@ -121,7 +132,7 @@ def test_spark_submit_that_names_no_driver_in_time_is_ended(dag, run_until, kill
 
     assert run.state == "failed"
     assert killed() == []
-    assert left() == []
+    assert eventually(lambda: left() == [])
 
 
 def test_a_driver_that_is_named_after_the_timeout_of_the_task_is_killed(dag, run_until, killed, say, left):
@@ -144,7 +155,7 @@ def test_a_driver_that_is_named_after_the_timeout_of_the_task_is_killed(dag, run
 
     assert run.state == "failed"
     assert killed() == [JOB]
-    assert left() == []
+    assert eventually(lambda: left() == [])
 
 
 def test_a_kill_that_was_forgotten_ends_no_process():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer
@@ -24,10 +24,6 @@ from airflow_config_providers.spark.expansion import has_inserted, is_substitute
 from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer
 from airflow_config_providers.spark.layer_sources import environment_layer
-
-if TYPE_CHECKING:
-    pass
-
 
 ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
 """Returns the layer of the file at a path; if it cannot, it calls the function with the reason and returns None."""

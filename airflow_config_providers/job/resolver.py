@@ -60,16 +60,16 @@ class JobResolver:
         :param own: the own configuration of each of several clusters; the result has it among the additional strings
         :raises ExposedValueError: other people could read a value; no secret is read then
         """
-        self.require_unexposed(layered, texts, own)
-        providers = self.providers.needed_by([*layered.settled.values(), *texts.values(), *(one.text for one in own)])
+        providers = self.require_unexposed(layered, texts, own)
         return self._resolver(providers).resolve(layered, {**texts, **{item.name: item.text for item in own}})
 
     def require_unexposed(
         self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
-    ) -> None:
+    ) -> Mapping[str, ConfigProvider]:
         """
         Make sure that what ``resolve`` gets can be resolved, as far as that is known without reading a secret.
 
+        :return: the providers that resolve it here
         :raises ExposedValueError: other people could read a value
         :raises ProviderDefinitionError: the connection is missing, or its definitions cannot be read
         """
@@ -78,6 +78,7 @@ class JobResolver:
         if not self.allow_exposed:
             refuse_exposed(placed, providers, layered.secrets)
             refuse_shown(layered)
+        return providers
 
     def carried(self) -> Mapping[str, str]:
         """Return additional keys for the job: none, because it gets values."""
@@ -184,24 +185,24 @@ class DriverResolver(JobResolver):
         :param own: the own configuration of each of several clusters
         :raises ExposedValueError: the driver cannot resolve a reference, or others could read its value
         """
-        self.require_unexposed(layered, texts, own)
+        providers = self.require_unexposed(layered, texts, own)
         kept = {item.name: item.text for item in own}
         left = ConfigResolver({}, spark_definition(self.spark_version), unresolved=Unresolved.KEEP).resolve(
             layered, kept
         )
-        if not texts:
-            return left
-        return left.with_texts(self._resolver(self.providers.needed_by(texts.values())).resolve([], texts))
+        return left.with_texts(self._resolver(providers).resolve([], texts)) if texts else left
 
     def require_unexposed(
         self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
-    ) -> None:
-        """Make sure of the same, and that the driver can resolve what is left to it."""
+    ) -> Mapping[str, ConfigProvider]:
+        """Make sure of the same, and that the driver can resolve what is left to it. Return what resolves ``texts``."""
         if problems := list(self._problems(layered, texts, own)):
             raise ExposedValueError(*problems)
+        providers = self.providers.needed_by(texts.values())
         if not self.allow_exposed:
             refuse_shown(layered)
-            refuse_exposed(placed_texts(texts), self.providers.needed_by(texts.values()))
+            refuse_exposed(placed_texts(texts), providers)
+        return providers
 
     def carried(self) -> dict[str, str]:
         """

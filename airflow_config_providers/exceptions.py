@@ -29,7 +29,7 @@ message, its ``args``, its cause or its context.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Self, TypeVar
 
 _Error = TypeVar("_Error", bound="ConfigProvidersError")
@@ -54,6 +54,15 @@ class ConfigProvidersError(Exception):
         if len(self.problems) == 1:
             return self.problems[0]
         return "\n".join([f"{len(self.problems)} problems:", *(f"- {problem}" for problem in self.problems)])
+
+
+def problems_of(check: Callable[[], object]) -> tuple[str, ...]:
+    """Return the problems of the error of this package that ``check`` raises; none if it raises none."""
+    try:
+        check()
+    except ConfigProvidersError as error:
+        return error.problems
+    return ()
 
 
 class ConfigException(ConfigProvidersError):  # noqa: N818 - Kafka's name

@@ -12,7 +12,7 @@ from airflow_config_providers.core.reload import ReloadAction
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, scan, variables
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ExposedValueError
+from airflow_config_providers.exceptions import ConfigProvidersError, problems_of
 from airflow_config_providers.job.deployed_task import Warn, deployed_options, stored_spec
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_exposed
 from airflow_config_providers.job.providers import definitions_of, deployment_registry, driver_definitions_of
@@ -191,16 +191,9 @@ class ProvidersOfConnection:
 
 
 def _of_reload_action(key: str, text: str) -> tuple[str, ...]:
-    try:
-        ReloadAction.of({key: text})
-    except ConfigException as error:
-        return error.problems
-    return ()
+    return problems_of(lambda: ReloadAction.of({key: text}))
 
 
 def _exposed(key: str, text: str, providers: Iterable[str]) -> tuple[str, ...]:
-    try:
-        refuse_exposed([PlacedText(key, key, text)], frozenset(providers), () if scan(text) else [key])
-    except ExposedValueError as error:
-        return error.problems
-    return ()
+    secrets = () if scan(text) else [key]
+    return problems_of(lambda: refuse_exposed([PlacedText(key, key, text)], frozenset(providers), secrets))

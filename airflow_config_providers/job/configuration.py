@@ -14,7 +14,7 @@ from airflow_config_providers.core.reload import ReloadAction
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.core.variable import scan, unclosed
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, PolicyViolation
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation, problems_of
 from airflow_config_providers.job import policies
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
 from airflow_config_providers.job.dynamic_layers import dynamic_layers, previewed_layers, refresh_mark
@@ -89,8 +89,8 @@ class JobConfiguration:
         with JobProviders(self.job.options.conn_id) as providers:
             worker = _worker(providers, self.job.options, self.spark_version)
             layered = worker.settle(layers)
-            notes += _problems(lambda: self._require_allowed(layers))
-            notes += _problems(lambda: self._require_unexposed(worker, layered))
+            notes += problems_of(lambda: self._require_allowed(layers))
+            notes += problems_of(lambda: self._require_unexposed(worker, layered))
         return Shown(layered, notes)
 
     def _require_unexposed(self, worker: JobResolver, layered: LayeredConfig) -> None:
@@ -248,15 +248,6 @@ def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterab
         resolver = _worker(stack.enter_context(JobProviders(options.conn_id)), options)
         resolver.providers.needed_by(used)
         return JobRun(resolver.resolve(LayeredConfig([]), texts), resolver, end=stack.pop_all().close)
-
-
-def _problems(check: Callable[[], object]) -> tuple[str, ...]:
-    """Return the problems of the error that ``check`` raises; none if it raises none."""
-    try:
-        check()
-    except ConfigProvidersError as error:
-        return error.problems
-    return ()
 
 
 def _worker(providers: JobProviders, options: JobOptions, spark_version: str | None = None) -> JobResolver:

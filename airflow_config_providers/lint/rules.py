@@ -25,7 +25,7 @@ from airflow_config_providers.core.variable import (
     unclosed,
     variables,
 )
-from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.exceptions import problems_of
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_exposed
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import (
@@ -205,11 +205,7 @@ def exposed_findings(job: WrittenJob, known: KnownProviders | None) -> Iterator[
 def _exposed_in(entry: WrittenEntry, known: KnownProviders | None) -> tuple[str, ...]:
     named = {variable.provider for variable in variables(entry.text)}
     providers = named & known.names if known else named - set(SUBSTITUTED_BY_SPARK)
-    try:
-        refuse_exposed([PlacedText(entry.name, entry.key, entry.text)], providers)
-    except ExposedValueError as error:
-        return error.problems
-    return ()
+    return problems_of(lambda: refuse_exposed([PlacedText(entry.name, entry.key, entry.text)], providers))
 
 
 def is_read_by_other_jobs(file: LayerFile, jobs: Iterable[WrittenJob]) -> bool:

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, problems_of
 from airflow_config_providers.job.deployed_task import deployed_options, is_configured
 from airflow_config_providers.job.fields import FieldPath, JobFields
 from airflow_config_providers.job.mapped_task import shared_arguments
@@ -192,15 +193,8 @@ def _refused(fields: JobFields) -> Iterator[tuple[FieldPath, str, str]]:
         parts = {key: {key: value} for key, value in found.items()} if isinstance(found, Mapping) else {"": found}
         for key, part in parts.items():
             if key or not isinstance(part, str | None):  # a string can be a template that returns a mapping
-                yield from ((conf, key, problem) for problem in _problems(conf.argument, part)[:1])
-
-
-def _problems(name: str, configs: Any) -> tuple[str, ...]:
-    try:
-        mapping_layer(ConfigSource.DAG_CONFIG, name, configs)
-    except ConfigException as error:
-        return tuple(error.problems)
-    return ()
+                problems = problems_of(partial(mapping_layer, ConfigSource.DAG_CONFIG, conf.argument, part))
+                yield from ((conf, key, problem) for problem in problems[:1])
 
 
 def _without(fields: JobFields, refused: Iterable[tuple[FieldPath, str, str]]) -> JobFields:

@@ -39,13 +39,13 @@ class SecretTexts:
         :param known: the constants whose meaning is known; they are left out, also as names
         :param under: the values that a configuration has under sensitive keys
         """
-        texts = (text_of(node.value) for node in _constants(tree, known, list(under)) if is_text(node.value))
+        texts = (_text_of(node.value) for node in _constants(tree, known, list(under)) if is_text(node.value))
         found = tuple(dict.fromkeys(text for text in texts if not _is_sensitive_name(text)))
         return cls("\0".join(found), tuple(text for text in found if len(text) >= _LEAST))
 
     def overlap(self, value: object) -> bool:
         """Return whether a constant is part of one of the strings, or contains one of them."""
-        text = without_references(text_of(value))
+        text = _without_references(_text_of(value))
         is_part = len(text) >= _LEAST and text in self.joined
         return is_part or any(_has(text, word) for word in self.words if word in text)
 
@@ -55,16 +55,16 @@ def is_text(value: object) -> bool:
     if isinstance(value, int | float | complex):
         return abs(value) >= _LARGE
     if isinstance(value, str):
-        return without_references(value).lower() not in {"", "true", "false", "none"}
+        return _without_references(value).lower() not in {"", "true", "false", "none"}
     return bool(value) and value is not ...
 
 
-def text_of(value: object) -> str:
+def _text_of(value: object) -> str:
     """Return a constant as a string."""
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
-def without_references(text: str) -> str:
+def _without_references(text: str) -> str:
     """Return a string without its references and templates."""
     return beside_references(without_templates(text)).strip()
 

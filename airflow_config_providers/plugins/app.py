@@ -37,7 +37,7 @@ from airflow_config_providers.plugins.request import (
     Rollback,
     WhyNotQuestion,
     refuse_fields,
-    refuse_unstorable,
+    refuse_unstorable_id,
 )
 from airflow_config_providers.spark.key_notes import key_notes
 
@@ -53,7 +53,7 @@ _MOST_KEYS: Final = 1_000_000_000
 SIGNED_IN: Final = (Depends(get_user),)
 READ_DEFAULT: Final = (Depends(may_read_default),)
 CHANGE_DEFAULT: Final = (Depends(may_read_default), Depends(may_edit_stored))
-READ_DAG: Final = (Depends(refuse_unstorable), Depends(requires_access_dag("GET")))
+READ_DAG: Final = (Depends(refuse_unstorable_id), Depends(requires_access_dag("GET")))
 READ_TASKS: Final = (*READ_DAG, Depends(requires_access_dag("GET", DagAccessEntity.TASK)))
 READ_RUNS: Final = (*READ_DAG, Depends(read_runs))
 READ_REFERENCES: Final = (Depends(may_read_references),)

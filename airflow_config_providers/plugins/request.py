@@ -127,19 +127,24 @@ def _resource(dag_id: str | None, task_id: str | None) -> ConfigResource:
         raise UnknownResourceError(f"DAG '{printable(dag_id)}' has no task '{printable(task_id or '')}'. {NOT_FOUND}")
     resource = ConfigResource.of_task(dag_id, task_id) if task_id else ConfigResource(ResourceType.DAG, dag_id)
     if (resource.dag_id, resource.task_id) != (dag_id, task_id or ""):
-        raise UnknownResourceError(f"There is no DAG '{printable(dag_id)}'. {NOT_FOUND}")
+        raise _no_dag(dag_id)
     return resource
 
 
-def refuse_unstorable(request: Request, user: GetUserDep) -> None:
+def refuse_unstorable_id(request: Request, user: GetUserDep) -> None:
     """
     Refuse the id of a DAG that no database can have, before Airflow searches its database for it.
 
+    :param user: is not used, but nobody who is not signed in gets that far
     :raises UnknownResourceError: it is such an id
     """
     dag_id = request.path_params.get("dag_id", "")
     if not is_storable(dag_id):
-        raise UnknownResourceError(f"There is no DAG '{printable(dag_id)}'. {NOT_FOUND}")
+        raise _no_dag(dag_id)
+
+
+def _no_dag(dag_id: str) -> UnknownResourceError:
+    return UnknownResourceError(f"There is no DAG '{printable(dag_id)}'. {NOT_FOUND}")
 
 
 def _once(notes: list[str]) -> Callable[[str], None]:

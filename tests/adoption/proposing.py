@@ -20,3 +20,15 @@ def proposal_of(text: str, *, below: Mapping[str, str] | None = None, classes: b
 
 def patch_of(found: FileProposal) -> str:
     return Adoption([found], [], [], [], Path.cwd()).patch()
+
+
+def patch_around(statement: str) -> str:
+    """Return the patch of a file with changes between ``statement``, which is there three times."""
+    call = f"SparkSubmitOperator(\n    conf={{\n        {USER},\n    }}\n)"
+    return patch_of(proposal_of(f"{statement}\n{call}\n{statement}\n{call}\n{statement}\n", classes=True))
+
+
+def removal_of(value: str, *, beside: str) -> FileProposal:
+    """Return the proposal for a file with ``beside``, and with an entry that every job has anyway."""
+    call = f'SparkSubmitOperator(\n    conf={{\n        "spark.app.x": "{value}",\n    }}\n)'
+    return proposal_of(f"{beside}\n{call}\n", below={"spark.app.x": value})

@@ -9,7 +9,7 @@ import pytest
 from airflow_config_providers.adoption.edits import Positions, edited
 from airflow_config_providers.adoption.patch_lines import lines_with_text
 from airflow_config_providers.adoption.references import has_hidden_text
-from tests.adoption.proposing import USER, patch_of, proposal_of
+from tests.adoption.proposing import USER, patch_around, patch_of, proposal_of, removal_of
 
 CANARY = "c4nary"
 STATEMENTS = [
@@ -47,9 +47,7 @@ NOT_NAMED = {"curl", "without-a-sensitive-name", "comment", "lines-of-an-f-strin
 
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_around_a_change_no_text_is_shown(statement: str):
-    call = f"SparkSubmitOperator(\n    conf={{\n        {USER},\n    }}\n)"
-
-    shown = patch_of(proposal_of(f"{statement}\n{call}\n{statement}\n{call}\n{statement}\n", classes=True))
+    shown = patch_around(statement)
 
     assert CANARY not in shown
     assert "+ConfiguredSparkSubmitOperator(" in shown
@@ -57,9 +55,7 @@ def test_around_a_change_no_text_is_shown(statement: str):
 
 @pytest.mark.parametrize("statement", [one for one in STATEMENTS if one.id not in NOT_NAMED])
 def test_a_value_that_is_also_beside_a_sensitive_name_is_not_shown(statement: str):
-    call = f'SparkSubmitOperator(\n    conf={{\n        "spark.app.x": "{CANARY}",\n    }}\n)'
-
-    found = proposal_of(f"{statement}\n{call}\n", below={"spark.app.x": CANARY})
+    found = removal_of(CANARY, beside=statement)
 
     assert (patch_of(found), found.removed) == ("", 0)
     assert ["no change of it is shown" in one.reason for one in found.by_hand] == [True]

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from airflow_config_providers.adoption.secret_texts import SecretTexts
-from tests.adoption.proposing import USER, patch_of, proposal_of
+from tests.adoption.proposing import patch_around, patch_of, removal_of
 
 CANARY = "c4nary-of-a-line"
 SECRETS = [
@@ -69,9 +69,7 @@ IN_MORE = {
 
 @pytest.mark.parametrize("source", SECRETS)
 def test_around_a_change_no_secret_is_shown(source: str):
-    call = f"SparkSubmitOperator(\n    conf={{\n        {USER},\n    }}\n)"
-
-    shown = patch_of(proposal_of(f"{source}\n{call}\n{source}\n{call}\n{source}\n", classes=True))
+    shown = patch_around(source)
 
     assert "c4nary" not in shown
     assert "+ConfiguredSparkSubmitOperator(" in shown
@@ -88,9 +86,7 @@ def test_around_a_change_no_secret_is_shown(source: str):
     ],
 )
 def test_a_value_that_has_a_secret_is_not_removed_in_a_patch(source: str, value: str):
-    call = f'SparkSubmitOperator(\n    conf={{\n        "spark.app.x": "{value}",\n    }}\n)'
-
-    found = proposal_of(f"{source}\n{call}\n", below={"spark.app.x": value})
+    found = removal_of(value, beside=source)
 
     assert (patch_of(found), found.removed) == ("", 0)
     assert any("no change of it is shown" in one.reason for one in found.by_hand)
@@ -107,10 +103,7 @@ def test_a_value_that_has_a_secret_is_not_removed_in_a_patch(source: str, value:
     ],
 )
 def test_what_another_task_has_under_a_sensitive_key_is_looked_for(entry: str):
-    source = f'P = "{CANARY}"\nQ = P\nSparkSubmitOperator(conf={{{entry}}})\n'
-    call = f'SparkSubmitOperator(\n    conf={{\n        "spark.app.x": "{CANARY}",\n    }}\n)'
-
-    found = proposal_of(f"{source}{call}\n", below={"spark.app.x": CANARY})
+    found = removal_of(CANARY, beside=f'P = "{CANARY}"\nQ = P\nSparkSubmitOperator(conf={{{entry}}})')
 
     assert (patch_of(found), found.removed) == ("", 0)
 

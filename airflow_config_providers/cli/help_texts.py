@@ -1,0 +1,184 @@
+"""What ``--help`` shows below the options of each command. The tests run each example."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CODES: Final = """
+exit codes:
+  0 done                      3 refused: the request is wrong
+  2 wrong arguments           4 denied: a policy denies it, or you lack permission
+                              5 unavailable: try again later
+"""
+
+UNCHANGED: Final = """
+A nonzero exit code means that nothing changed, unless the error says that a server did not answer.
+"""
+
+DESCRIBE: Final = """examples:
+  airflow config-providers describe --dag flights --task report
+  airflow config-providers describe --default --all --output json
+  airflow config-providers describe --dag flights --task report --key spark.executor.memory --synonyms
+  airflow config-providers describe --dag flights --task report --why-not spark.executor.memory=8g
+
+With --run RUN_ID, it shows what the task had in a run, and with --diff A B what differs.
+With --server, the command uses the REST interface of that deployment, with your permissions there.
+"""
+
+ALTER: Final = """examples:
+  airflow config-providers alter --dag flights --add-config spark.executor.memory=8g
+  airflow config-providers alter --dag flights --task report --delete-config spark.executor.memory
+  airflow config-providers alter --default --append spark.jars.packages=org.postgresql:postgresql:42.7.4
+  airflow config-providers alter --dag flights --add-config 'spark.app.db.password=${vault:apps/db:password}'
+  airflow config-providers alter --dag flights --add-config-file changes.properties --validate-only
+
+Put plain-text secrets in --add-config-file: other users of the machine can read the command line.
+"""
+
+HISTORY: Final = """examples:
+  airflow config-providers history --dag flights
+  airflow config-providers history --dag flights --task report --output json
+"""
+
+ROLLBACK: Final = """examples:
+  airflow config-providers rollback --dag flights
+  airflow config-providers rollback --dag flights --to-version 3 --validate-only
+"""
+
+REFRESH: Final = """examples:
+  airflow config-providers refresh --dag flights
+  airflow config-providers refresh --dag flights --task report --output json
+
+Use it after a secret was rotated. No configuration changes. Running jobs with config.reload.action=restart
+read their values again too; other jobs read values when they start.
+"""
+
+BISECT: Final = """examples:
+  airflow config-providers bisect --dag flights --task report
+  airflow config-providers bisect --dag flights --task report --output json
+
+Each row is a key that differs, and who changed it. It needs the records of both runs.
+"""
+
+REFERENCES: Final = """examples:
+  airflow config-providers references
+  airflow config-providers references '${vault:apps/db:*}' --output json
+"""
+
+POLICIES: Final = """examples:
+  airflow config-providers policies test
+  airflow config-providers policies test --dag flights --add-config spark.executor.memory=64g
+  airflow config-providers policies test --policies-file policies.yaml --dag flights --delete-config spark.app.owner
+  airflow config-providers policies test --dag flights --task report --at render
+"""
+
+PROVIDERS: Final = """examples:
+  airflow config-providers providers list
+  airflow config-providers providers list --check --output json
+"""
+
+ENCODER: Final = """examples:
+  airflow config-providers encoder rotate --validate-only
+  airflow config-providers encoder rotate
+
+1. Everywhere, set password_encoder_secret to a new secret and password_encoder_old_secret to the previous one.
+2. Run this. 3. Remove password_encoder_old_secret.
+"""
+
+PLAN: Final = """examples:
+  airflow config-providers plan --dag flights --add-config spark.executor.memory=8g
+  airflow config-providers plan --default --add-config-file changes.properties --output json
+  airflow config-providers plan --replace-file conf/base.properties=conf/base.next.properties
+  airflow config-providers plan --environment production.env
+  airflow config-providers plan --from main --to HEAD --detailed-exit-code
+
+Changes nothing, and reads no secret store. --from and --to import DAG files, in other processes.
+
+exit codes with --detailed-exit-code:
+  0 nothing changes
+  1 the plan failed, or a policy denies it
+  2 something changes
+"""
+
+ADOPT: Final = """examples:
+  airflow config-providers adopt
+  airflow config-providers adopt dags/flights.py --operators classes
+  airflow config-providers adopt --write proposal/
+
+Prints a patch, and reports what stays by hand; no DAG file is changed. Lines that might contain a secret are
+never shown. Needs no database and no secret store; DAG files are imported, in other processes.
+"""
+
+LINT: Final = """examples:
+  airflow config-providers lint
+  airflow config-providers lint dags/ conf/base.properties policies.yaml --output sarif
+  airflow config-providers lint dags/ --providers providers.properties --ignore CP402
+
+Reads files, but no database, server or secret store. Findings show keys and references, but no values.
+
+exit codes:
+  0 no findings, or only notes
+  1 findings
+  2 a file or the folder of the DAGs could not be read, or wrong arguments
+"""
+
+DOCTOR: Final = """examples:
+  airflow config-providers doctor
+  airflow config-providers doctor --only providers,files --timeout 120 --output json
+
+Run it where tasks run, as the user that runs them: what it sees is what they see. It signs in, but reads no secret.
+
+exit codes:
+  0 no errors, but perhaps warnings
+  1 errors
+  2 wrong arguments
+"""
+
+SCHEMA: Final = """examples:
+  airflow config-providers schema layer > layer.schema.json
+  airflow config-providers schema policies > policies.schema.json
+
+Begin a YAML file with the line:
+  # yaml-language-server: $schema=layer.schema.json
+"""
+
+
+AUDIT_HISTORY: Final = """examples:
+  airflow config-providers audit history --since 2026-11-01
+  airflow config-providers audit history --records s3a://bucket/records --parquet /mnt/audit --dag flights
+  airflow config-providers audit history --against /mnt/staging/records --output json
+
+With --output json, each line is a finding. Files that are no record are named, and do not end the audit.
+"""
+
+AUDIT_POLICIES: Final = """examples:
+  airflow config-providers audit policies policies.yaml --since 2026-01-01
+  airflow config-providers audit policies tomorrow.yaml --records s3a://bucket/records --output json
+
+exit codes:
+  0 no run would have been stopped
+  1 some would have been stopped
+  2 not all records could be read, or wrong arguments
+  3 the policies cannot be opened
+"""
+
+AUDIT_REFERENCES: Final = """examples:
+  airflow config-providers audit references
+  airflow config-providers audit references '${vault:apps/db:*}' --known references.txt --output json
+"""
+
+LEAKS: Final = """examples:
+  airflow config-providers audit leaks logs/
+  airflow config-providers audit leaks logs/ --references references.txt --baseline accepted.jsonl --output json
+  airflow config-providers audit leaks logs/ --database --conf spark.jars=/opt/postgresql-jdbc.jar
+  airflow config-providers audit leaks /mnt/logs --master spark://spark:7077 --state /mnt/audit --reversed-copy copies/
+
+Searches for the values of the references in all records, and in --references, in every encoding that logs can have.
+Runs on Spark: on this machine, unless --master or spark-defaults.conf names a cluster. Shows references, never values.
+
+exit codes:
+  0 no leaks
+  1 leaks
+  2 not everything could be read, a reference has no value, or wrong arguments
+  3 refused: a file or a setting is wrong, or Spark does not start
+"""

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
+import pkgutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import TextIO
+from typing import Any, TextIO
 
 import pytest
 
 pytest.importorskip("airflow")
 
 from airflow_config_providers import settings
+from airflow_config_providers.cli.definition import commands
 from airflow_config_providers.cli.failing import INTERRUPTED, REFUSED, Finished, reporting_errors
+
+
+def functions(command: Any) -> Iterator[Callable[[Any], None]]:
+    """Yield what a command runs, or the commands of a group."""
+    if hasattr(command, "subcommands"):
+        for one in command.subcommands:
+            yield from functions(one)
+    else:
+        path = inspect.getclosurevars(command.func).nonlocals["import_path"]
+        yield pkgutil.resolve_name(path)
+
+
+COMMANDS = [function for group in commands() for function in functions(group)]
 
 
 @pytest.fixture
@@ -24,6 +40,16 @@ def handler() -> Iterator[logging.StreamHandler[TextIO]]:
     logging.getLogger().addHandler(handler)
     yield handler
     logging.getLogger().removeHandler(handler)
+
+
+@pytest.mark.parametrize("function", COMMANDS, ids=lambda function: f"{function.__module__}.{function.__name__}")
+def test_each_command_reports_its_errors(function: Callable[[Any], None]):
+    """Otherwise an error is a traceback, which can show a value."""
+    called = inspect.getclosurevars(
+        function
+    ).globals.values()  # ``plan`` has exit codes of its own around one that does
+
+    assert any(getattr(one, "__code__", None) is reporting_errors(print).__code__ for one in (function, *called))
 
 
 def test_what_is_logged_stands_beside_the_results(handler: logging.StreamHandler[TextIO]):

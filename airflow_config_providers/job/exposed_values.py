@@ -46,28 +46,37 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
     :param secrets: keys with a sealed secret
     :raises ExposedValueError: other people could read a value
     """
-    texts = list(texts)
     problems = [
-        f"{printable(key)}: its secret would be readable by every user of the machine or of Spark's UI. Pass it under "
-        f"another key, or set allow_exposed_arguments=True."
+        _problem(printable(key), "its secret", "Pass it under another key")
         for key in secrets
         if exposure.is_exposed(key)
     ]
-    problems += [
-        f"{printable(item.name)}: the value of {printable(str(variable))} would be readable by every user of the "
-        f"machine or of Spark's UI. Pass it {_elsewhere(item)}, or set allow_exposed_arguments=True."
-        for item in texts
-        if _is_in_command(item) or exposure.is_exposed(item.key, item.text)
-        for variable in variables(item.text)
-        if variable.provider in providers
-    ]
-    problems += [
-        f"{printable(item.name)}: Spark replaces {printable(key)} in it by its secret, which would be readable by "
-        f"every user of the machine or of Spark's UI. Remove it, or set allow_exposed_arguments=True."
-        for item, key in substituted_secrets(texts, providers, secrets)
-    ]
+    problems += [problem for _, problem in exposed_texts(list(texts), providers, secrets)]
     if problems:
         raise ExposedValueError(*problems)
+
+
+def exposed_texts(
+    texts: Collection[PlacedText], providers: Collection[str], secrets: Collection[str] = ()
+) -> Iterator[tuple[PlacedText, str]]:
+    """Yield each string in which other people could read a value, with the reason; see ``refuse_exposed``."""
+    for item in texts:
+        if _is_in_command(item) or exposure.is_exposed(item.key, item.text):
+            for variable in variables(item.text):
+                if variable.provider in providers:
+                    value = f"the value of {printable(str(variable))}"
+                    yield item, _problem(printable(item.name), value, f"Pass it {_elsewhere(item)}")
+    for item, key in substituted_secrets(texts, providers, secrets):
+        yield item, _problem(printable(item.name), _replaced(key), "Remove it")
+
+
+def _problem(place: str, value: str, way_out: str) -> str:
+    readable = "would be readable by every user of the machine or of Spark's UI"
+    return f"{place}: {value} {readable}. {way_out}, or set allow_exposed_arguments=True."
+
+
+def _replaced(key: str) -> str:
+    return f"Spark replaces {printable(key)} in it by its secret, which"
 
 
 def substituted_secrets(
@@ -104,8 +113,7 @@ def refuse_shown(layered: LayeredConfig) -> None:
     shown = {key for key in put_in if exposure.is_exposed(key, layered.settled[key])}
     shown |= {name for key in shown for name in put_in[key]}
     problems = [
-        f"{layered.place(key)}: Spark replaces {printable(name)} in it by its secret, which would be readable by every "
-        f"user of the machine or of Spark's UI. Remove it, or set allow_exposed_arguments=True."
+        _problem(layered.place(key), _replaced(name), "Remove it")
         for key in sorted(shown & put_in.keys() & steered)
         for name in sorted(put_in[key])
         if layered.is_secret(name, layered.settled[name])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import Final
 
 from airflow_config_providers.core.definition.config_type import ConfigType
@@ -25,8 +24,7 @@ from airflow_config_providers.core.variable import (
     unclosed,
     variables,
 )
-from airflow_config_providers.exceptions import problems_of
-from airflow_config_providers.job.exposed_values import PlacedText, refuse_exposed
+from airflow_config_providers.job.exposed_values import PlacedText, exposed_texts
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import (
     ABSENT_KEY,
@@ -198,14 +196,15 @@ def exposed_findings(job: WrittenJob, known: KnownProviders | None) -> Iterator[
     if not job.is_configured or job.keeps_unresolved or job.allows_exposed:
         return
     winners = {entry.key: entry for layer in job.layers for entry in layer}
-    for entry in (*winners.values(), *chain.from_iterable(job.clusters), *job.texts):
-        yield from (Finding(EXPOSED, entry.place, problem) for problem in _exposed_in(entry, known))
+    for cluster in job.clusters or ((),):
+        yield from _exposed_in([*{**winners, **{entry.key: entry for entry in cluster}}.values(), *job.texts], known)
 
 
-def _exposed_in(entry: WrittenEntry, known: KnownProviders | None) -> tuple[str, ...]:
-    named = {variable.provider for variable in variables(entry.text)}
+def _exposed_in(entries: Iterable[WrittenEntry], known: KnownProviders | None) -> Iterator[Finding]:
+    places = {PlacedText(entry.name, entry.key, entry.text): entry.place for entry in entries}
+    named = {variable.provider for item in places for variable in variables(item.text)}
     providers = named & known.names if known else named - set(SUBSTITUTED_BY_SPARK)
-    return problems_of(lambda: refuse_exposed([PlacedText(entry.name, entry.key, entry.text)], providers))
+    yield from (Finding(EXPOSED, places[item], problem) for item, problem in exposed_texts(places, providers))
 
 
 def is_read_by_other_jobs(file: LayerFile, jobs: Iterable[WrittenJob]) -> bool:

@@ -98,6 +98,24 @@ def test_a_reference_that_its_run_refuses_because_others_could_read_it_is_found(
     assert message in messages(findings)
 
 
+SECRET = in_conf("spark.app.secret", "${vault:a:b}")
+NAME = in_conf("spark.app.name", "report ${spark.app.secret}")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pytest.param(job([SECRET, NAME]), id="layer"),
+        pytest.param(job([SECRET], [NAME]), id="layers"),
+        pytest.param(job([SECRET], clusters=((NAME,), ())), id="cluster"),
+    ],
+)
+def test_a_secret_that_spark_puts_into_what_others_can_read_is_found(found):
+    (finding,) = rules.exposed_findings(found, KNOWN)
+
+    assert "Spark replaces spark.app.secret in it by its secret" in finding.message
+
+
 def test_an_exposed_reference_is_found_without_a_definition_of_providers():
     assert codes(rules.exposed_findings(job([JARS]), None)) == ["CP105"]
 
@@ -109,6 +127,8 @@ def test_an_exposed_reference_is_found_without_a_definition_of_providers():
         pytest.param(job([JARS], is_configured=False), id="not configured"),
         pytest.param(job([JARS], keeps_unresolved=True), id="kept"),
         pytest.param(job([JARS], [in_conf("spark.jars", "/a.jar")]), id="overridden"),
+        pytest.param(job([JARS], clusters=((in_conf("spark.jars", "/a.jar"),),)), id="overridden in each cluster"),
+        pytest.param(job([SECRET, in_conf("spark.app.note", NAME.text)]), id="put into what nobody else can read"),
         pytest.param(job([in_conf("spark.app.x", "${vault:a:b}")]), id="not exposed"),
         pytest.param(job([in_conf("spark.jars", "${env:HOME}/a.jar")]), id="of Spark"),
         pytest.param(job([], texts=(WrittenEntry("application_id", "${vault:a:b}", DAG),)), id="not of spark-submit"),

@@ -25,6 +25,7 @@ from tests.leaks.canaries import (
     PYSPARK_ARGUMENT,
     SLOTS,
     SQL,
+    SUBMITTED,
     Canary,
     Column,
     Slot,
@@ -106,11 +107,21 @@ class LeakyAirflow:
     :param home: a folder of its own
     :param master_url: of the standalone cluster
     :param livy_port: of a server on this machine
+    :param stock: how tasks of stock operators behave; others have none
     """
 
-    def __init__(self, home: Path, canaries: Collection[Canary], *, master_url: str, livy_port: int) -> None:
+    def __init__(
+        self,
+        home: Path,
+        canaries: Collection[Canary],
+        *,
+        master_url: str,
+        livy_port: int,
+        stock: Collection[str] = (*SUBMITTED, *OTHER_OPERATORS),
+    ) -> None:
         self.home = home
         self.canaries = canaries
+        self._stock = stock
         self.columns = list(dict.fromkeys(canary.column for canary in canaries))
         self.airflow = Unforked(home, **_environ(home, master_url, livy_port))
         self.sources = home / "sources"
@@ -128,6 +139,7 @@ class LeakyAirflow:
             for how in hows
             for column in file.columns
             if column in self.columns and any(how in slot.hows and column in slot.columns for slot in SLOTS)
+            if column.is_ours or how in self._stock
         ]
 
     def slots(self, task: LeakyTask) -> dict[Slot, Canary]:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.integration.conftest import Unforked
-from tests.leaks.canaries import DYNAMIC, Column, new_canaries
+from tests.leaks.canaries import DYNAMIC, SUBMITTED, Column, new_canaries
 from tests.leaks.collect import Files, RestAnswers
 from tests.leaks.deferred import DeferredTasks
-from tests.leaks.deployment import CHANGES, ROUNDS, TESTED, LeakyAirflow
+from tests.leaks.deployment import CHANGES, OTHER_OPERATORS, ROUNDS, TESTED, LeakyAirflow
 from tests.leaks.history import history_server, shown
 from tests.leaks.livy import Livy
 from tests.leaks.matrix import Matrix
@@ -41,11 +41,13 @@ class LeakRun:
     :param home: an empty folder
     :param tell: is called with each line of progress
     :param columns: who submits
+    :param stock: how tasks of stock operators behave; others have none
     """
 
     home: Path
     tell: Callable[[str], None]
     columns: Sequence[Column] = tuple(Column)
+    stock: Sequence[str] = (*SUBMITTED, *OTHER_OPERATORS)
 
     def matrix(self) -> Matrix:
         """
@@ -58,7 +60,9 @@ class LeakRun:
         livy = Livy()
         with spark_cluster(self.home / "cluster") as cluster, WebServer(livy) as livy_server:
             port = int(livy_server.address.rpartition(":")[2])
-            leaky = LeakyAirflow(self.home, matrix.canaries, master_url=cluster.master_url, livy_port=port)
+            leaky = LeakyAirflow(
+                self.home, matrix.canaries, master_url=cluster.master_url, livy_port=port, stock=self.stock
+            )
             leaky.write()
             files = Files(leaky, matrix)
             deferred = DeferredTasks(leaky, matrix, livy)

@@ -19,8 +19,8 @@ class Sampler:
     """
     Searches the arguments and the environment of all child processes, several times a second.
 
-    It also searches the performance data of Java processes, which the JVM keeps in the temp directory while it runs. It
-    stores nothing that it reads. Use it as a context manager.
+    It also searches the performance data of Java processes, which the JVM keeps in a temp directory while it runs: on
+    Linux in ``/tmp``, whatever the environment says. It stores nothing that it reads. Use it as a context manager.
     """
 
     def __init__(self, search: Search, *, interval: float = INTERVAL_SECONDS) -> None:
@@ -30,6 +30,8 @@ class Sampler:
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._work: Future[None] | None = None
         self._seen: set[tuple[int, float]] = set()
+        self._searched: set[tuple[str, int]] = set()
+        self._temp = {Path("/tmp"), Path(tempfile.gettempdir())}
         self.looks = 0
 
     @property
@@ -65,10 +67,18 @@ class Sampler:
 
     def _look_at(self, process: psutil.Process) -> None:
         with process.oneshot():
-            name = f"process {process.name()}"
-            self.search.content(f"{name}, arguments", "\n".join(process.cmdline()).encode())
-            self.search.content(f"{name}, environment", "\n".join(process.environ().values()).encode())
+            name, owner = f"process {process.name()}", process.username()
+            self._search(f"{name}, arguments", "\n".join(process.cmdline()).encode())
+            self._search(f"{name}, environment", "\n".join(process.environ().values()).encode())
             self._seen.add((process.pid, process.create_time()))
-            performance_data = Path(tempfile.gettempdir(), f"hsperfdata_{process.username()}", str(process.pid))
-        if performance_data.is_file():
-            self.search.file(performance_data)
+        for folder in self._temp:
+            performance_data = folder / f"hsperfdata_{owner}" / str(process.pid)
+            if performance_data.is_file():
+                self.search.file(performance_data)
+
+    def _search(self, place: str, content: bytes) -> None:
+        """Search what a process shows of itself, but not again in each look."""
+        searched = (place, hash(content))
+        if searched not in self._searched:
+            self._searched.add(searched)
+            self.search.content(place, content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,11 @@ def test_the_search_finds_what_the_stock_operator_leaves_behind(tmp_path: Path) 
 def test_the_demo_runs_the_flights_pipeline_and_finds_no_password(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_SPARK)  # the demo keeps no variable of Spark
+    temp = tmp_path / "temp"  # to search what other tests write to that of the machine meanwhile could take minutes
+    temp.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temp))
+    monkeypatch.setenv("TMPDIR", str(temp))
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", f"{QUICK_SPARK} -Djava.io.tmpdir={temp}")  # the demo keeps none of Spark
     code = demo.main(["--dir", str(tmp_path / "demo"), "--output", "json"])
 
     outcome = json.loads(capsys.readouterr().out)

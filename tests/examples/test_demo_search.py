@@ -284,6 +284,16 @@ def test_a_secret_in_the_performance_data_of_a_jvm_is_found(
     assert [finding.place for finding in search.found] == [str(data)]
 
 
+def test_what_a_process_shows_is_searched_once(search: Search) -> None:
+    sampler = Sampler(search)
+    with sleeping("--password", CANARY) as process:
+        sampler.look()
+        sampler.look()
+        process.stdin.close()
+
+    assert len(search.found) == 1
+
+
 def test_the_sampler_looks_while_the_work_is_done(search: Search) -> None:
     with Sampler(search, interval=0.01) as sampler, sleeping() as process:
         assert eventually(lambda: sampler.looks > 2)

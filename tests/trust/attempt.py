@@ -18,7 +18,7 @@ class Who(StrEnum):
     TRIGGERER = "may trigger a run"
     EDITOR = "may edit dynamic configuration"
     AUTHOR = "DAG author"
-    OWNER = "owner of the provider definitions"
+    OWNER = "deployment owner"
 
 
 class What(StrEnum):

@@ -340,7 +340,7 @@ def runs_a_program(world: World) -> Outcome:
     return Outcome.TAKES_EFFECT if world.submissions.only.arguments[-1] == "/opt/own.py" else Outcome.LEFT_OUT
 
 
-# --- owner of the provider definitions
+# --- deployment owner
 
 
 @attempt(Who.OWNER, What.READ, "any file, with `allowed.paths`", Outcome.TAKES_EFFECT)

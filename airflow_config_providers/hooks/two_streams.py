@@ -6,6 +6,7 @@ import codecs
 import io
 import os
 import selectors
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
@@ -33,6 +34,8 @@ class TwoStreams(ClosedOnExit):
         self._errors = io.FileIO(errors)
         self._entrance = io.FileIO(entrance, "w")
         self._output: TextIO | None = None
+        self._streams: dict[int, _Stream] = {}  # those that have not ended, by their descriptors
+        self._ready: deque[str] = deque()
 
     @property
     def pass_fds(self) -> tuple[int, ...]:
@@ -53,16 +56,34 @@ class TwoStreams(ClosedOnExit):
         Yield the lines of both streams as they arrive, reversed, with their line ends. Call it once the child runs.
 
         All kinds of line ends become one, bytes that are not text become escapes, and a line of more than
-        ``LONGEST_LINE`` characters becomes several.
+        ``LONGEST_LINE`` characters becomes several. After an interruption, a second call goes on with the next line.
 
         :param output: the child's standard output, from which nothing was read before
         """
-        self._output = output
-        self._entrance.close()
-        with selectors.DefaultSelector() as selector:
+        if self._output is None:
+            self._output = output
+            self._entrance.close()
             for descriptor in (output.fileno(), self._errors.fileno()):
-                selector.register(descriptor, selectors.EVENT_READ, _Stream(output.encoding, reversers))
-            yield from _lines(selector)
+                self._streams[descriptor] = _Stream(output.encoding, reversers)
+        with selectors.DefaultSelector() as selector:
+            for descriptor in self._streams:
+                selector.register(descriptor, selectors.EVENT_READ)
+            yield from self._lines(selector)
+
+    def _lines(self, selector: selectors.BaseSelector) -> Iterator[str]:
+        while self._ready or self._streams:
+            while self._ready:
+                yield self._ready.popleft()
+            for descriptor in [key.fd for key, _ in selector.select()] if self._streams else ():
+                self._read(descriptor)
+                if descriptor not in self._streams:
+                    selector.unregister(descriptor)
+
+    def _read(self, descriptor: int) -> None:
+        data = os.read(descriptor, _LARGEST)
+        self._ready.extend(self._streams[descriptor].feed(data))
+        if not data:
+            del self._streams[descriptor]
 
     def close(self) -> None:
         """Close this process's ends of the pipes; a child that still writes gets an error."""
@@ -116,12 +137,3 @@ def _text(shown: bytes) -> str:
 
 def _split(text: str) -> Iterator[str]:
     return io.StringIO(text, newline="\n")
-
-
-def _lines(selector: selectors.BaseSelector) -> Iterator[str]:
-    while selector.get_map():
-        for key, _ in selector.select():
-            data = os.read(key.fd, _LARGEST)
-            if not data:
-                selector.unregister(key.fd)
-            yield from key.data.feed(data)

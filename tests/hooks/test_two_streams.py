@@ -158,3 +158,32 @@ def test_lines_after_a_long_one_come_one_by_one():
 
     assert "".join(lines[:-2]) == "x" * 2 * LONGEST_LINE + "\n"
     assert lines[-2:] == ["next\n", "last"]
+
+
+def test_a_reading_that_was_interrupted_goes_on_with_the_next_line():
+    script = "import sys\n" + WRITE + "write(1, b'one\\ntwo\\nth'); sys.stdin.read(); write(1, b'ree\\n')"
+    with started(script) as (streams, process):
+        first = streams.lines(process.stdout, REVERSERS)
+        assert next(first) == "one\n"
+        first.close()
+        process.stdin.close()
+
+        assert list(streams.lines(process.stdout, REVERSERS)) == ["two\n", "three\n"]
+
+
+def test_a_reading_that_was_interrupted_hides_a_value_that_had_begun():
+    script = f"import sys\nsys.stdout.write('one\\n{VALUE[:8]}'); sys.stdin.read(); sys.stdout.write('{VALUE[8:]}')"
+    with started(script) as (streams, process):
+        first = streams.lines(process.stdout, REVERSERS)
+        next(first)
+        first.close()
+        process.stdin.close()
+
+        assert list(streams.lines(process.stdout, REVERSERS)) == ["${v:a}"]
+
+
+def test_a_reading_that_has_ended_has_no_more_lines():
+    with started("print(1)") as (streams, process):
+        assert list(streams.lines(process.stdout, ())) == ["1\n"]
+
+        assert list(streams.lines(process.stdout, ())) == []

@@ -6,12 +6,14 @@ import codecs
 import io
 import os
 import selectors
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.core.reversal.stream import LineReverser
+from airflow_config_providers.core.reversal.stream import LONGEST_LINE, StreamReverser
+from airflow_config_providers.core.text import octets
 
 _LARGEST: Final = 64 * 1024
 """The most bytes to read at a time."""
@@ -32,6 +34,8 @@ class TwoStreams(ClosedOnExit):
         self._errors = io.FileIO(errors)
         self._entrance = io.FileIO(entrance, "w")
         self._output: TextIO | None = None
+        self._streams: dict[int, _Stream] = {}  # those that have not ended, by their descriptors
+        self._ready: deque[str] = deque()
 
     @property
     def pass_fds(self) -> tuple[int, ...]:
@@ -51,16 +55,35 @@ class TwoStreams(ClosedOnExit):
         """
         Yield the lines of both streams as they arrive, reversed, with their line ends. Call it once the child runs.
 
-        All kinds of line ends become one, and bytes that are not text become escapes.
+        All kinds of line ends become one, bytes that are not text become escapes, and a line of more than
+        ``LONGEST_LINE`` characters becomes several. After an interruption, a second call goes on with the next line.
 
         :param output: the child's standard output, from which nothing was read before
         """
-        self._output = output
-        self._entrance.close()
-        with selectors.DefaultSelector() as selector:
+        if self._output is None:
+            self._output = output
+            self._entrance.close()
             for descriptor in (output.fileno(), self._errors.fileno()):
-                selector.register(descriptor, selectors.EVENT_READ, _Stream(output.encoding, LineReverser(reversers)))
-            yield from _lines(selector)
+                self._streams[descriptor] = _Stream(output.encoding, reversers)
+        with selectors.DefaultSelector() as selector:
+            for descriptor in self._streams:
+                selector.register(descriptor, selectors.EVENT_READ)
+            yield from self._lines(selector)
+
+    def _lines(self, selector: selectors.BaseSelector) -> Iterator[str]:
+        while self._ready or self._streams:
+            while self._ready:
+                yield self._ready.popleft()
+            for descriptor in [key.fd for key, _ in selector.select()] if self._streams else ():
+                self._read(descriptor)
+                if descriptor not in self._streams:
+                    selector.unregister(descriptor)
+
+    def _read(self, descriptor: int) -> None:
+        data = os.read(descriptor, _LARGEST)
+        self._ready.extend(self._streams[descriptor].feed(data))
+        if not data:
+            del self._streams[descriptor]
 
     def close(self) -> None:
         """Close this process's ends of the pipes; a child that still writes gets an error."""
@@ -70,36 +93,47 @@ class TwoStreams(ClosedOnExit):
 
 
 class _Stream:
-    """Turns bytes into lines."""
+    """Turns bytes into lines, and a line longer than ``LONGEST_LINE`` into several parts."""
 
-    def __init__(self, encoding: str, reverser: LineReverser) -> None:
+    def __init__(self, encoding: str, reversers: Sequence[ReverseTransformer]) -> None:
         decoder = codecs.getincrementaldecoder(encoding)("backslashreplace")
         self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
-        self._reverser = reverser
+        self._reversers = reversers
+        self._stream = StreamReverser()
         self._rest: list[str] = []
+        self._size = 0
 
     def feed(self, data: bytes) -> Iterator[str]:
-        """Take bytes, or none at the end of the stream, and yield the lines that can be shown now."""
+        """Take bytes, or none at the end of the stream, and return the lines that can be shown now."""
         text = self._decoder.decode(data, final=not data)
-        end = text.rfind("\n") + 1
-        if end:
-            lines, self._rest = "".join([*self._rest, text[:end]]), []
-            yield from self._shown(lines)
-        self._rest.append(text[end:])
+        self._rest.append(text)
+        self._size += len(text)
         if not data:
-            yield from self._shown("".join(self._rest))
-            yield from self._reverser.flush()
+            return _split(self._reversed("".join(self._rest)) + self._flushed())
+        if "\n" not in text and self._size < LONGEST_LINE:
+            return iter(())
+        return _split(self._reversed(self._taken()))
 
-    def _shown(self, lines: str) -> Iterator[str]:
-        """Reverse ``lines`` at once, which is several times as fast as one by one, and yield them one by one."""
-        for some in self._reverser.feed(lines) if lines else ():
-            yield from io.StringIO(some, newline="\n")
+    def _taken(self) -> str:
+        """Return the whole lines so far; if there is none, the beginning of one, whose end the reverser holds back."""
+        text = "".join(self._rest)
+        end = text.rfind("\n") + 1 or len(text)
+        self._rest, self._size = [text[end:]], len(text) - end
+        return text[:end]
+
+    def _reversed(self, text: str) -> str:
+        """Reverse ``text`` at once, which is several times as fast as line by line."""
+        data = octets(text)
+        shown = self._stream.feed(data, self._reversers)
+        return text if shown is data else _text(shown)
+
+    def _flushed(self) -> str:
+        return _text(self._stream.flush(self._reversers))
 
 
-def _lines(selector: selectors.BaseSelector) -> Iterator[str]:
-    while selector.get_map():
-        for key, _ in selector.select():
-            data = os.read(key.fd, _LARGEST)
-            if not data:
-                selector.unregister(key.fd)
-            yield from key.data.feed(data)
+def _text(shown: bytes) -> str:
+    return shown.decode("utf-8", "surrogatepass")
+
+
+def _split(text: str) -> Iterator[str]:
+    return io.StringIO(text, newline="\n")

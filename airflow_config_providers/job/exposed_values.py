@@ -145,28 +145,36 @@ def refuse_broken_words(
     :param labels: the labels of such strings
     :param written: label -> string with references
     :param values: label -> string with values
-    :raises ExposedValueError: a value does, or would be readable by others
+    :raises ExposedValueError: values do, or would be readable by others; all such strings are reported
     """
-    for label in labels:
-        if label not in values or values[label] == written[label]:
-            continue
-        if not allow_exposed:
-            raise ExposedValueError(
-                f"{printable(label)}: the values of its references would be readable by others. Pass them through the "
-                f"Spark configuration, or set allow_exposed_arguments=True."
-            )
-        if any(character not in _SAFE for character in _inserted(written[label], values[label])):
-            raise ExposedValueError(
-                f"{printable(label)}: a value has characters that would change the meaning of the surrounding text. "
-                f"Pass it through the Spark configuration."
-            )
+    changed = [label for label in labels if label in values and values[label] != written[label]]
+    if not allow_exposed:
+        problems = [_readable_word(label) for label in changed]
+    else:
+        problems = [_broken_word(label) for label in changed if _inserted(written[label], values[label]) - _SAFE]
+    if problems:
+        raise ExposedValueError(*problems)
 
 
-def _inserted(written: str, value: str) -> str:
-    """Return the part of ``value`` from the first reference of ``written`` to the last, with the text in between."""
+def _readable_word(label: str) -> str:
+    return (
+        f"{printable(label)}: the values of its references would be readable by others. Pass them through the Spark "
+        f"configuration, or set allow_exposed_arguments=True."
+    )
+
+
+def _broken_word(label: str) -> str:
+    return (
+        f"{printable(label)}: a value has characters that would change the meaning of the surrounding text. Pass it "
+        f"through the Spark configuration."
+    )
+
+
+def _inserted(written: str, value: str) -> frozenset[str]:
+    """Return the characters of ``value`` from the first reference of ``written`` to the last, with those in between."""
     spans = scan(written)
     head, tail = written[: spans[0][0]], written[spans[-1][1] :]
-    return value[len(head) : len(value) - len(tail)]
+    return frozenset(value[len(head) : len(value) - len(tail)])
 
 
 def _is_in_command(item: PlacedText) -> bool:

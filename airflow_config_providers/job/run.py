@@ -65,7 +65,7 @@ class JobRun:
 
     :param resolved: the configuration, with the additional strings of the job
     :param resolver: what has resolved it; None for nothing
-    :param end: called when the job has ended; closes the providers
+    :param end: called when the job has ended, or if this fails; closes the providers
     :param source: where a reload gets the next values from; None if the job is not reloaded
     :param earlier: replaces the values that the job had before a reload, which can still be logged
     """
@@ -90,12 +90,20 @@ class JobRun:
         """Replaces values by references, also those before a reload."""
         if earlier is not None:
             self.reverser = self.reverser.knowing(earlier)
-        self.withheld: frozenset[str] = resolver.withheld() if resolver else frozenset()
+        self.withheld: frozenset[str] = frozenset()
         """The names of the environment variables that child processes of the job must not inherit."""
-        if resolved is None:
-            return
-        self._install()
-        mask_secrets(resolved.values())  # now that a log of this message shows references
+        try:
+            self._begin()
+        except BaseException:  # the caller has left the providers to this object
+            self.clear()
+            raise
+
+    def _begin(self) -> None:
+        if self._resolver is not None:
+            self.withheld = self._resolver.withheld()
+        if self._resolved is not None:
+            self._install()
+            mask_secrets(self._resolved.values())  # now that a log of this message shows references
 
     def _install(self) -> None:
         """Show references in logs until this object or the process ends."""

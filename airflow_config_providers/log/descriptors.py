@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Final
+from typing import BinaryIO, Final
 
+from airflow_config_providers.core.per_process import forget_in_children, hold_forks
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.log.guards import ActiveReversers, GuardedStream
 
@@ -28,86 +30,126 @@ def guarded_descriptors(reverser: ReverseTransformer) -> Iterator[None]:
     each block reverses the values of all. The output of a child that was started in a block, such as a JVM, is reversed
     after the block, too, for as long as this process lives. It is also reversed for the values of later blocks, since
     the child can work for them. Values are reversed until their reverser forgets them.
+
+    :raises OSError: too many files are open; the block does not begin
+    :raises RuntimeError: no thread can be started; the block does not begin
     """
     if not reverser:
         yield
         return
-    _process.enter(reverser)
+    block = _process.enter(reverser)
     try:
         yield
     finally:
-        _process.leave()
+        _process.leave(block)
 
 
 class _Process:
     """The two descriptors of this process. The first block that starts guards them, the last that ends frees them."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # reentrant, since a signal handler can fork
         self._active = ActiveReversers()
-        self._blocks = 0
+        self._begin()
+        hold_forks(self._lock)
+        forget_in_children(self)
+
+    def _begin(self) -> None:
+        self._blocks: set[object] = set()
         self._guards = ExitStack()
         self._pumps: list[threading.Thread] = []
 
-    def enter(self, reverser: ReverseTransformer) -> None:
+    def forget(self) -> None:
+        """In a forked child: leave blocks and pumps to the parent, whose pumps do not know the values of new blocks."""
+        self._begin()
+
+    def enter(self, reverser: ReverseTransformer) -> object:
+        """Begin a block, and return what ends it; after an error, everything is as before."""
+        block = object()
         with self._lock:
             for forgotten in [each for each in self._active.reversers if not each]:
                 self._active.remove(forgotten)
             self._active.add(reverser)
-            self._blocks += 1
-            if self._blocks == 1:
-                for descriptor in (1, 2):
-                    self._guard(descriptor)
+            try:
+                self._guard_all()
+            except BaseException:
+                self._active.remove(reverser)
+                raise
+            self._blocks.add(block)
+        return block
 
-    def leave(self) -> None:
+    def leave(self, block: object) -> None:
+        """End a block. In a forked child, a block that began in its parent goes on, and so do the parent's guards."""
         with self._lock:
-            self._blocks -= 1
-            if self._blocks == 0:
+            self._blocks.discard(block)
+            ending = [] if self._blocks else self._pumps
+            if not self._blocks:
                 self._guards.close()
-                self._wait()
+        for pump in ending:  # also those of earlier blocks, whose children keep their pipes
+            pump.join(_PATIENCE)
 
-    def _guard(self, descriptor: int) -> None:
-        try:
-            outside = os.dup(descriptor)
-        except OSError:  # the descriptor is closed, so it shows nothing
+    def _guard_all(self) -> None:
+        if self._blocks:
+            return
+        self._pumps = [pump for pump in self._pumps if pump.is_alive()]
+        with ExitStack() as guards:
+            for descriptor in (1, 2):
+                self._guard(descriptor, guards)
+            self._guards = guards.pop_all()
+
+    def _guard(self, descriptor: int, guards: ExitStack) -> None:
+        outside = _copy(descriptor)
+        if outside is None:
             return
         _flush()
-        pump = threading.Thread(target=_pump, args=(_entered(descriptor), outside, self._active), daemon=True)
+        with ExitStack() as unused:
+            unused.enter_context(outside)
+            inside, entrance = _pipe()
+            unused.enter_context(inside)
+            with entrance:
+                self._start_pump(inside, outside)
+                unused.pop_all()  # the pump closes them when no process has the entrance any longer
+                os.dup2(entrance.fileno(), descriptor)
+        guards.callback(_left, descriptor, outside)
+
+    def _start_pump(self, inside: BinaryIO, outside: BinaryIO) -> None:
+        pump = threading.Thread(target=_pump, args=(inside, outside, self._active), daemon=True)
         pump.start()
         self._pumps.append(pump)
-        self._guards.callback(_left, descriptor, outside)
-
-    def _wait(self) -> None:
-        """Wait for the last output, including that of children of earlier blocks, which keep their own pipes."""
-        for pump in self._pumps:
-            pump.join(_PATIENCE)
-        self._pumps = [pump for pump in self._pumps if pump.is_alive()]
 
 
 _process: Final = _Process()
 
 
-def _entered(descriptor: int) -> int:
-    """Replace ``descriptor`` by a pipe, and return the end to read from."""
+def _copy(descriptor: int) -> BinaryIO | None:
+    """Return a copy of ``descriptor`` to write to; None if it is closed, so that it shows nothing."""
+    try:
+        return os.fdopen(os.dup(descriptor), "wb")
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise
+        return None
+
+
+def _pipe() -> tuple[BinaryIO, BinaryIO]:
+    """Return the two ends of a pipe: the one to read from and the one to write to."""
     inside, entrance = os.pipe()
-    os.dup2(entrance, descriptor)
-    os.close(entrance)
-    return inside
+    return os.fdopen(inside, "rb", buffering=0), os.fdopen(entrance, "wb", buffering=0)
 
 
-def _left(descriptor: int, outside: int) -> None:
+def _left(descriptor: int, outside: BinaryIO) -> None:
     """Restore ``descriptor``."""
     _flush()
-    os.dup2(outside, descriptor)
+    os.dup2(outside.fileno(), descriptor)
 
 
-def _pump(inside: int, outside: int, active: ActiveReversers) -> None:
-    with open(inside, "rb", buffering=0) as source, open(outside, "wb") as target:
-        guarded = GuardedStream(target, active, line_end=b"\n")
-        while piece := source.read(_LARGEST):
+def _pump(inside: BinaryIO, outside: BinaryIO, active: ActiveReversers) -> None:
+    with inside, outside:
+        guarded = GuardedStream(outside, active, line_end=b"\n")
+        while piece := inside.read(_LARGEST):
             with suppress(OSError):  # the output is no longer read, but the writer must not block
                 guarded.write(piece)
-                target.flush()
+                outside.flush()
         with suppress(OSError):
             guarded.flush()
 
@@ -115,4 +157,5 @@ def _pump(inside: int, outside: int, active: ActiveReversers) -> None:
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # closed meanwhile
-            stream.flush()
+            if stream is not None:  # it was open when Python started
+                stream.flush()

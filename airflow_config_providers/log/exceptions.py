@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import suppress
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, Final
@@ -14,6 +14,12 @@ from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTra
 _DEEPEST: Final = 3
 """How many levels of attributes are searched, such as an exception's response, its request, and its headers."""
 
+_Member = GetSetDescriptorType | MemberDescriptorType
+
+_DICT: Final = vars(BaseException)["__dict__"]
+_ARGS: Final = vars(BaseException)["args"]
+"""Where every exception has its attributes and arguments, whatever its class has under these names."""
+
 
 def reverse_exception(exception: BaseException, reverser: ReverseTransformer) -> None:
     """
@@ -22,7 +28,7 @@ def reverse_exception(exception: BaseException, reverser: ReverseTransformer) ->
     This covers arguments, notes, attributes and the objects near them, and the message that its class creates. It also
     clears the local variables of finished frames in the tracebacks. Callbacks and listeners that receive the exception
     later see references. The exception remains an instance of its class; its type can become a subclass of the same
-    name.
+    name. What cannot be searched is replaced by ``UNCHECKED``; no error of it is raised.
     """
     for linked in reversed(list(_chain(exception))):  # causes first: they can be attributes of later exceptions
         _clean(linked, reverser)
@@ -44,60 +50,82 @@ def _chain(exception: BaseException) -> Iterator[BaseException]:
 
 def _clean(exception: BaseException, reverser: ReverseTransformer) -> None:
     traceback.clear_frames(exception.__traceback__)
-    _set(exception, "args", tuple(reverse_object(argument, (reverser,)) for argument in exception.args))
-    fixed = dict(_reverse_attributes(exception, reverser))
-    shown = reverse_object(exception, (reverser,))
+    _reverse_items(_DICT.__get__(exception), reverser, _DEEPEST)
+    _ARGS.__set__(exception, tuple(_reversed(argument, reverser, 0) for argument in _ARGS.__get__(exception)))
+    fixed = dict(_reverse_members(exception, reverser))
+    shown = _reversed(exception, reverser, 0)
     if shown is not exception:
         fixed |= {"__str__": lambda _: shown, "__repr__": lambda _: f"{type(exception).__name__}({shown!r})"}
     if fixed:
         _override(exception, fixed)
 
 
-def _reverse_attributes(exception: BaseException, reverser: ReverseTransformer) -> Iterator[tuple[str, object]]:
-    """Reverse the attributes of ``exception``, and yield the new values of those that cannot be set."""
-    for name in _attributes(exception):
-        value = getattr(exception, name, None)
+def _reverse_items(held: MutableMapping[str, object], reverser: ReverseTransformer, depth: int) -> None:
+    for name, value in list(held.items()):
+        hidden = _reversed(value, reverser, depth)
+        if hidden is not value:
+            held[name] = hidden
+
+
+def _reverse_members(exception: BaseException, reverser: ReverseTransformer) -> Iterator[tuple[str, object]]:
+    """Reverse the attributes of ``exception`` in slots and in C, and yield the new values of read-only ones."""
+    for name, member in _members(type(exception)):
+        value = _read(exception, member)
+        hidden = _reversed(value, reverser, _DEEPEST)
+        if hidden is not value and not _is_set(exception, member, hidden):
+            yield name, hidden
+
+
+def _members(kind: type[BaseException]) -> Iterator[tuple[str, _Member]]:
+    for name, found in (item for each in kind.__mro__ for item in vars(each).items()):
+        if isinstance(found, _Member) and not name.startswith("__") and name not in ("args", "exceptions"):
+            yield name, found
+
+
+def _read(exception: BaseException, member: _Member) -> object:
+    try:
+        return member.__get__(exception)
+    except Exception:  # noqa: BLE001 - such as of an empty slot; what cannot be read shows nothing
+        return None
+
+
+def _is_set(exception: BaseException, member: _Member, value: object) -> bool:
+    try:
+        member.__set__(exception, value)
+    except Exception:  # noqa: BLE001 - it is read-only, or takes values of one type alone
+        return False
+    return True
+
+
+def _reversed(value: object, reverser: ReverseTransformer, depth: int) -> object:
+    """Return ``value``, with its attributes reversed, or what replaces it: foreign objects can raise anything."""
+    try:
         hidden = reverse_object(value, (reverser,))
         if hidden is value:
-            _reverse_inside(value, reverser, _DEEPEST)
-            continue
-        try:
-            _set(exception, name, hidden)
-        except (AttributeError, TypeError):
-            yield name, hidden
+            _reverse_inside(value, reverser, depth)
+    except Exception:  # noqa: BLE001 - it would take the place of the task's error; fail closed
+        return UNCHECKED
+    return hidden
 
 
 def _reverse_inside(value: object, reverser: ReverseTransformer, depth: int) -> None:
     """Reverse the attributes of an object that its ``str()`` does not show, such as the body of a failed request."""
-    if depth == 0 or isinstance(value, type | ModuleType | BaseException | logging.Logger):
-        return
-    for name, held in list(getattr(value, "__dict__", {}).items()):
-        hidden = reverse_object(held, (reverser,))
-        if hidden is held:
-            _reverse_inside(held, reverser, depth - 1)
-        elif hidden != UNCHECKED:
-            vars(value)[name] = hidden
-
-
-def _attributes(exception: BaseException) -> set[str]:
-    """Return the names of the attributes in the dictionary of ``exception`` (with its notes), in slots, and in C."""
-    held = {
-        name
-        for kind in type(exception).__mro__
-        for name, descriptor in vars(kind).items()
-        if isinstance(descriptor, GetSetDescriptorType | MemberDescriptorType) and not name.startswith("__")
-    }
-    return held.union(vars(exception)) - {"args", "exceptions"}
-
-
-def _set(exception: BaseException, name: str, value: object) -> None:
-    """Set an attribute without the ``__setattr__`` of the exception's class."""
-    BaseException.__setattr__(exception, name, value)
+    if depth and not isinstance(value, type | ModuleType | BaseException | logging.Logger):
+        _reverse_items(getattr(value, "__dict__", {}), reverser, depth - 1)
 
 
 def _override(exception: BaseException, fixed: Mapping[str, Any]) -> None:
     """Change the class of ``exception`` to a subclass of the same name that has the attributes ``fixed``."""
     kind = type(exception)
     names = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    with suppress(TypeError):  # built-in classes make their message only of what was reversed above
-        exception.__class__ = type(kind.__name__, (kind,), {**names, **fixed})
+    with suppress(Exception):  # built-in classes make their message only of what was reversed above
+        BaseException.__setattr__(exception, "__class__", type(kind.__name__, (_Quiet, kind), {**names, **fixed}))
+
+
+class _Quiet:
+    """Keeps the ``__init_subclass__`` of an exception's class from running, which can require or refuse anything."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        pass

@@ -62,6 +62,14 @@ _NEEDED_AS_OBJECTS: Final = frozenset({"_record", "exc_info"})
 """Entries of an event that later processors need unchanged, and that are not shown themselves."""
 
 
+_LAYOUTS: Final = tuple(
+    json.JSONEncoder(ensure_ascii=is_ascii, separators=separators)
+    for is_ascii in (False, True)
+    for separators in ((",", ":"), (", ", ": "))
+)
+"""The layouts in which renderers write JSON. In another one, what was found there could be shown."""
+
+
 class MessageGuard:
     """
     Wraps a processor, and passes it the event with references in place of values.
@@ -110,13 +118,30 @@ class RenderGuard(MessageGuard):
         return rendered if hidden == rendered else self._checked_json(rendered) or hidden
 
     def _checked_json(self, rendered: str | bytes | bytearray) -> str | bytes | None:
-        """Return JSON with its strings reversed, so that it stays valid; None if ``rendered`` is not JSON."""
+        """Return JSON in which strings, or else whole entries, are reversed; None if it would not be valid or safe."""
         try:
-            event = json.loads(rendered)
-        except (ValueError, RecursionError):
+            text = rendered if isinstance(rendered, str) else rendered.decode()
+            event = json.loads(text)
+            layout = next(each for each in _LAYOUTS if each.encode(event) == text)
+        except (ValueError, RecursionError, StopIteration):
             return None
-        text = json.dumps(self._active.value(event), ensure_ascii=False)
-        return text if isinstance(rendered, str) else text.encode("utf-8", "replace")
+        shown = self._active.value(event)
+        found = self._safe(shown, layout) or self._safe(self._with_texts(shown, layout), layout)
+        return found.encode("utf-8", "replace") if found and not isinstance(rendered, str) else found
+
+    def _safe(self, event: object, layout: json.JSONEncoder) -> str | None:
+        """Return ``event`` as JSON; None if a value extends over several of its strings, as one that is JSON does."""
+        text = layout.encode(event)
+        return text if self._active.text(text) == text else None
+
+    def _with_texts(self, event: object, layout: json.JSONEncoder) -> object:
+        """Return ``event`` with each entry that shows a value as a whole replaced by its text, reversed."""
+        if not isinstance(event, Mapping):
+            return self._active.text(layout.encode(event))
+        return {
+            key: value if self._safe(value, layout) else self._active.text(layout.encode(value))
+            for key, value in event.items()
+        }
 
 
 class FormatterGuard(logging.Formatter):

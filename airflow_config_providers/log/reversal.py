@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
@@ -34,6 +35,9 @@ _HANDING_ON: Final = frozenset({"render_to_log_kwargs", "render_to_log_args_and_
 _lock: Final = threading.RLock()  # reentrant, since a signal handler can end a task
 _active: Final = ActiveReversers()
 _undo: Final[list[_Undo]] = []
+_streams: Final[weakref.WeakSet[GuardedStream[str]]] = weakref.WeakSet()
+"""All guards of streams, also those that ``sys`` does not hold now, because output is redirected for a while."""
+
 hold_forks(_lock)
 
 
@@ -66,7 +70,11 @@ def install(reverser: ReverseTransformer) -> Installation:
         return Installation(None)
     with _lock:
         _active.add(reverser)
-        _guard_all()
+        try:
+            _guard_all()
+        except BaseException:  # such as of a foreign formatter
+            _remove(reverser)
+            raise
     return Installation(reverser)
 
 
@@ -81,10 +89,9 @@ def reversing(reverser: ReverseTransformer) -> Iterator[None]:
 
 
 def _remove(reverser: ReverseTransformer) -> None:
-    for stream in (getattr(sys, name) for name in _STREAMS):
-        if isinstance(stream, GuardedStream):
-            with suppress(OSError, ValueError):  # closed meanwhile
-                stream.release()
+    for stream in list(_streams):
+        with suppress(OSError, ValueError):  # closed meanwhile
+            stream.release()
     _active.remove(reverser)
     if not _active:
         while _undo:
@@ -107,7 +114,7 @@ def _guard_all() -> None:
     for name in _STREAMS:
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, GuardedStream):
-            _put(sys, name, _guard_of(stream) or GuardedStream(stream, _active, line_end="\n"))
+            _put(sys, name, _guard_of(stream) or _new_guard(stream))
 
 
 def _handlers() -> set[logging.Handler]:
@@ -121,6 +128,12 @@ def _guard_of(stream: object) -> GuardedStream[str] | None:
     """Return the existing guard of ``stream``, if any: two guards would write their lines out of order."""
     streams = (getattr(sys, name) for name in _STREAMS)
     return next((each for each in streams if isinstance(each, GuardedStream) and each.inner is stream), None)
+
+
+def _new_guard(stream: object) -> GuardedStream[str]:
+    guard = GuardedStream(stream, _active, line_end="\n")
+    _streams.add(guard)
+    return guard
 
 
 def _put(owner: object, name: str, guard: FormatterGuard | GuardedStream[str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.stream import LONGEST_LINE
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.hooks.two_streams import TwoStreams
 
@@ -133,3 +134,56 @@ def test_nothing_stays_open():
         pass
 
     assert open_files() == before
+
+
+LONG = "import sys\nsys.stdout.write('x' * int(sys.argv[1]) + sys.argv[2] + 'y' * 1_000_000)"
+
+
+def test_a_line_without_an_end_comes_in_parts():
+    parts = lines_of(LONG, "1000000", VALUE)
+
+    assert "".join(parts) == "x" * 1_000_000 + "${v:a}" + "y" * 1_000_000
+    assert max(map(len, parts)) < 3 * LONGEST_LINE
+
+
+@pytest.mark.parametrize("place", [*range(1, len(VALUE)), 0, len(VALUE)])
+def test_a_value_between_two_parts_of_a_line_is_hidden(place):
+    begin = LONGEST_LINE - place
+
+    assert "".join(lines_of(LONG, str(begin), VALUE)) == "x" * begin + "${v:a}" + "y" * 1_000_000
+
+
+def test_lines_after_a_long_one_come_one_by_one():
+    lines = lines_of(f"write(1, b'x' * {LONGEST_LINE}); write(1, b'x' * {LONGEST_LINE} + b'\\nnext\\nlast')")
+
+    assert "".join(lines[:-2]) == "x" * 2 * LONGEST_LINE + "\n"
+    assert lines[-2:] == ["next\n", "last"]
+
+
+def test_a_reading_that_was_interrupted_goes_on_with_the_next_line():
+    script = "import sys\n" + WRITE + "write(1, b'one\\ntwo\\nth'); sys.stdin.read(); write(1, b'ree\\n')"
+    with started(script) as (streams, process):
+        first = streams.lines(process.stdout, REVERSERS)
+        assert next(first) == "one\n"
+        first.close()
+        process.stdin.close()
+
+        assert list(streams.lines(process.stdout, REVERSERS)) == ["two\n", "three\n"]
+
+
+def test_a_reading_that_was_interrupted_hides_a_value_that_had_begun():
+    script = f"import sys\nsys.stdout.write('one\\n{VALUE[:8]}'); sys.stdin.read(); sys.stdout.write('{VALUE[8:]}')"
+    with started(script) as (streams, process):
+        first = streams.lines(process.stdout, REVERSERS)
+        next(first)
+        first.close()
+        process.stdin.close()
+
+        assert list(streams.lines(process.stdout, REVERSERS)) == ["${v:a}"]
+
+
+def test_a_reading_that_has_ended_has_no_more_lines():
+    with started("print(1)") as (streams, process):
+        assert list(streams.lines(process.stdout, ())) == ["1\n"]
+
+        assert list(streams.lines(process.stdout, ())) == []

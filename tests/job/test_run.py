@@ -116,3 +116,17 @@ def test_a_check_of_what_can_be_delivered_makes_no_secret_id():
         **run.submission({}.get, run.shown, None).delivery.plain,
         **run.submission({}.get, run.shown, None).delivery.private,
     }
+
+
+class FailingResolver:
+    def withheld(self):
+        raise OSError("a file of a provider cannot be read")
+
+
+def test_a_run_that_cannot_begin_is_ended():
+    ended = []
+
+    with pytest.raises(OSError, match="cannot be read"):
+        JobRun(ConfigResolver({}).resolve([]), FailingResolver(), end=lambda: ended.append(True))
+
+    assert ended == [True]

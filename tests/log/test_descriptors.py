@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -202,3 +203,119 @@ def test_a_block_that_one_thread_leaves_stays_for_another():
     )
 
     assert done.stdout == "is ${v:k}\nfree\n"
+
+
+FEW = """
+import resource
+def leave_free(count):
+    highest = max(map(int, os.listdir("/proc/self/fd")))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 20, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    taken = []
+    try:
+        while True:
+            taken.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        for _ in range(count):
+            os.close(taken.pop())
+    return taken
+def enter():
+    try:
+        with guarded_descriptors(reverser):
+            os.write(1, f"is {value}\\n".encode())
+    except OSError as error:
+        os.write(1, f"{error.strerror}\\n".encode())
+"""
+
+
+@pytest.mark.parametrize("free", range(5))
+def test_a_block_does_not_begin_if_there_are_too_few_descriptors_to_guard(free):
+    done = run(FEW + f"leave_free({free})\nenter()")
+
+    assert done.stdout == "Too many open files\n"
+
+
+def test_a_block_begins_with_just_enough_descriptors():
+    assert run(FEW + "leave_free(5)\nenter()").stdout == "is ${v:k}\n"
+
+
+def test_a_block_after_one_that_could_not_begin_guards():
+    done = run(FEW + "taken = leave_free(1)\nenter()\nfor each in taken:\n    os.close(each)\nenter()")
+
+    assert done.stdout == "Too many open files\nis ${v:k}\n"
+
+
+def test_if_no_thread_can_be_started_the_descriptors_stay_as_they_are():
+    done = run(
+        """
+        threading.stack_size(1 << 46)  # more than any machine has
+        try:
+            with guarded_descriptors(reverser):
+                os.write(1, b"in the block\\n")
+        except RuntimeError:
+            os.write(1, b"not begun\\n")
+        threading.stack_size(0)
+        with guarded_descriptors(reverser):
+            os.write(1, f"is {value}\\n".encode())
+        """
+    )
+
+    assert done.stdout == "not begun\nis ${v:k}\n"
+
+
+def test_standard_output_that_was_closed_before_python_started_is_left_alone():
+    program = "with guarded_descriptors(reverser):\n    os.write(2, f'is {value}'.encode())"
+
+    assert run(program, preexec_fn=lambda: os.close(1)).stderr == "is ${v:k}"
+
+
+FORKED = f"""
+import signal
+def forked(work):
+    child = os.fork()
+    if child == 0:
+        signal.alarm({LONGEST:.0f})
+        work()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+def block(text):
+    with guarded_descriptors(reverser):
+        os.write(1, text.encode())
+"""
+
+
+def test_a_fork_while_another_thread_ends_a_block_can_have_one_of_its_own():
+    done = run(
+        FORKED
+        + """
+before = os.fstat(1).st_ino
+child = None
+def with_a_child_that_goes_on():
+    global child
+    with guarded_descriptors(reverser):
+        child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+thread = threading.Thread(target=with_a_child_that_goes_on)
+thread.start()
+while child is None or os.fstat(1).st_ino != before:
+    pass
+forked(lambda: block(f"is {value}\\n"))
+assert thread.is_alive()
+child.communicate(b"")
+thread.join()
+"""
+    )
+
+    assert done.stdout == "is ${v:k}\n"
+
+
+def test_a_fork_within_a_block_guards_the_values_of_its_own_blocks():
+    done = run(FORKED + SECOND + "with guarded_descriptors(second):\n    forked(lambda: block(f'is {value}\\n'))\n")
+
+    assert done.stdout == "is ${v:k}\n"
+
+
+def test_a_fork_within_a_block_stays_guarded_by_its_parent():
+    done = run(
+        FORKED + "with guarded_descriptors(reverser):\n    forked(lambda: os.write(1, f'is {value}'.encode()))\n"
+    )
+
+    assert done.stdout == "is ${v:k}"

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import sys
 import traceback
+from types import MappingProxyType
 
 import pytest
 
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.log.exceptions import reverse_exception
 
@@ -47,7 +48,69 @@ class FailingTextError(ValueError):
         raise RuntimeError(VALUE)
 
 
+def _refused(*_):
+    raise OSError(VALUE)
+
+
+class LazyObject:
+    __class__ = property(_refused)
+
+
+class ProxyWithoutObject:
+    __dict__ = property(_refused)
+
+    def __repr__(self):
+        return "proxy"
+
+
+class ReadOnlyObject:
+    __dict__ = property(lambda _: MappingProxyType({"password": VALUE}))
+
+    def __repr__(self):
+        return "read-only"
+
+
+class PropertyError(Exception):
+    request = property(_refused)
+
+    def __init__(self, text):
+        super().__init__(text)
+        vars(self)["request"] = text
+
+    def __dir__(self):
+        return []  # reading the property fails, as it did before
+
+
+class OwnArgumentsError(Exception):
+    args = property(lambda _: ("x",))
+
+
+class LastError(OwnTextError):
+    def __init_subclass__(cls):
+        raise ValueError("no subclasses")
+
+
+class Response:
+    def __init__(self, raw):
+        self.body = VALUE
+        self.raw = raw
+
+
+def _holding(value):
+    exception = HoldingError(VALUE)
+    exception.response = Response(value)
+    exception.client = value
+    return exception
+
+
 EXCEPTIONS = [
+    pytest.param(_holding(LazyObject()), id="lazy-object"),
+    pytest.param(_holding(ProxyWithoutObject()), id="proxy-without-object"),
+    pytest.param(_holding(ReadOnlyObject()), id="read-only-object"),
+    pytest.param(ValueError(VALUE, LazyObject()), id="lazy-object-as-argument"),
+    pytest.param(PropertyError(VALUE), id="property-that-fails"),
+    pytest.param(OwnArgumentsError(VALUE), id="arguments-of-its-own"),
+    pytest.param(LastError(VALUE), id="class-that-refuses-subclasses"),
     pytest.param(ValueError(f"bad {VALUE}", {"k": [VALUE]}), id="arguments"),
     pytest.param(HoldingError(VALUE), id="attribute"),
     pytest.param(FrozenError(VALUE), id="frozen"),
@@ -68,6 +131,7 @@ EXCEPTIONS = [
 def _everything(exception):
     """Return everything that a callback could read from ``exception``."""
     held = [getattr(exception, name, None) for name in dir(exception) if not name.startswith("__")]
+    held += map(vars, (each for each in held if isinstance(each, Response)))
     return "".join(traceback.format_exception(exception)) + repr(exception) + repr(held) + repr(vars(exception))
 
 
@@ -167,3 +231,13 @@ def test_the_traceback_stays():
     reverse_exception(exception, REVERSER)
 
     assert "test_the_traceback_stays" in "".join(traceback.format_exception(exception))
+
+
+@pytest.mark.parametrize("kind", [LazyObject, ProxyWithoutObject, ReadOnlyObject])
+def test_only_what_cannot_be_searched_is_left_out(kind):
+    exception = _holding(kind())
+
+    reverse_exception(exception, REVERSER)
+
+    assert exception.client == exception.response.raw == UNCHECKED
+    assert exception.response.body == "${v:a}"

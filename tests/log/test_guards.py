@@ -102,6 +102,42 @@ def test_what_only_the_renderer_reveals_is_reversed_and_stays_json(active):
     assert json.loads(rendered) == {"event": "x", "connection": {"password": '${v:a"b}'}}
 
 
+@pytest.mark.parametrize("indent", [None, 1], ids=["one-line", "unusual"])
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")], ids=["compact", "spaced"])
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_a_value_that_is_json_is_hidden_where_it_was_logged_parsed(indent, separators, is_ascii):
+    credentials = {"user": "app\u00fc", "password": "hunter22"}
+    render = json.JSONEncoder(ensure_ascii=is_ascii, separators=separators, indent=indent).encode
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "a"): render(credentials)}))
+
+    rendered = _call(RenderGuard(lambda *event: render(event[2]), active), credentials)
+
+    assert rendered == "${v:a}"
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")], ids=["compact", "spaced"])
+def test_an_entry_that_is_a_value_as_json_becomes_its_reference(separators):
+    credentials = {"user": "app", "password": "hunter22"}
+    render = json.JSONEncoder(separators=separators).encode
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "a"): render(credentials)}))
+
+    rendered = _call(
+        RenderGuard(lambda *event: render(event[2]).encode(), active), {"event": "x", "is": {"it": credentials}}
+    )
+
+    assert json.loads(rendered) == {"event": "x", "is": f"{render({'it': 0})[:-2]}${{v:a}}}}"}
+
+
+def test_a_number_that_is_a_value_becomes_its_reference_as_a_string(active):
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "number"): "4711081500"}))
+
+    rendered = _call(RenderGuard(lambda *_: '{"event":4711081500}', active), {"event": "x"})
+
+    assert rendered == '{"event":"${v:number}"}'
+
+
 def test_rendered_octets_stay_octets(active):
     assert _call(RenderGuard(lambda *_: VALUE.encode(), active), {"event": "x"}) == b'${v:a"b}'
 

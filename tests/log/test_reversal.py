@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import subprocess
@@ -312,3 +313,54 @@ def test_a_process_without_standard_output_is_served(logger, out):
         sys.stdout = kept
 
     assert "event='${v:a}'" in out.getvalue()
+
+
+def test_a_line_that_is_not_complete_is_written_with_references_while_output_is_redirected(capsys):
+    installation = install(_reverser())
+    print("is", VALUE, end="")
+    with contextlib.redirect_stdout(io.StringIO()):
+        installation.uninstall()
+    print(".")
+
+    assert capsys.readouterr().out == "is ${v:a}.\n"
+
+
+def test_a_guard_that_a_redirection_has_kept_is_released_by_later_installations(capsys):
+    first = install(_reverser())
+    with contextlib.redirect_stdout(io.StringIO()):
+        first.uninstall()
+        second = install(_reverser())
+    print("is", VALUE, end="")
+    with contextlib.redirect_stdout(io.StringIO()):
+        second.uninstall()
+    print(".")
+
+    assert capsys.readouterr().out == "is ${v:a}.\n"
+
+
+class FailingFormatter(logging.Formatter):
+    @property
+    def foreign_pre_chain(self):
+        raise OSError("of the formatter")
+
+
+def test_an_installation_that_fails_leaves_everything_as_before(logger, handler):
+    handler.setFormatter(FailingFormatter())
+    before = [id(each) for each in structlog.get_config()["processors"]]
+
+    with pytest.raises(OSError, match="of the formatter"):
+        install(_reverser())
+
+    assert [id(each) for each in structlog.get_config()["processors"]] == before
+
+
+def test_an_installation_that_fails_replaces_nothing(handler, out):
+    handler.setFormatter(FailingFormatter())
+    with pytest.raises(OSError, match="of the formatter"):
+        install(_reverser())
+
+    handler.setFormatter(None)
+    with reversing(_reverser(OTHER, "b")):
+        logging.getLogger("tests.reversal").warning("is %s", VALUE)
+
+    assert out.getvalue() == f"is {VALUE}\n"

@@ -1,0 +1,34 @@
+"""Values that a command cannot take as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.job.exposed_values import refuse_broken_words
+
+WRITTEN = {"sql": "SELECT ${v:a}", "keytab": "${v:b}", "principal": "${v:c}", "name": "x"}
+
+
+def refused(**values):
+    with pytest.raises(ExposedValueError) as caught:
+        refuse_broken_words(WRITTEN, written=WRITTEN, **values)
+    return [problem.partition(":")[0] for problem in caught.value.problems]
+
+
+def test_all_strings_whose_values_would_be_readable_are_reported_together():
+    values = {"sql": "SELECT 1", "keytab": "/b", "name": "x"}
+
+    assert refused(values=values, allow_exposed=False) == ["sql", "keytab"]
+
+
+def test_all_strings_whose_meaning_a_value_would_change_are_reported_together():
+    values = {"sql": "SELECT 1; DROP", "keytab": "/a b", "principal": "me"}
+
+    assert refused(values=values, allow_exposed=True) == ["sql", "keytab"]
+
+
+def test_strings_with_values_that_are_words_are_taken_where_they_may_be_readable():
+    values = {"sql": "SELECT 1", "keytab": "/b", "principal": "me", "name": "x"}
+
+    refuse_broken_words(WRITTEN, written=WRITTEN, values=values, allow_exposed=True)

@@ -208,7 +208,6 @@ def airflow(database: Database, tmp_path_factory: pytest.TempPathFactory) -> Ite
     deployment = WithoutTriggerer(
         home,
         AIRFLOW__CONFIG_PROVIDERS__RELOAD_SETTLING="1",
-        AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL="3600",  # the DAGs stay as they are
         AIRFLOW_VAR_COUNTS_DSN=database.dsn,
         SPARK_SUBMIT_OPTS=f"{os.environ['SPARK_SUBMIT_OPTS']} {spark_options(home / 'spark-events')}",
     )

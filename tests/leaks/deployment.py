@@ -289,6 +289,7 @@ def _environ(home: Path, master_url: str, livy_port: int) -> dict[str, str]:
     return {
         "AIRFLOW__CORE__FERNET_KEY": Fernet.generate_key().decode(),
         "AIRFLOW__CORE__PARALLELISM": "2",
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "60",  # reading a DAG again must not change it
         "AIRFLOW__CORE__MAX_TEMPLATED_FIELD_LENGTH": "100000",
         "AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark",
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(

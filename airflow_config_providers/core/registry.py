@@ -290,7 +290,7 @@ def _guarded(call: Callable[[], _T], what: Callable[[], str]) -> _T:
     try:
         return call()
     except ConfigProvidersError as error:
-        error.__cause__ = error.__context__ = None  # a client library's error can contain a server's answer
+        error.alone()
         raise
     except Exception as error:  # noqa: BLE001 - a provider can raise anything
         reason = type(error).__name__

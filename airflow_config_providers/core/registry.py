@@ -82,6 +82,9 @@ class ProviderRegistry:
                 opened |= self._opened([definition])
             except ConfigProvidersError as error:
                 problems += error.problems
+            except BaseException:  # such as an interrupt
+                close_all(_named(opened))
+                raise
         origins = {definition.name: self._origin(definition) for definition in definitions if definition.name in opened}
         return ConfiguredProviders(opened, origins, unlisted), tuple(problems)
 

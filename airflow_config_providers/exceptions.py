@@ -50,6 +50,11 @@ class ConfigProvidersError(Exception):
         """Return an equal error: two threads that raise the same one would mix up its tracebacks."""
         return type(self)(*self.problems)
 
+    def alone(self) -> Self:
+        """Return this error without its cause and context: an error of a client library can hold a server's answer."""
+        self.__cause__ = self.__context__ = None
+        return self
+
     def __str__(self) -> str:
         if len(self.problems) == 1:
             return self.problems[0]

@@ -35,6 +35,7 @@ _DISTRIBUTIONS: Final = {
 
 TASK_RUNNER: Final = "airflow.sdk.execution_time.task_runner"
 SECRETS_MASKER: Final = "airflow.sdk._shared.secrets_masker:SecretsMasker"
+SERVER_SECRETS_MASKER: Final = "airflow._shared.secrets_masker:SecretsMasker"
 
 _OPERATOR: Final = "airflow.sdk.bases.operator:BaseOperator"
 _MAPPED: Final = "airflow.sdk.definitions.mappedoperator:MappedOperator"
@@ -136,7 +137,11 @@ TABLE: Final = (
     ForeignName(SECRETS_MASKER, "should_hide_value_for_key", "the masker of tasks", ("self", "name")),
     ForeignName(SECRETS_MASKER, "patterns", "the secrets that it masks"),
     ForeignName(SECRETS_MASKER, "replacer", "the secrets that it masks, compiled"),
-    ForeignName(_SERVER_MASKER, "mask_secret", "the masker of servers"),
+    ForeignName(_SERVER_MASKER, "_secrets_masker", "the masker of servers", ()),
+    ForeignName(SERVER_SECRETS_MASKER, "add_mask", "the masker of servers", ("self", "secret", "name")),
+    ForeignName(SERVER_SECRETS_MASKER, "should_hide_value_for_key", "the masker of servers", ("self", "name")),
+    ForeignName(SERVER_SECRETS_MASKER, "patterns", "the secrets that it masks"),
+    ForeignName(SERVER_SECRETS_MASKER, "replacer", "the secrets that it masks, compiled"),
     ForeignName(_BACKEND, "_set_connection_class", "connections of a backend", ("self", "conn_class")),
     # Its Spark provider
     ForeignName(_SUBMIT, "_build_spark_common_args", "the command", ("self",)),

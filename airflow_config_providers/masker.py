@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from typing import Any, Final
 
 from airflow_config_providers.core.text import is_unicode
-from airflow_config_providers.foreign import SECRETS_MASKER, has_supervisor, has_supervisor_here, require
+from airflow_config_providers.foreign import (
+    SECRETS_MASKER,
+    SERVER_SECRETS_MASKER,
+    has_supervisor,
+    has_supervisor_here,
+    require,
+)
 
 _MASKED_AT_MOST: Final = 25
 """
@@ -36,18 +42,35 @@ def mask_secrets(values: Iterable[str], *, name: str | None = None) -> None:
         often names and numbers
     :param name: the name of their parameter; Airflow then masks them only if the name is that of a secret
     """
+    if secrets := _with_lines(_longest(values, _MASKED_AT_MOST)):
+        _mask_in_task(secrets, name)
+
+
+def mask_everywhere(values: Iterable[str]) -> None:
+    """
+    Register secrets as ``mask_secrets`` does, but all of them, and also with the masker of servers.
+
+    This is for values that Airflow shows, and that no reversal hides before.
+    """
+    if secrets := [*dict.fromkeys(secret for value in _longest(values) for secret in _with_lines([value]))]:
+        _mask_in_server(secrets)
+        _mask_in_task(secrets)
+
+
+def _with_lines(values: Collection[str]) -> list[str]:
+    """Return the longest lines of ``values``, and ``values``, each once."""
     from airflow_config_providers.core.reversal.reverse import telling_lines  # noqa: PLC0415 - a DAG file masks nothing
 
-    whole = _longest(values, _MASKED_AT_MOST)
-    lines = (line for value in whole for line in telling_lines(value) if len(line) >= _SHORTEST_LINE)
-    if secrets := [*dict.fromkeys((*_longest(lines, _LINES_AT_MOST), *whole))]:
-        _mask_here(secrets, name)
-        if has_supervisor() and not has_supervisor_here():  # that one has the same masker, and would log the secrets
-            _mask_in_supervisor(secrets, name)
+    lines = (line for value in values for line in telling_lines(value) if len(line) >= _SHORTEST_LINE)
+    return [*dict.fromkeys((*_longest(lines, _LINES_AT_MOST), *values))]
 
 
-def _longest(texts: Iterable[str], most: int) -> list[str]:
-    """Return the longest of ``texts`` that are not too short to be hidden, each once, with the longest last."""
+def _longest(texts: Iterable[str], most: int = 0) -> list[str]:
+    """
+    Return the longest of ``texts`` that are not too short to be hidden, each once, with the longest last.
+
+    :param most: how many at most; 0 for all
+    """
     from airflow_config_providers.core.reversal.reverse import SHORTEST  # noqa: PLC0415 - a DAG file masks nothing
 
     return sorted({text for text in texts if len(text) >= SHORTEST}, key=lambda text: (len(text), text))[-most:]
@@ -64,12 +87,24 @@ def mask_parameters(definitions: Mapping[str, str]) -> None:
             mask_secrets([value], name=parameter)
 
 
-def _mask_here(secrets: list[str], name: str | None) -> None:
-    """Register ``secrets`` with the masker of this process, and compile them once: it does so for each secret."""
+def _mask_in_server(secrets: list[str]) -> None:
+    from airflow._shared.secrets_masker import _secrets_masker  # noqa: PLC0415 - slow to import
+
+    require(SERVER_SECRETS_MASKER)
+    _register(_secrets_masker(), secrets)
+
+
+def _mask_in_task(secrets: list[str], name: str | None = None) -> None:
     from airflow.sdk._shared.secrets_masker import _secrets_masker  # noqa: PLC0415 - slow to import
 
     require(SECRETS_MASKER)
-    masker: Any = _secrets_masker()
+    _register(_secrets_masker(), secrets, name)
+    if has_supervisor() and not has_supervisor_here():  # that one has the same masker, and would log the secrets
+        _mask_in_supervisor(secrets, name)
+
+
+def _register(masker: Any, secrets: list[str], name: str | None = None) -> None:
+    """Register ``secrets`` with a masker of this process, and compile them once: it does so for each secret."""
     if name and not masker.should_hide_value_for_key(name):
         return
     alone = copy(masker)

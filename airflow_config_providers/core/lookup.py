@@ -311,7 +311,7 @@ class _Fetch:
             get, keys = self._providers[name].get, frozenset(self._wanted[place])
             return _only_text(name, self._retries.run(name, get, path, keys))
         except Exception as error:  # noqa: BLE001 - a third party's provider can raise anything; it becomes the outcome
-            return error
+            return _alone(error)
 
     def _in_time(self, answer: Future[_T]) -> _T | None:
         """Wait for the answer and return it; None if the time is over before."""
@@ -373,11 +373,15 @@ def foreign_failure(place: Place, failure: BaseException) -> ConfigProvidersErro
 
 def _checked(name: str, outcome: Outcome) -> Outcome:
     if isinstance(outcome, Exception):
-        return outcome
+        return _alone(outcome)
     try:
         return _only_text(name, outcome)
     except Exception as error:  # noqa: BLE001 - the answer of a third party's provider can be anything
-        return error
+        return _alone(error)
+
+
+def _alone(error: Exception) -> Exception:
+    return error.alone() if isinstance(error, ConfigProvidersError) else error
 
 
 def _only_text(name: str, answer: ConfigData) -> ConfigData:

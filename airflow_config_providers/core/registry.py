@@ -82,6 +82,9 @@ class ProviderRegistry:
                 opened |= self._opened([definition])
             except ConfigProvidersError as error:
                 problems += error.problems
+            except BaseException:  # such as an interrupt
+                close_all(_named(opened))
+                raise
         origins = {definition.name: self._origin(definition) for definition in definitions if definition.name in opened}
         return ConfiguredProviders(opened, origins, unlisted), tuple(problems)
 
@@ -290,7 +293,7 @@ def _guarded(call: Callable[[], _T], what: Callable[[], str]) -> _T:
     try:
         return call()
     except ConfigProvidersError as error:
-        error.__cause__ = error.__context__ = None  # a client library's error can contain a server's answer
+        error.alone()
         raise
     except Exception as error:  # noqa: BLE001 - a provider can raise anything
         reason = type(error).__name__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Unpack, cast
 
@@ -52,12 +51,11 @@ class ResolvedConfig:
     def __init__(
         self,
         layered: LayeredConfig,
-        configs: ConfigTransformerResult,
-        texts: ConfigTransformerResult,
+        results: Sequence[ConfigTransformerResult],
         opened: Mapping[str, str],
     ) -> None:
         self.layered = layered
-        self._results: tuple[ConfigTransformerResult, ConfigTransformerResult] | None = (configs, texts)
+        self._results: Sequence[ConfigTransformerResult] | None = results
         self._opened = dict(opened)
         self._reverser: ReverseTransformer | None = None
 
@@ -76,14 +74,12 @@ class ResolvedConfig:
     @property
     def ttls(self) -> Mapping[Place, int]:
         """(provider, path) -> milliseconds for which its values are valid."""
-        configs, texts = self._content
-        return {**configs.ttls, **texts.ttls}
+        return {place: ttl for result in self._content for place, ttl in result.ttls.items()}
 
     @property
     def unresolved(self) -> Mapping[str, list[ConfigVariable]]:
         """Key, or name of a further string -> its references without an answer, which stay as they were written."""
-        configs, texts = self._content
-        return {**configs.unresolved, **texts.unresolved}
+        return {name: missing for result in self._content for name, missing in result.unresolved.items()}
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -118,17 +114,18 @@ class ResolvedConfig:
     @property
     def texts(self) -> frozenset[str]:
         """The names of the further strings that were resolved together with the layers."""
-        return frozenset(self._content[1].data)
+        return frozenset(name for result in self._content[1:] for name in result.data)
 
     def text(self, name: str) -> str:
         """Return the value of one of the further strings."""
-        return self._content[1].data[name] or ""
+        for result in self._content[:0:-1]:
+            if name in result.data:
+                return result.data[name] or ""
+        raise KeyError(name)
 
     def with_texts(self, other: ResolvedConfig) -> ResolvedConfig:
         """Return this configuration with the further strings of ``other`` and their values."""
-        (configs, mine), (_, others) = self._content, other._content
-        texts = replace(others, data={**mine.data, **others.data})
-        return ResolvedConfig(self.layered, configs, texts, self._opened)
+        return ResolvedConfig(self.layered, [*self._content, *other._content[1:]], self._opened)
 
     def values(self) -> frozenset[str]:
         """Return the values of the references, and the decrypted secrets."""
@@ -140,15 +137,14 @@ class ResolvedConfig:
         self._opened = {}
 
     @property
-    def _content(self) -> tuple[ConfigTransformerResult, ConfigTransformerResult]:
-        """The results for the keys, and for the further strings."""
+    def _content(self) -> Sequence[ConfigTransformerResult]:
+        """The result for the keys, and those for the further strings."""
         if self._results is None:
             raise ConfigException("This resolved configuration was cleared. Resolve the layers again.")
         return self._results
 
     def _used(self) -> dict[ConfigVariable, str]:
-        configs, texts = self._content
-        return {**configs.used, **texts.used}
+        return {variable: value for result in self._content for variable, value in result.used.items()}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
@@ -222,7 +218,7 @@ class ConfigResolver:
         parts = keys, further = _Part(configs, layered.place), _Part(others, printable)
         unanswered = [*self._unanswered(keys), *self._unanswered(further)]
         _raise([*_failures(parts), *unanswered, *self._misfits(layered, configs)])
-        return ResolvedConfig(layered, configs, others, opened)
+        return ResolvedConfig(layered, [configs, others], opened)
 
     def _unanswered(self, part: _Part) -> Iterator[ConfigProvidersError]:
         if self._unresolved is Unresolved.KEEP:

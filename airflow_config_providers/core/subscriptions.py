@@ -14,7 +14,7 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.provider import ConfigChangeCallback
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.timetable import Timetable
+from airflow_config_providers.core.timetable import Start, Timetable, in_daemon
 
 _log: Final = logging.getLogger(__name__)
 
@@ -79,11 +79,12 @@ class Courier:
     Calls subscribers one after the other, in a thread that exists only meanwhile.
 
     If that takes longer than ``_PATIENCE``, another thread goes on with those that wait, and the first one ends when
-    its callback returns.
+    its callback returns. If no thread can be started, it is tried again after the same time.
     """
 
-    def __init__(self, timetable: Timetable) -> None:
+    def __init__(self, timetable: Timetable, start: Start | None = None) -> None:
         self._timetable = timetable
+        self._start_thread = start or in_daemon("config-change")
         self._lock = threading.Lock()
         self._waiting: deque[Subscriber] = deque()
         self._in_charge: object | None = None
@@ -110,7 +111,12 @@ class Courier:
     def _start(self) -> None:
         with self._lock:
             turn = self._in_charge = object()
-        threading.Thread(target=self._deliver, args=(turn,), name="config-change", daemon=True).start()
+        try:
+            self._start_thread(lambda: self._deliver(turn))
+        except RuntimeError:
+            with self._lock:
+                self._in_charge = None if self._in_charge is turn else self._in_charge
+            _log.warning("Changed values cannot be told now: no thread can be started. It is tried again.")
 
     def _deliver(self, turn: object) -> None:
         subscriber = self._next(turn)
@@ -229,10 +235,10 @@ class Subscriptions:
         with self._lock:
             if self._subscribers is not before:
                 return  # all were undone while the values were read
-            is_first = path not in self._subscribers
+            if is_first := path not in self._subscribers:  # before it is kept, as no thread could be started
+                self._timetable.add(path, self._next_read(data.ttl), lambda: self._check(path))
             self._subscribers.setdefault(path, []).append(subscriber)
             if is_first:
-                self._timetable.add(path, self._next_read(data.ttl), lambda: self._check(path))
                 self._follow()
 
     def remove(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:

@@ -26,6 +26,11 @@ Start = Callable[[Callable[[], None]], None]
 """Runs a function in a thread of its own."""
 
 
+def in_daemon(name: str) -> Start:
+    """Return what runs a function in a daemon thread called ``name``."""
+    return lambda run: threading.Thread(target=run, name=name, daemon=True).start()
+
+
 _MOST_OUTDATED: Final = 100
 """How many outdated turns are kept, at least, before they are removed."""
 
@@ -57,7 +62,7 @@ class Timetable:
     def __init__(self, name: str, clock: Clock = time.monotonic, start: Start | None = None) -> None:
         self.name = name
         self.clock = clock
-        self._start = start or self._start_daemon
+        self._start = start or in_daemon(name)
         self._changed = threading.Condition()
         self._waiting: dict[Hashable, _Due] = {}
         self._turns: list[_Turn] = []
@@ -71,12 +76,16 @@ class Timetable:
         return self.clock() + random.uniform(least, most)  # noqa: S311 - spreads load, no security
 
     def add(self, key: Hashable, at: float, call: Call) -> None:
-        """Have ``call`` made at ``at``, instead of what was under ``key``."""
+        """
+        Have ``call`` made at ``at``, instead of what was under ``key``.
+
+        :raises RuntimeError: no thread can be started now; the call waits until another is added
+        """
         with self._changed:
             self._put(key, _Due(at, call))
             is_running, self._is_running = self._is_running, True
         if not is_running:
-            self._start(self._run)
+            self._begin()
 
     def ensure(self, key: Hashable, at: float, call: Call) -> None:
         """Have ``call`` made at ``at``, unless a call waits under ``key``; one that is being made does not wait."""
@@ -122,6 +131,14 @@ class Timetable:
             key, entry = due
             at = self._made(entry.call)
             self._put_back(key, entry, at)
+
+    def _begin(self) -> None:
+        try:
+            self._start(self._run)
+        except BaseException:
+            with self._changed:
+                self._is_running = False
+            raise
 
     def _run(self) -> None:
         while self._wait():
@@ -179,9 +196,6 @@ class Timetable:
         except BaseException as error:  # noqa: BLE001 - the thread has other calls to make, and a message can contain a value
             _log.warning("%s: a call failed (%s)", self.name, type(error).__name__)
             return None
-
-    def _start_daemon(self, run: Callable[[], None]) -> None:
-        threading.Thread(target=run, name=self.name, daemon=True).start()
 
 
 class TimetableEntry:

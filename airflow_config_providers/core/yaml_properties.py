@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.properties import Property
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.yaml_events import is_alias, line_of, with_depths
 from airflow_config_providers.exceptions import ConfigException
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def parse(text: str, *, name: str) -> list[Property]:
         return []
     if root.id != "mapping":
         raise ConfigException(
-            f"{shown}:{_line(root)}: expected keys and their values. Write one on each line, such as "
+            f"{shown}:{line_of(root)}: expected keys and their values. Write one on each line, such as "
             f"spark.executor.memory: 4g"
         )
     found = list(_flattened(root, ""))
@@ -68,14 +69,12 @@ def _composed(text: str, shown: str) -> yaml.Node | None:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        depth = 0
-        for event in yaml.parse(text, loader):
-            depth = _depth(event, depth)
+        for event, depth in with_depths(yaml.parse(text, loader)):
             if problem := _event_problem(event, depth):
                 break
         else:
             return yaml.compose(text, loader)
-        place = f"{shown}:{_line(event)}"
+        place = f"{shown}:{line_of(event)}"
     except yaml.MarkedYAMLError as error:
         place = f"{shown}:{error.problem_mark.line + 1 if error.problem_mark else 1}"
         problem = f"{printable(error.problem or error.context or 'it is not YAML')}. Correct it."
@@ -84,14 +83,9 @@ def _composed(text: str, shown: str) -> yaml.Node | None:
     raise ConfigException(f"{place}: {problem}")
 
 
-def _depth(event: yaml.Event, depth: int) -> int:
-    kind = type(event).__name__
-    return depth + kind.endswith("StartEvent") - kind.endswith("EndEvent")
-
-
 def _event_problem(event: yaml.Event, depth: int) -> str:
     """Return what is wrong with a part of a file; empty if nothing is."""
-    if type(event).__name__ == "AliasEvent" or getattr(event, "anchor", None) is not None:
+    if is_alias(event) or getattr(event, "anchor", None) is not None:
         return "anchors (&) and aliases (*) are not supported. Write the part again, or put a string in quotes."
     if getattr(event, "tag", None) is not None:
         return "tags (!) are not supported. Remove it, or put a string in quotes."
@@ -105,20 +99,20 @@ def _flattened(node: yaml.MappingNode, prefix: str) -> Iterator[Property | str]:
     yield from _repeated_maps(node)
     for key, value in node.value:
         if problem := _key_problem(key, prefix):
-            yield f"{_line(key)}: {problem}"
+            yield f"{line_of(key)}: {problem}"
         elif value.id == "mapping":
             yield from _flattened(value, f"{prefix}{key.value}.")
         elif problem := _value_problem(value):
-            yield f"{_line(key)}: '{printable(prefix + key.value)}' {problem}"
+            yield f"{line_of(key)}: '{printable(prefix + key.value)}' {problem}"
         else:
-            yield Property(prefix + key.value, _text(value), _line(key))
+            yield Property(prefix + key.value, _text(value), line_of(key))
 
 
 def _repeated_maps(node: yaml.MappingNode) -> Iterator[str]:
     """Yield the problem with each map whose name another part has; a repeated value is left to the reader."""
     first: dict[str, tuple[int, bool]] = {}
     for key, value in node.value:
-        name, found = str(key.value), (_line(key), value.id == "mapping")
+        name, found = str(key.value), (line_of(key), value.id == "mapping")
         line, is_map = first.setdefault(name, found)
         if found != (line, is_map) and (is_map or found[1]):
             yield (
@@ -153,7 +147,3 @@ def _is_null(node: yaml.Node) -> bool:
 
 def _text(node: yaml.ScalarNode) -> str:
     return str(node.value if node.style else _BOOLEANS.get(node.value, node.value))
-
-
-def _line(part: yaml.Node | yaml.Event) -> int:
-    return int(part.start_mark.line) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import select
+import selectors
 import socket
 import threading
 import time
@@ -33,6 +33,9 @@ _DRIVER: Final = "psycopg2"
 
 _NEXT_TRY: Final = 60.0
 """Seconds after which a lost connection is made again; followers poll meanwhile."""
+
+_PATIENCE: Final = 5.0
+"""Seconds to wait for the end of the thread, which can be connecting to a database that does not answer."""
 
 
 def send_signal(session: Session) -> None:
@@ -64,14 +67,17 @@ class ChangeSignals(ClosedOnExit):
         self._thread.start()
 
     def close(self) -> None:
-        """Receive no signals any longer; the thread and the connection end."""
+        """Receive no signals any longer; the thread and the connection end, at the latest when it is made."""
         with suppress(OSError):
             self._end.send(b"x")
-        self._thread.join()
+        self._thread.join(_PATIENCE)
         self._end.close()
-        self._ended.close()
 
     def _run(self) -> None:
+        with self._ended:
+            self._receive_again()
+
+    def _receive_again(self) -> None:
         complaint = ""
         while True:
             try:
@@ -82,11 +88,8 @@ class ChangeSignals(ClosedOnExit):
                 return
             if complaint != before:
                 _log.info("Signals of changed configuration are not received now (%s). It is polled.", complaint)
-            if self._is_ended_in(_NEXT_TRY):
+            if self._ended in _readable(self._ended, seconds=_NEXT_TRY):
                 return
-
-    def _is_ended_in(self, seconds: float) -> bool:
-        return bool(select.select([self._ended], [], [], seconds)[0])
 
     def _receive(self) -> None:
         """Receive signals until this is closed, or raise the error with which the connection was lost."""
@@ -97,12 +100,21 @@ class ChangeSignals(ClosedOnExit):
             connection.set_session(autocommit=True)
             with closing(connection.cursor()) as cursor:
                 cursor.execute(f"LISTEN {_CHANNEL}")
-            self._call()
-            while self._ended not in select.select([connection, self._ended], [], [])[0]:
+            if self._ended not in _readable(self._ended, seconds=0):
+                self._call()
+            while self._ended not in _readable(connection, self._ended):
                 connection.poll()
                 if connection.notifies:
                     connection.notifies.clear()
                     self._call()
+
+
+def _readable(*sources: Any, seconds: float | None = None) -> list[Any]:
+    """Wait until something can be read from one of ``sources``; unlike ``select``, in a process with any open files."""
+    with selectors.PollSelector() as selector:  # the default one opens a file itself
+        for source in sources:
+            selector.register(source, selectors.EVENT_READ)
+        return [key.fileobj for key, _ in selector.select(seconds)]
 
 
 _T = TypeVar("_T")

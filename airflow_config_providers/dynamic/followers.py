@@ -245,8 +245,7 @@ class ConfigFollower(ClosedOnExit):
         self._signals: Closable | None = None
         forget_in_children(self)
         if followers.sets:
-            self._timetable.add(self, self._timetable.clock(), self._poll)
-            self._signals = store.listen(self._poll_soon) if isinstance(store, Signalling) else None
+            self._begin()
 
     def catch_up(self) -> None:
         """
@@ -275,6 +274,14 @@ class ConfigFollower(ClosedOnExit):
             _OF_PARENTS.append(self._signals)
         self._signals, self._is_closed = None, True
         self._followers.forget_threads()
+
+    def _begin(self) -> None:
+        try:
+            self._timetable.add(self, self._timetable.clock(), self._poll)
+            self._signals = self._store.listen(self._poll_soon) if isinstance(self._store, Signalling) else None
+        except BaseException:
+            self.close()  # nobody else has this object
+            raise
 
     def _poll_soon(self) -> None:
         """Poll within a second: many processes get the same signal."""

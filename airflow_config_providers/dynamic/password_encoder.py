@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from airflow_config_providers.core.data import Password
+from airflow_config_providers.core.text import is_unicode
 from airflow_config_providers.exceptions import ConfigException
 
 if TYPE_CHECKING:
@@ -418,7 +419,7 @@ class PasswordEncoder:
 def _octets(secret: str | Password) -> bytes:
     """Return the bytes of ``secret`` from which Java derives keys; none if Java would read another text."""
     text = secret.value if isinstance(secret, Password) else secret
-    return b"" if any("\ud800" <= character <= "\udfff" for character in text) else text.encode()
+    return text.encode() if is_unicode(text) else b""
 
 
 def _utf16_units(text: str) -> int:

@@ -159,7 +159,8 @@ class CheckedChange:
 
     def _request(self, after: Mapping[str, str], changed: frozenset[str]) -> RequestMetadata:
         before = shown(self.plan.before.values)
-        return RequestMetadata(self.plan.resource, before, after, hidden_changes=changed)
+        hidden = frozenset(key for key in changed if before.get(key) == after.get(key))
+        return RequestMetadata(self.plan.resource, before, after, hidden_changes=hidden)
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,10 +228,11 @@ class JobReload(ClosedOnExit):
         self._scheduler.plan(run, due, ReloadAction.RESTART)
 
     def _note_end_of_ttl(self, run: object) -> None:
-        """Have the values of ``run`` read again now, because a ttl is over."""
+        """Have the values of ``run`` read again now, because a ttl is over, unless another run is watched meanwhile."""
         with self._lock:
-            self._changed.add(_SECRETS)
-        self._timetable.ensure(self, self._timetable.clock(), self._reload)
+            if self._run is run:
+                self._changed.add(_SECRETS)
+                self._timetable.ensure(self, self._timetable.clock(), self._reload)
 
     def _reload(self) -> None:
         """Stop the job if it can begin anew with other values."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -227,12 +227,14 @@ def driver_definitions_of(conn_id: str, connection: Connection | None) -> dict[s
 def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
     extra = _json_object(conn_id, connection.extra)
     keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(_OF_DRIVER))}
+    files = {key: extra[key] for key in ("properties_file", "properties") if extra.get(key) is not None}
+    _refuse_odd(conn_id, {key for key, value in files.items() if not isinstance(value, str)} | _odd_keys(keys))
     found: dict[str, str] = {}
-    if path := extra.get("properties_file"):
+    if path := files.get("properties_file"):
         found |= _properties(read_text(path, name=path), name=path)
-    if text := extra.get("properties"):
+    if text := files.get("properties"):
         found |= _properties(text, name=f"connection {conn_id}")
-    return found | _texts(conn_id, keys)
+    return found | {key: _text(value) for key, value in keys.items()}
 
 
 def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
@@ -250,16 +252,23 @@ def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
     return extra
 
 
-def _texts(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
-    odd = [key for key, value in extra.items() if not isinstance(value, str | int)]
+def _odd_keys(keys: Mapping[str, Any]) -> set[str]:
+    return {key for key, value in keys.items() if not isinstance(value, str | int)}
+
+
+def _refuse_odd(conn_id: str, odd: Collection[str]) -> None:
     if odd:
         raise ProviderDefinitionError(
             *(
                 f"Connection '{printable(conn_id)}': '{printable(key)}' in the extra is not a string. Correct it."
-                for key in odd
+                for key in sorted(odd)
             )
         )
-    return {key: str(value) for key, value in extra.items()}
+
+
+def _text(value: str | int) -> str:
+    """Return ``value`` as a properties file would have it, in which a boolean is ``true`` or ``false``."""
+    return json.dumps(value) if isinstance(value, bool) else str(value)
 
 
 def _properties(text: str, *, name: str) -> dict[str, str]:

@@ -16,6 +16,9 @@ from airflow_config_providers.masker import masked
 Write = Callable[[str, Any], object]
 """Stores an entry under its key."""
 
+Read = Callable[[str], Any]
+"""Returns the entry under a key; None if there is none."""
+
 
 @dataclass(slots=True)
 class RecordKeeper:
@@ -25,12 +28,14 @@ class RecordKeeper:
     :param store: the task's state store of Airflow 3.3
     :param push: pushes an XCom, where there is no such store
     :param log: the log of the task
+    :param pull: pulls an XCom of the same task instance
     """
 
     store: Any = field(repr=False)
     push: Write | None = field(repr=False)
     log: Any = field(repr=False)
     record: TryRecord | None = field(default=None, repr=False)
+    pull: Read | None = field(default=None, repr=False)
     _has_failed: bool = False
 
     @classmethod
@@ -38,8 +43,9 @@ class RecordKeeper:
         """Return the keeper for the try that ``context`` belongs to; one that keeps nothing outside of Airflow."""
         if not has_supervisor():
             return cls(None, None, log)
-        push = getattr(context.get("ti"), "xcom_push", None)
-        return cls(context.get("task_state_store"), push, log)
+        ti = context.get("ti")
+        push = getattr(ti, "xcom_push", None)
+        return cls(context.get("task_state_store"), push, log, pull=lambda key: _own_xcom(ti, key))
 
     def keep(self, make: Callable[[], TryRecord], reverser: ReverseTransformer) -> None:
         """Keep a record, with references in place of the values that ``reverser`` knows and stars for other secrets."""
@@ -62,8 +68,12 @@ class RecordKeeper:
         self._write_file(record)
 
     def _keep_new(self, record: TryRecord) -> None:
-        if self.store is None or self.store.get(record_key(record.task.try_number)) is None:
+        if self._stored(record_key(record.task.try_number)) is None:
             self._keep(record)
+
+    def _stored(self, key: str) -> Any:
+        read = self.store.get if self.store is not None else self.pull
+        return None if read is None else read(key)
 
     def _keep_job(self, job: str) -> None:
         if self.record is None:  # records are turned off, or this one could not be made
@@ -92,6 +102,12 @@ class RecordKeeper:
             if not self._has_failed:
                 self.log.warning("The record of this try could not be kept: %s", type(error).__name__)
             self._has_failed = True
+
+
+def _own_xcom(ti: Any, key: str) -> Any:
+    """Return an XCom of the task instance; without ``map_indexes``, it would be those of all mapped ones."""
+    pull = getattr(ti, "xcom_pull", None)
+    return None if pull is None else pull(key=key, map_indexes=ti.map_index)
 
 
 _NOTHING = ReverseTransformer({}, {})

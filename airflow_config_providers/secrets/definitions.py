@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from airflow_config_providers.core import properties
@@ -87,7 +87,7 @@ class WrittenDefinitions:
     :param items: the keys and their values
     """
 
-    items: tuple[tuple[str, str], ...]
+    items: tuple[tuple[str, str], ...] = field(repr=False)
 
     def __str__(self) -> str:
         return "providers in backend_kwargs"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -12,7 +12,7 @@ from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import SHORTEST
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import nearest, octets, printable
 from airflow_config_providers.core.variable import ConfigVariable, scan, variables
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
 from airflow_config_providers.providers.airflow_secrets import airflow_is_starting
@@ -59,8 +59,7 @@ def _values(wanted: Mapping[str, str], providers: Mapping[str, ConfigProvider]) 
         in_callers_thread=airflow_is_starting(),
     )
     found = resolver.resolve([], wanted)
-    for value in found.values():
-        _mask(value)
+    _mask(found.values())
     return {text: found.text(where) for where, text in wanted.items()}
 
 
@@ -84,17 +83,12 @@ def _unknown(variable: ConfigVariable, providers: ProvidersOnDemand) -> str:
     )
 
 
-def _mask(value: str) -> None:
-    """Register a value, plain and encoded as in a URI, with both maskers: those of tasks and of servers."""
-    from airflow._shared.secrets_masker import mask_secret as mask_in_server  # noqa: PLC0415 - not to start Airflow
+def _mask(values: Iterable[str]) -> None:
+    """Register values, plain and encoded as in a URI, with both maskers: those of tasks and of servers."""
+    from airflow_config_providers.masker import mask_everywhere  # noqa: PLC0415 - not to start Airflow
 
-    from airflow_config_providers.masker import mask_secrets  # noqa: PLC0415 - as above
-
-    if len(value) < SHORTEST:  # Airflow would not mask it either, but would log that
-        return
-    for text in dict.fromkeys((value, quote(value, safe=""))):
-        mask_secrets([text])
-        mask_in_server(text)
+    long = [value for value in values if len(value) >= SHORTEST]  # or the encoded form of a shorter one is masked
+    mask_everywhere([*long, *(quote(octets(value), safe="") for value in long)])
 
 
 def texts(structure: Any, where: str) -> dict[str, str]:
@@ -105,8 +99,10 @@ def texts(structure: Any, where: str) -> dict[str, str]:
     :raises ConfigException: a name contains a reference, or the collections are nested too deeply
     """
     found: dict[str, str] = {}
+    seen: set[str] = set()
     for place, text in _leaves(structure, "", where):
-        if text not in found.values():
+        if text not in seen:
+            seen.add(text)
             label = f"{where}, {place}" if place else where
             while label in found:  # the name 'a.b' and the names 'a', 'b' have the same place
                 label += "'"

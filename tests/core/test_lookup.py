@@ -568,6 +568,30 @@ def test_attack_19_nor_while_a_provider_is_opened():
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
 
 
+def unavailable() -> ProviderUnavailableError:
+    """Return an error of a provider that was raised because of one of a client library."""
+    try:
+        raise ProviderUnavailableError("down") from ValueError(VALUE)
+    except ProviderUnavailableError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("provider", "paths"),
+    [
+        pytest.param(lambda: InMemoryConfigProvider(error=unavailable()), "a", id="one path"),
+        pytest.param(lambda: InMemoryConfigProvider(error=unavailable()), "ab", id="several paths"),
+        pytest.param(lambda: Together({}, error=unavailable()), "ab", id="together"),
+        pytest.param(lambda: Together({"a": [unavailable()], "b": [unavailable()]}), "ab", id="of a path of several"),
+    ],
+)
+def test_of_a_failure_that_is_ours_what_caused_it_is_cut_off(provider, paths):
+    """An error of a client library can hold what a server answered."""
+    failures = Lookup({"p": provider()}).fetch(places(*paths)).failures.values()
+
+    assert [(str(one), one.__cause__, one.__context__) for one in failures] == [("down", None, None)] * len(paths)
+
+
 def test_an_answer_that_is_no_text_is_a_failure_of_its_path():
     provider = Together({"a": [ConfigData({"k": 1})], "b": [answer("B")]})  # type: ignore[dict-item]
 

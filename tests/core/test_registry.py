@@ -239,6 +239,15 @@ def test_those_that_can_be_opened_are_opened_beside_the_problems_of_the_others(t
     assert ["config.providers.x.class" in problem for problem in problems] == [True]
 
 
+def test_an_interrupt_closes_those_that_were_opened_before() -> None:
+    before = InMemoryConfigProvider()
+    registry = ProviderRegistry(giving(good=before, bad=Failing(KeyboardInterrupt())))
+
+    with pytest.raises(KeyboardInterrupt):
+        registry.open_each(props(a="good", b="bad"))
+    assert before.closed == 1
+
+
 def test_wrong_parameters_are_told_for_every_provider() -> None:
     bad = {
         "one": lambda: Failing(ProviderDefinitionError("x", "y")),

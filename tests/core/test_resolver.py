@@ -70,6 +70,23 @@ def test_further_texts_are_resolved_in_the_same_requests(vault):
     assert resolved.configs().keys() == {"a"}
 
 
+def test_further_texts_of_another_configuration_are_beside_its_own(vault):
+    kept = ConfigResolver({}, unresolved=Unresolved.KEEP).resolve([], {"mine": "${vault:db:password}"})
+    together = kept.with_texts(resolver(vault).resolve([], {"other": "${vault:db:password}"}))
+
+    assert together.texts == {"mine", "other"}
+    assert (together.text("mine"), together.text("other")) == ("${vault:db:password}", CANARY)
+    assert {name: [*map(str, found)] for name, found in together.unresolved.items()} == {
+        "mine": ["${vault:db:password}"]
+    }
+    assert together.values() == {CANARY}
+
+
+def test_a_further_text_that_is_not_there_is_no_text(vault):
+    with pytest.raises(KeyError):
+        resolver(vault).resolve([], {"x": "1"}).text("y")
+
+
 def test_a_further_text_may_have_the_name_of_a_key(vault):
     resolved = resolver(vault).resolve([dag({"a": "${vault:db:password}"})], {"a": "${vault:db:port}"})
 

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_config_providers.core import ConfigData
 from airflow_config_providers.core.polled_provider import PolledConfigProvider
-from airflow_config_providers.core.subscriptions import Polled, Subscriptions
+from airflow_config_providers.core.subscriptions import Courier, Polled, Subscriber, Subscriptions
 from airflow_config_providers.core.timetable import Timetable
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderDefinitionError, ProviderUnavailableError
 from airflow_config_providers.testing import FakeClock
@@ -465,3 +465,49 @@ def test_what_is_subscribed_while_all_is_undone_leaves_nothing(source, heard):
 
     assert source.reads == []
     assert source.followed == ()
+
+
+class Threads:
+    """Starts no thread while there are none, and otherwise runs a function at once."""
+
+    def __init__(self):
+        self.are_there = False
+
+    def start(self, run):
+        if not self.are_there:
+            raise RuntimeError("can't start new thread")
+        run()
+
+
+def test_a_change_is_told_later_if_no_thread_can_be_started(source, heard, caplog):
+    threads = Threads()
+    courier = Courier(source.timetable, threads.start)
+    courier.send(Subscriber(PATH, None, heard), ConfigData({"password": "two"}))
+    source.pass_()
+    threads.are_there = True
+    source.pass_()
+
+    assert heard == [(PATH, {"password": "two"})]
+    assert "no thread can be started" in caplog.text
+
+
+def test_a_change_is_told_at_once_after_one_for_which_no_thread_could_be_started(source, heard):
+    threads = Threads()
+    courier = Courier(source.timetable, threads.start)
+    courier.send(Subscriber(PATH, None, Heard()), ConfigData({"password": "two"}))
+    threads.are_there = True
+    courier.send(Subscriber(PATH, None, heard), ConfigData({"password": "three"}))
+
+    assert heard == [(PATH, {"password": "three"})]
+
+
+def test_a_subscription_for_which_no_thread_could_be_started_can_be_made_again(heard):
+    threads, started = Threads(), []
+    timetable = Timetable("test", FakeClock(), lambda run: threads.start(lambda: started.append(run)))
+    subscriptions = Subscriptions(lambda path, keys: ConfigData({}), interval=lambda: 60_000, timetable=timetable)
+    with pytest.raises(RuntimeError):
+        subscriptions.add(PATH, None, heard)
+    threads.are_there = True
+    subscriptions.add(PATH, None, heard)
+
+    assert len(started) == 1

@@ -207,3 +207,19 @@ def test_an_error_that_ends_programs_ends_no_other_call(table: Timetable, caplog
     assert done == [1]
     assert "SystemExit" in caplog.text
     assert "hunter2" not in caplog.text
+
+
+def test_after_a_thread_could_not_be_started_the_next_call_starts_one(clock: FakeClock) -> None:
+    started: list[Callable[[], None]] = []
+
+    def start(run: Callable[[], None]) -> None:
+        started.append(run)
+        if len(started) == 1:
+            raise RuntimeError("can't start new thread")
+
+    table = Timetable("test", clock, start)
+    with pytest.raises(RuntimeError):
+        table.add("a", 0, lambda: None)
+    table.add("b", 0, lambda: None)
+
+    assert len(started) == 2

@@ -546,6 +546,16 @@ def test_a_policy_sees_before_and_after_of_the_whole_resource(store):
     assert request.configs_after == {"cores": "3", "password": "[hidden]"}
 
 
+def test_a_policy_is_told_of_a_secret_that_changes_although_both_are_hidden(store):
+    policy = Policy()
+    one = admin(store, policy, seal=lambda password: f"sealed {password.value}")
+    one.incremental_alter_configs({DAG: [set_("cores", "2"), set_("password", "hunter2")]})
+    one.incremental_alter_configs({DAG: [set_("cores", "3"), set_("password", "hunter3")]})
+
+    assert policy.requests[-1].hidden_changes == {"password"}
+    assert policy.requests[-1].changed == ["cores", "password"]
+
+
 WAYS = [
     pytest.param(lambda one: one.incremental_alter_configs({DAG: [set_("cores", "3")]}), id="incremental"),
     pytest.param(lambda one: one.alter_configs({DAG: {"cores": "3"}}), id="whole"),

@@ -164,6 +164,24 @@ def test_signals_end_with_the_follower():
     assert store.signal is None
 
 
+def test_a_follower_that_gets_no_signals_because_of_an_error_leaves_nothing_that_polls():
+    class Away(SignallingStore):
+        def listen(self, call: Callable[[], object]) -> SignallingStore:
+            raise ProviderUnavailableError("down")
+
+    members, polled = Reconfigurables({}), []
+    members.add(Pool())
+    clock = FakeClock()
+    timetable = Timetable("test", clock, start=lambda run: None)
+    with pytest.raises(ProviderUnavailableError):
+        ConfigFollower(
+            Away(), Followers({DAG: members}), lambda *asked: polled.append(asked) or {}, timetable=timetable
+        )
+    timetable.run_due()
+
+    assert polled == []
+
+
 def test_what_was_changed_before_they_followed_reaches_them_at_once(store, elsewhere):
     alter(elsewhere, a="1")
 

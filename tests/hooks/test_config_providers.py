@@ -119,6 +119,22 @@ def test_a_definition_that_cannot_be_read_is_named(connect, extra, problem):
         connect(extra).definitions()
 
 
+@pytest.mark.parametrize("field", ["properties", "properties_file"])
+@pytest.mark.parametrize("value", [["a"], {"a": "b"}, 1], ids=["list", "object", "number"])
+def test_a_file_of_definitions_that_is_no_text_is_what_testing_the_connection_tells(connect, field, value):
+    is_good, told = connect({field: value}).test_connection()
+
+    assert not is_good
+    assert f"'{field}' in the extra is not a string" in told
+
+
+@pytest.mark.parametrize(("value", "text"), [(True, "true"), (False, "false"), (30, "30")])
+def test_a_parameter_that_is_no_string_in_json_is_what_a_properties_file_would_have(connect, value, text):
+    key = "config.providers.s.param.p"
+
+    assert connect({**DEFINITION, key: value}).definitions() == {**DEFINITION, key: text}
+
+
 @pytest.mark.parametrize("value", [None, ["a"], {"a": 1}, 1.5], ids=["null", "list", "object", "float"])
 def test_a_definition_that_is_no_text_is_refused(connect, value):
     with pytest.raises(ProviderDefinitionError, match="is not a string"):

@@ -662,6 +662,19 @@ def test_the_next_look_is_when_the_newest_ttl_is_over():
     assert len(run.runs) == 2
 
 
+def test_the_end_of_a_ttl_of_the_run_before_reads_nothing_again():
+    """Its timer was about to call when the next run began; the moment between two locks has no other door."""
+    job = Job()
+    before, run = Unsubscribed(job.secret, 60_000), Unsubscribed(job.secret, 60_000)
+    job.reload.watch(before)
+    job.reload.next_run()
+    job.reload.watch(run)
+    job.reload._note_end_of_ttl(before)
+    job.after(0)
+
+    assert run.runs == []
+
+
 def in_another_thread(call):
     thread = threading.Thread(target=call)
     thread.start()

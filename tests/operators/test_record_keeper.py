@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
+from airflow.sdk.execution_time import task_runner
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
@@ -98,6 +101,32 @@ def test_a_refusal_does_not_replace_the_record_of_a_job(keeper, store):
     RecordKeeper(store, None, None).keep_refused(lambda: record("refused"))
 
     assert unpacked(store, TASK).configs["spark.app.x"][0].value == "submitted"
+
+
+def test_a_refusal_does_not_replace_the_record_of_a_job_among_xcoms(log):
+    """As above, with Airflow 3.2, which has no state of tasks."""
+    xcoms = {}
+    RecordKeeper(None, xcoms.__setitem__, log, pull=xcoms.get).keep(lambda: record("submitted"), NOTHING)
+    RecordKeeper(None, xcoms.__setitem__, log, pull=xcoms.get).keep_refused(lambda: record("refused"))
+
+    assert unpacked(xcoms, TASK).configs["spark.app.x"][0].value == "submitted"
+
+
+def test_a_refusal_is_kept_if_there_is_no_other_xcom(log):
+    xcoms = {}
+    RecordKeeper(None, xcoms.__setitem__, log, pull=xcoms.get).keep_refused(lambda: record(problems=("no",)))
+
+    assert list(xcoms) == [record_key(1)]
+
+
+def test_a_record_is_looked_for_among_the_xcoms_of_the_same_mapped_task(log, monkeypatch):
+    pulled = []
+    ti = SimpleNamespace(map_index=3, xcom_push=None, xcom_pull=lambda **asked: pulled.append(asked) or "a record")
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", object(), raising=False)
+    RecordKeeper.of({"ti": ti}, log).keep_refused(lambda: record("refused"))
+
+    assert pulled == [{"key": record_key(1), "map_indexes": 3}]
+    assert log.warnings == []
 
 
 def test_a_refusal_is_kept_if_there_is_nothing_else(keeper, store):

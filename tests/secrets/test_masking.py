@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from secrets import token_hex
+from types import SimpleNamespace
 
 import pytest
 from airflow._shared.secrets_masker import redact as redact_in_server
@@ -63,4 +64,38 @@ def test_in_a_task_the_supervisor_is_told(secret, canary, configure, monkeypatch
     configure(secret.settings(variables={"plain": "at ${book:db:host}"}))
 
     assert Variable.get("plain") == f"at {canary}"
-    assert canary in [message.value for message in told if type(message).__name__ == "MaskSecret"]
+    assert canary in {secret for secrets in lists_of_secrets(told) for secret in secrets}
+
+
+def lists_of_secrets(told):
+    """Return the secrets of each message with several of them: Airflow itself sends whole variables, one by one."""
+    return [m.value for m in told if type(m).__name__ == "MaskSecret" and isinstance(m.value, list)]
+
+
+@pytest.mark.parametrize("redact", [redact_in_server, redact_in_task], ids=["server", "task"])
+def test_each_of_many_values_is_masked(shelf, redact):
+    values = {f"k{number}": token_hex(8) for number in range(60)}
+    shelf.book.data = {"db": values}
+    shelf.backend(variables={"all": "".join(f"${{book:db:{key}}}\n" for key in values)}).get_variable("all")
+
+    assert {redact(value) for value in values.values()} == {"***"}
+
+
+def test_all_values_of_an_answer_are_registered_at_once(secret, canary, configure, monkeypatch):
+    """The masker compiles all that it knows for each registration."""
+    told = []
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", SimpleNamespace(send=told.append), raising=False)
+    secret.book.data["db"]["user"] = user = f"us3r@{token_hex(6)}"
+    configure(secret.settings(variables={"plain": "${book:db:user} at ${book:db:host}"}))
+    Variable.get("plain")
+    (secrets,) = lists_of_secrets(told)
+
+    assert {user, canary} <= {*secrets}
+
+
+def test_a_value_with_half_of_a_surrogate_pair_is_masked(shelf):
+    value = f"half \ud800 {token_hex(6)}"
+    shelf.book.data = {"db": {"host": value}}
+
+    assert shelf.backend(variables={"v": "${book:db:host}"}).get_variable("v") == value
+    assert redact_in_task(f"it is {value}") == "it is ***"

@@ -11,6 +11,7 @@ from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.core.entry_points import registered
 from airflow_config_providers.core.policy import Moment
 from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.yaml_events import is_alias, line_of, with_depths
 from airflow_config_providers.dynamic.policies.classes import ENTRY_POINT_GROUP, READY
 from airflow_config_providers.exceptions import ConfigException
 
@@ -139,14 +140,11 @@ def _entries(text: str, name: str) -> tuple[list[PolicyEntry], list[str]]:
 
 def _refuse_odd(events: Iterable[yaml.Event], name: str) -> None:
     """Refuse, in advance, what would take the YAML parser a long time."""
-    depth = 0
-    for event in events:
-        kind = type(event).__name__
-        depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
-        if kind == "AliasEvent":
-            raise ConfigException(f"{name}:{_line(event)}: aliases are not supported. Write the part again.")
+    for event, depth in with_depths(events):
+        if is_alias(event):
+            raise ConfigException(f"{name}:{line_of(event)}: aliases are not supported. Write the part again.")
         if depth > _DEEPEST:
-            raise ConfigException(f"{name}:{_line(event)}: lists and mappings are nested too deeply. Flatten them.")
+            raise ConfigException(f"{name}:{line_of(event)}: lists and mappings are nested too deeply. Flatten them.")
 
 
 class _PolicyDocument:
@@ -169,7 +167,7 @@ class _PolicyDocument:
         values = {field: self._value(child) for field, child in nodes.items()}
         name = values.get("name")
         lines = {field: _line_of_text(child) for field, child in nodes.items()}
-        return PolicyEntry(self._name, _line(node), name.strip() if isinstance(name, str) else "", values, lines)
+        return PolicyEntry(self._name, line_of(node), name.strip() if isinstance(name, str) else "", values, lines)
 
     def _fields(self, node: yaml.Node | None) -> dict[str, yaml.Node]:
         if node is None or node.id != "mapping":
@@ -188,18 +186,14 @@ class _PolicyDocument:
             key, value = child if node.id == "mapping" else (None, child)
             if key is not None and key.id == "scalar":
                 if key.value in seen:
-                    yield f"{self._name}:{_line(key)}: '{printable(key.value)}' appears twice. Keep one."
+                    yield f"{self._name}:{line_of(key)}: '{printable(key.value)}' appears twice. Keep one."
                 seen.add(key.value)
             yield from self._repeated(value)
 
 
-def _line(part: yaml.Node | yaml.Event) -> int:
-    return int(part.start_mark.line) + 1
-
-
 def _line_of_text(node: yaml.Node) -> int:
     """Return the line where the text of a field begins; a block begins in the next line."""
-    return _line(node) + (getattr(node, "style", None) in ("|", ">"))
+    return line_of(node) + (getattr(node, "style", None) in ("|", ">"))
 
 
 Schema = dict[str, Any]

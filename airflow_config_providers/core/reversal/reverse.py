@@ -184,11 +184,11 @@ def reverse_object(value: object, reversers: Sequence[ReverseTransformer]) -> ob
     Strings and bytes are reversed, also inside collections, and so are keys. Any other object stays unchanged unless
     its ``str`` or ``repr`` shows a value: then it is replaced by that string, reversed.
     """
-    if isinstance(value, str):
-        return reverse_text(value, reversers)
     try:
+        if isinstance(value, str):
+            return reverse_text(value, reversers)
         return map_leaves(value, lambda leaf: _shown(leaf, reversers))
-    except Exception:  # noqa: BLE001 - the repr of a foreign object can raise anything; it is not shown
+    except Exception:  # noqa: BLE001 - a foreign object can raise anything, even when asked for its class; it is not shown
         return UNCHECKED
 
 

@@ -211,6 +211,14 @@ class Broken:
         raise ValueError(VALUE)
 
 
+class Lazy:
+    """As a lazy proxy whose object cannot be made now."""
+
+    @property
+    def __class__(self):
+        raise OSError(VALUE)
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -222,6 +230,7 @@ class Broken:
         pytest.param(ValueError(VALUE), "${v:a}", id="exception"),
         pytest.param(47110815, "${v:b}", id="number"),
         pytest.param(Broken(), UNCHECKED, id="broken-repr"),
+        pytest.param(Lazy(), UNCHECKED, id="broken-class"),
     ],
 )
 def test_an_object_that_shows_a_value_is_replaced(value, expected):

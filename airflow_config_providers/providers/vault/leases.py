@@ -102,10 +102,14 @@ class Leases:
         for ended in (one for one in before if not one.left(since)):
             self._session.drop_lease(ended.key)
         if is_closed:  # while a thread was reading it
-            self._session.give_back_lease(id_, token=token.text, key=key)
+            self._give_back_late(lease, token)
         elif body.get("renewable") is True:
             self._session.renewals.add(lease, when_to_renew(since, duration), lambda: self._renew(lease))
         return lease
+
+    def _give_back_late(self, lease: Lease, token: HeldToken) -> None:
+        if not self._session.has_given_back(token):
+            self._session.give_back_lease(lease.id, token=token.text, key=lease.key)
 
     def give_back(self, *, session_ends: bool) -> None:
         """

@@ -245,7 +245,7 @@ class Session:
         self._revocations.drop(key)
 
     def give_back_lease(self, lease_id: str, *, token: str, key: int | None) -> bool:
-        """Have Vault end a lease, and return whether Vault could be asked; raises nothing."""
+        """Have Vault end a lease, even if the session is closed; return whether Vault could be asked. Raises nothing."""
         with self._lock:
             transport = self._transport
         owed = RevokeRequest.of_lease(lease_id, token=token)
@@ -278,6 +278,10 @@ class Session:
         if not token.is_ours and not token.left(self.clock()):
             self.flights.run(("end", token.text), lambda: self._learn_end_of(token))
 
+    def has_given_back(self, token: HeldToken) -> bool:
+        """Return whether ``token`` ended, with what was leased with it, when this session was closed."""
+        return self._is_closed and token.can_be_given_back
+
     def ends_leases_of(self, token: str) -> bool:
         """Return whether closing this session ends what was leased with ``token``, or it has already ended."""
         held = self._held
@@ -290,8 +294,7 @@ class Session:
         self.renewals.clear()
         with self._lock:
             held, self._held = self._held, None
-            transport, self._transport = self._transport, None
-            self._is_closed = True
+            transport, self._is_closed = self._transport, True
         if transport is not None:
             self._give_back(held, transport)
             transport.close()

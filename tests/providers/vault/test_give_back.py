@@ -229,6 +229,13 @@ def test_after_close_there_is_no_child_left() -> None:
         os.waitpid(pid, os.WNOHANG)
 
 
+def test_a_helper_that_was_closed_is_not_started_again() -> None:
+    helper = Helper(Server("http://127.0.0.1:1", None, True, None, ""))
+    helper.close()
+    assert helper.hold("auth/token/revoke-self", token=TOKEN, body={}) is None
+    assert helper.pid is None
+
+
 def test_what_vault_could_not_take_back_is_left_to_the_helper(vault, params: dict[str, object]) -> None:
     with contextlib.closing(provider_of(params)) as provider:
         provider.get(f"{vault.kv2}/a", {"k"})

@@ -104,8 +104,13 @@ class Leases:
         if is_closed:  # while a thread was reading it
             self._give_back_late(lease, token)
         elif body.get("renewable") is True:
-            self._session.renewals.add(lease, when_to_renew(since, duration), lambda: self._renew(lease))
+            self._plan_renewal(lease)
         return lease
+
+    def _plan_renewal(self, lease: Lease) -> None:
+        self._session.plan_renewal(lease, when_to_renew(lease.since, lease.duration), lambda: self._renew(lease))
+        if self._is_closed:  # perhaps after ``give_back`` has dropped it
+            self._session.renewals.drop(lease)
 
     def _give_back_late(self, lease: Lease, token: HeldToken) -> None:
         if not self._session.has_given_back(token):

@@ -105,7 +105,7 @@ class Helper:
         return None if self._process is None else self._process.pid
 
     def hold(self, path: str, *, token: str, body: Mapping[str, Any]) -> int | None:
-        """Have ``body`` posted to ``path`` when this process ends; return a key for ``drop``, or None after ``close``."""
+        """Have ``body`` posted to ``path`` when this process ends; return a key for ``drop``; None after ``close``."""
         key = next(self._keys)
         with self._lock:
             if self._is_closed:

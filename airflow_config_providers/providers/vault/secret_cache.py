@@ -184,7 +184,7 @@ class LeaseWatch:
     def _look_in_time(self, path: VaultPath) -> None:
         lease = self._cache.lease(path)
         if path in self._followed and lease is not None:
-            self._cache.session.renewals.add((self, path), self._cache.good_until(lease), lambda: self._look(path))
+            self._cache.session.plan_renewal((self, path), self._cache.good_until(lease), lambda: self._look(path))
 
     def _look(self, path: VaultPath) -> float | None:
         """Return when to look again: the lease was renewed, or can still be if it cannot be replaced now."""

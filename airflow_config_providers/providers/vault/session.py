@@ -7,13 +7,13 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from airflow_config_providers.core.per_process import hold_forks, run_in_children
 from airflow_config_providers.core.single_flight import SingleFlight
-from airflow_config_providers.core.timetable import Clock, Start, Timetable
+from airflow_config_providers.core.timetable import Call, Clock, Start, Timetable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import VaultAnswer
@@ -245,7 +245,7 @@ class Session:
         self._revocations.drop(key)
 
     def give_back_lease(self, lease_id: str, *, token: str, key: int | None) -> bool:
-        """Have Vault end a lease, even if the session is closed; return whether Vault could be asked. Raises nothing."""
+        """Have Vault end a lease, even after ``close``, and return whether Vault could be asked; raises nothing."""
         with self._lock:
             transport = self._transport
         owed = RevokeRequest.of_lease(lease_id, token=token)
@@ -267,6 +267,19 @@ class Session:
     def timetable(self, name: str) -> Timetable:
         """Return a timetable for calls by this session's clock, in a thread called ``name``."""
         return Timetable(name, self.clock, self._start)
+
+    def plan_renewal(self, key: Hashable, at: float, renew: Call) -> None:
+        """
+        Have ``renew`` called at ``at``, unless the session is closed; raises nothing.
+
+        If no thread can be started, the call waits until another one is planned: what was read is good without it.
+        """
+        try:
+            self.renewals.add(key, at, renew)
+        except RuntimeError:
+            _log.info("%s: nothing is renewed until a thread can be started again", self.where)
+        if self._is_closed:  # perhaps after ``close`` has cleared the timetable
+            self.renewals.drop(key)
 
     def left_of(self, token: str) -> float | None:
         """Return the seconds that ``token`` lasts unless it is renewed; None if it has no known end."""
@@ -291,10 +304,10 @@ class Session:
 
     def close(self) -> None:
         """Give back the login, and with it the leases; raises nothing. A closed session no longer signs in."""
-        self.renewals.clear()
         with self._lock:
             held, self._held = self._held, None
             transport, self._is_closed = self._transport, True
+        self.renewals.clear()
         if transport is not None:
             self._give_back(held, transport)
             transport.close()
@@ -352,7 +365,7 @@ class Session:
             new = replace(new, key=self._revocations.hold(RevokeRequest.of_login(new.text)))
         self._take(new, transport)
         if given.is_ours and given.is_renewable and given.ttl is not None:
-            self.renewals.add("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text))
+            self.plan_renewal("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text))
         return new
 
     def _take(self, new: HeldToken, transport: Transport) -> None:

@@ -96,7 +96,7 @@ class Threads:
 
 
 def test_a_login_whose_session_is_closed_before_its_renewal_is_planned_is_not_renewed() -> None:
-    threads, login = Threads(), RenewableLogin(lambda: session.close())
+    threads, login = Threads(), RenewableLogin(lambda: session.close())  # noqa: PLW0108 - the session is made below
     session = Session(VaultSettings("http://127.0.0.1:1", login, gives_back_after_kill=False), start=threads)
     session.token()
     assert threads.have_ended()

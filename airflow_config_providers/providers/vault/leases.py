@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.exceptions import ConfigProvidersError
-from airflow_config_providers.providers.vault.session import seconds, when_to_renew, when_to_retry
+from airflow_config_providers.providers.vault.logins.login import seconds
+from airflow_config_providers.providers.vault.session import when_to_renew, when_to_retry
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.faults import VaultAnswer

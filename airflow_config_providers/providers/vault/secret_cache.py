@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.providers.vault.leases import Lease, Leases
+from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.paths import VaultPath
 from airflow_config_providers.providers.vault.reader import VaultOutcome, VaultReader, Versions, reason_of_absence
-from airflow_config_providers.providers.vault.session import SESSIONS, Sessions, seconds, when_to_retry
+from airflow_config_providers.providers.vault.session import SESSIONS, Sessions, when_to_retry
 from airflow_config_providers.providers.vault.swept import Swept
 
 if TYPE_CHECKING:

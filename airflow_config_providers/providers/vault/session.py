@@ -18,6 +18,7 @@ from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLo
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import VaultAnswer
 from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, LoginRefusal
+from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
 from airflow_config_providers.providers.vault.revocation import Revocations, RevokeRequest
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import VaultSettings
 
 _log = logging.getLogger(__name__)
-
-LONGEST: Final = 10 * 365 * 24 * 3600
-"""The longest duration in seconds; a longer one is shortened to it."""
 
 _LOOKUP: Final = "auth/token/lookup-self"
 _RENEW: Final = "auth/token/renew-self"
@@ -53,13 +51,6 @@ def when_to_retry(now: float, expires: float) -> float | None:
     """Return when to retry a renewal that failed; None if too little time is left."""
     left = expires - now
     return now + max(1.0, left / 4) if left > 2 else None
-
-
-def seconds(duration: object) -> float:
-    """Return a duration of Vault's in seconds, at most ten years; 0 for anything else."""
-    if isinstance(duration, bool) or not isinstance(duration, int | float) or not duration > 0:
-        return 0.0
-    return float(min(duration, LONGEST))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
+from airflow_config_providers.providers.vault.logins.login import LONGEST, seconds
 from airflow_config_providers.providers.vault.secret_cache import LeaseWatch
 from airflow_config_providers.providers.vault.session import (
-    LONGEST,
     Session,
     Sessions,
-    seconds,
     when_to_renew,
     when_to_retry,
 )

@@ -141,7 +141,7 @@ class Helper:
         process, self._process = self._process, None
         self._lock = threading.RLock()
         self._held = {}
-        self._is_closed = False
+        self._is_left = self._is_closed = False
         if process is not None:
             _let_go(process)
 
@@ -253,7 +253,7 @@ class Revocations:
         """In a forked child: leave everything to the parent."""
         self._lock = threading.Lock()
         self._breakers = {}
-        self._is_closed = False
+        self._is_left = self._is_closed = False
         if self._helper is not None:
             self._helper.forget()
 

@@ -236,6 +236,17 @@ def test_a_helper_that_was_closed_is_not_started_again() -> None:
     assert helper.pid is None
 
 
+def test_a_child_that_was_forked_while_a_job_goes_on_has_its_own_login_given_back_after_a_kill() -> None:
+    recorder = Recorder()
+    with WebServer(recorder) as server:
+        helper = Helper(Server(server.address, None, True, None, ""))
+        helper.leave(is_left=True)
+        helper.forget()
+        helper.hold("a", token=TOKEN, body={})
+        helper.close()
+    assert [request.path for request in recorder.requests()] == ["/v1/a"]
+
+
 def test_what_vault_could_not_take_back_is_left_to_the_helper(vault, params: dict[str, object]) -> None:
     with contextlib.closing(provider_of(params)) as provider:
         provider.get(f"{vault.kv2}/a", {"k"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.exceptions import ConfigException
@@ -81,6 +81,18 @@ def read_all(document: Mapping[str, Any]) -> dict[str, str]:
     :raises ConfigException: a value cannot be written as a string
     """
     return {str(key): as_text(value) for key, value in document.items() if value is not None}
+
+
+def read_keys(document: Mapping[str, Any], keys: Collection[str] | None) -> dict[str, str]:
+    """
+    Return the values at ``keys`` as ``read_key`` does, without those that are missing; None for all at the top level.
+
+    :raises ConfigException: a value cannot be written as a string
+    """
+    if keys is None:
+        return read_all(document)
+    found = {key: read_key(document, key) for key in keys}
+    return {key: text for key, text in found.items() if text is not None}
 
 
 def as_text(value: Any) -> str:

@@ -6,7 +6,7 @@ from abc import ABC
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
-from airflow_config_providers.core.document import as_text, parse_object, read_all, read_key
+from airflow_config_providers.core.document import as_text, parse_object, read_all, read_keys
 from airflow_config_providers.core.polled_provider import PolledConfigProvider
 from airflow_config_providers.core.provider import require_configured
 from airflow_config_providers.core.text import printable
@@ -112,7 +112,4 @@ def read_json(text: str | None, keys: Collection[str] | None, *, what: str) -> d
         raise ConfigException(
             f"The {printable(what)} is not a JSON object, so it has no keys. Refer to it as a whole, or correct it."
         )
-    if keys is None:
-        return read_all(document)
-    found = {key: read_key(document, key) for key in keys}
-    return {key: value for key, value in found.items() if value is not None}
+    return read_keys(document, keys)

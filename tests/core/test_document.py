@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.document import as_text, parse, parse_object, read_all, read_key
+from airflow_config_providers.core.document import as_text, parse, parse_object, read_all, read_key, read_keys
 from airflow_config_providers.exceptions import ConfigException
 
 DOCUMENT = {
@@ -146,6 +146,21 @@ def test_a_key_is_text_or_missing(document: dict[str, object], key: str) -> None
 @given(st.dictionaries(st.text(), DOCUMENTS, max_size=5))
 def test_all_keys_are_what_each_key_is(document: dict[str, object]) -> None:
     assert read_all(document) == {key: text for key in document if (text := read_key(document, key)) is not None}
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        pytest.param(["password", "users.0.name", "absent", "nothing"], ["password", "users.0.name"], id="some"),
+        pytest.param([], [], id="none"),
+    ],
+)
+def test_keys_that_are_missing_are_left_out(keys: list[str], expected: list[str]) -> None:
+    assert read_keys(DOCUMENT, keys) == {key: read_key(DOCUMENT, key) for key in expected}
+
+
+def test_without_keys_everything_at_the_top_is_read() -> None:
+    assert read_keys(DOCUMENT, None) == read_all(DOCUMENT)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '"text"', "1", "null", '{"a": NaN}', "{'a': 1}", "[" * 100_000])

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.exceptions import ConfigProvidersError
-from airflow_config_providers.providers.vault.session import seconds, when_to_renew, when_to_retry
+from airflow_config_providers.providers.vault.logins.login import seconds
+from airflow_config_providers.providers.vault.session import when_to_renew, when_to_retry
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.faults import VaultAnswer
@@ -102,10 +103,19 @@ class Leases:
         for ended in (one for one in before if not one.left(since)):
             self._session.drop_lease(ended.key)
         if is_closed:  # while a thread was reading it
-            self._session.give_back_lease(id_, token=token.text, key=key)
+            self._give_back_late(lease, token)
         elif body.get("renewable") is True:
-            self._session.renewals.add(lease, when_to_renew(since, duration), lambda: self._renew(lease))
+            self._plan_renewal(lease)
         return lease
+
+    def _plan_renewal(self, lease: Lease) -> None:
+        self._session.plan_renewal(lease, when_to_renew(lease.since, lease.duration), lambda: self._renew(lease))
+        if self._is_closed:  # perhaps after ``give_back`` has dropped it
+            self._session.renewals.drop(lease)
+
+    def _give_back_late(self, lease: Lease, token: HeldToken) -> None:
+        if not self._session.has_given_back(token):
+            self._session.give_back_lease(lease.id, token=token.text, key=lease.key)
 
     def give_back(self, *, session_ends: bool) -> None:
         """

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from airflow_config_providers.core import document
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.document import read_keys
 from airflow_config_providers.core.polled_provider import PolledConfigProvider
 from airflow_config_providers.core.provider import SecretIdProvider, require_configured
 from airflow_config_providers.providers import airflow_secrets
@@ -159,11 +159,4 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
 def _data(secret: CachedSecret, keys: Collection[str] | None, cache: SecretCache) -> ConfigData:
     if secret.absence:
         return ConfigData({}, absence=secret.absence)
-    return ConfigData(_texts(secret.document, keys), secret.ttl_in(cache.session))
-
-
-def _texts(found: Mapping[str, Any], keys: Collection[str] | None) -> dict[str, str]:
-    if keys is None:
-        return document.read_all(found)
-    values = {key: document.read_key(found, key) for key in keys}
-    return {key: value for key, value in values.items() if value is not None}
+    return ConfigData(read_keys(secret.document, keys), secret.ttl_in(cache.session))

@@ -82,6 +82,8 @@ class Helper:
     """
     Our end of the helper: starts it with the first thing to give back, and sends it everything. Thread-safe.
 
+    After ``close`` it holds nothing any longer, as nothing would end the process then.
+
     A message that cannot be sent is logged and otherwise ignored: the helper is for the worst case only.
 
     :param no_fork: held while the process is started: a fork would share the pipe to it
@@ -94,6 +96,7 @@ class Helper:
         self._keys = itertools.count(1)
         self._held: dict[int, Mapping[str, Any]] = {}
         self._is_left = False
+        self._is_closed = False
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -101,10 +104,12 @@ class Helper:
         """The ID of the process; None if there is none."""
         return None if self._process is None else self._process.pid
 
-    def hold(self, path: str, *, token: str, body: Mapping[str, Any]) -> int:
-        """Have ``body`` posted to ``path`` when this process ends; return a key for ``drop``."""
+    def hold(self, path: str, *, token: str, body: Mapping[str, Any]) -> int | None:
+        """Have ``body`` posted to ``path`` when this process ends; return a key for ``drop``; None after ``close``."""
         key = next(self._keys)
         with self._lock:
+            if self._is_closed:
+                return None
             self._held[key] = {"hold": key, "path": path, "token": token, "body": body}
             self._send([self._held[key]] if self._process is not None else self._begin())
         return key
@@ -124,6 +129,7 @@ class Helper:
     def close(self) -> None:
         """End the process: at once if it has nothing to post, otherwise after it did, half a minute at most."""
         with self._lock:
+            self._is_closed = True
             process, self._process = self._process, None
             end = _finish if self._held and not self._is_left else _end
             self._held.clear()
@@ -135,6 +141,7 @@ class Helper:
         process, self._process = self._process, None
         self._lock = threading.RLock()
         self._held = {}
+        self._is_left = self._is_closed = False
         if process is not None:
             _let_go(process)
 
@@ -200,14 +207,12 @@ class Revocations:
         self._lock = threading.Lock()
         self._breakers: dict[str, Breaker] = {}
         self._is_left = False
+        self._is_closed = False
 
     def hold(self, owed: RevokeRequest) -> int | None:
         """Have the helper send ``owed`` if this process ends first; return its key, or None without a helper."""
-        if not self._settings.gives_back_after_kill:
-            return None
-        with self._lock:
-            self._helper = self._helper or Helper(_server(self._settings), self._no_fork)
-        return self._helper.hold(owed.path, token=owed.token, body=owed.body)
+        helper = self._open_helper()
+        return None if helper is None else helper.hold(owed.path, token=owed.token, body=owed.body)
 
     def leave(self, *, is_left: bool) -> None:
         """Start or stop letting everything expire by itself, even if this process is killed."""
@@ -248,13 +253,24 @@ class Revocations:
         """In a forked child: leave everything to the parent."""
         self._lock = threading.Lock()
         self._breakers = {}
+        self._is_left = self._is_closed = False
         if self._helper is not None:
             self._helper.forget()
 
     def close(self) -> None:
-        """End the helper, which first tries once to give back what could not be given back."""
-        if self._helper is not None:
-            self._helper.close()
+        """End the helper for good, which first tries once to give back what could not be given back."""
+        with self._lock:
+            helper, self._is_closed = self._helper, True
+        if helper is not None:
+            helper.close()
+
+    def _open_helper(self) -> Helper | None:
+        if not self._settings.gives_back_after_kill:
+            return None
+        with self._lock:
+            if self._helper is None and not self._is_closed:
+                self._helper = Helper(_server(self._settings), self._no_fork)
+            return self._helper
 
 
 def _server(settings: VaultSettings) -> Server:

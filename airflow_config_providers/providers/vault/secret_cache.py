@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.providers.vault.leases import Lease, Leases
+from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.paths import VaultPath
 from airflow_config_providers.providers.vault.reader import VaultOutcome, VaultReader, Versions, reason_of_absence
-from airflow_config_providers.providers.vault.session import SESSIONS, Sessions, seconds, when_to_retry
+from airflow_config_providers.providers.vault.session import SESSIONS, Sessions, when_to_retry
+from airflow_config_providers.providers.vault.swept import Swept
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.session import Session
@@ -55,7 +57,7 @@ class SecretCache:
     def __init__(self, settings: VaultSettings, sessions: Sessions = SESSIONS) -> None:
         self._sessions = sessions
         self._flights = SingleFlight(patience=None, asks_again=True)
-        self._kept: dict[VaultPath, CachedSecret] = {}
+        self._kept: Swept[VaultPath, CachedSecret] = Swept(self._is_good)
         self.session = sessions.join(settings, self)
         self.when_leased: Callable[[VaultPath], object] = lambda path: None
         self._leases = Leases(self.session)
@@ -65,7 +67,7 @@ class SecretCache:
     def forget(self) -> None:
         """In a forked child: leave everything of the parent to the parent."""
         self._flights = SingleFlight(patience=None, asks_again=True)
-        self._kept = {}
+        self._kept.forget()
         self._leases.forget()
 
     def get(self, path: VaultPath) -> CachedSecret:
@@ -107,7 +109,7 @@ class SecretCache:
 
     def close(self) -> None:
         """Revoke the leases and, if no other provider uses it, the login. Raises nothing."""
-        self._kept = {}
+        self._kept.clear()
         is_last = self._sessions.leave(self.session, self)
         self._leases.give_back(session_ends=is_last)
         if is_last:
@@ -124,7 +126,7 @@ class SecretCache:
             reason = reason_of_absence(outcome, path, where=self.session.where)
             return CachedSecret({}, self.session.clock(), absence=reason)
         read = self._read(outcome)
-        self._kept = {**{p: k for p, k in self._kept.items() if self._is_good(k)}, path: read}
+        self._kept.keep(path, read)
         if read.lease is not None:
             self.when_leased(path)
         return read
@@ -183,7 +185,7 @@ class LeaseWatch:
     def _look_in_time(self, path: VaultPath) -> None:
         lease = self._cache.lease(path)
         if path in self._followed and lease is not None:
-            self._cache.session.renewals.add((self, path), self._cache.good_until(lease), lambda: self._look(path))
+            self._cache.session.plan_renewal((self, path), self._cache.good_until(lease), lambda: self._look(path))
 
     def _look(self, path: VaultPath) -> float | None:
         """Return when to look again: the lease was renewed, or can still be if it cannot be replaced now."""

@@ -7,17 +7,18 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from airflow_config_providers.core.per_process import hold_forks, run_in_children
 from airflow_config_providers.core.single_flight import SingleFlight
-from airflow_config_providers.core.timetable import Clock, Start, Timetable
+from airflow_config_providers.core.timetable import Call, Clock, Start, Timetable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import VaultAnswer
 from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, LoginRefusal
+from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
 from airflow_config_providers.providers.vault.revocation import Revocations, RevokeRequest
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import VaultSettings
 
 _log = logging.getLogger(__name__)
-
-LONGEST: Final = 10 * 365 * 24 * 3600
-"""The longest duration in seconds; a longer one is shortened to it."""
 
 _LOOKUP: Final = "auth/token/lookup-self"
 _RENEW: Final = "auth/token/renew-self"
@@ -53,13 +51,6 @@ def when_to_retry(now: float, expires: float) -> float | None:
     """Return when to retry a renewal that failed; None if too little time is left."""
     left = expires - now
     return now + max(1.0, left / 4) if left > 2 else None
-
-
-def seconds(duration: object) -> float:
-    """Return a duration of Vault's in seconds, at most ten years; 0 for anything else."""
-    if isinstance(duration, bool) or not isinstance(duration, int | float) or not duration > 0:
-        return 0.0
-    return float(min(duration, LONGEST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +236,7 @@ class Session:
         self._revocations.drop(key)
 
     def give_back_lease(self, lease_id: str, *, token: str, key: int | None) -> bool:
-        """Have Vault end a lease, and return whether Vault could be asked; raises nothing."""
+        """Have Vault end a lease, even after ``close``, and return whether Vault could be asked; raises nothing."""
         with self._lock:
             transport = self._transport
         owed = RevokeRequest.of_lease(lease_id, token=token)
@@ -268,6 +259,19 @@ class Session:
         """Return a timetable for calls by this session's clock, in a thread called ``name``."""
         return Timetable(name, self.clock, self._start)
 
+    def plan_renewal(self, key: Hashable, at: float, renew: Call) -> None:
+        """
+        Have ``renew`` called at ``at``, unless the session is closed; raises nothing.
+
+        If no thread can be started, the call waits until another one is planned: what was read is good without it.
+        """
+        try:
+            self.renewals.add(key, at, renew)
+        except RuntimeError:
+            _log.info("%s: nothing is renewed until a thread can be started again", self.where)
+        if self._is_closed:  # perhaps after ``close`` has cleared the timetable
+            self.renewals.drop(key)
+
     def left_of(self, token: str) -> float | None:
         """Return the seconds that ``token`` lasts unless it is renewed; None if it has no known end."""
         held = self._held
@@ -278,6 +282,10 @@ class Session:
         if not token.is_ours and not token.left(self.clock()):
             self.flights.run(("end", token.text), lambda: self._learn_end_of(token))
 
+    def has_given_back(self, token: HeldToken) -> bool:
+        """Return whether ``token`` ended, with what was leased with it, when this session was closed."""
+        return self._is_closed and token.can_be_given_back
+
     def ends_leases_of(self, token: str) -> bool:
         """Return whether closing this session ends what was leased with ``token``, or it has already ended."""
         held = self._held
@@ -287,11 +295,10 @@ class Session:
 
     def close(self) -> None:
         """Give back the login, and with it the leases; raises nothing. A closed session no longer signs in."""
-        self.renewals.clear()
         with self._lock:
             held, self._held = self._held, None
-            transport, self._transport = self._transport, None
-            self._is_closed = True
+            transport, self._is_closed = self._transport, True
+        self.renewals.clear()
         if transport is not None:
             self._give_back(held, transport)
             transport.close()
@@ -349,7 +356,7 @@ class Session:
             new = replace(new, key=self._revocations.hold(RevokeRequest.of_login(new.text)))
         self._take(new, transport)
         if given.is_ours and given.is_renewable and given.ttl is not None:
-            self.renewals.add("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text))
+            self.plan_renewal("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text))
         return new
 
     def _take(self, new: HeldToken, transport: Transport) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL
@@ -187,7 +187,7 @@ class Options:
     def existing(self, name: str, *, path: str | None = None) -> str:
         """Return the path of an existing file or directory; empty for none. ``path`` replaces the value."""
         path = self.text(name) if path is None else path
-        if path and not Path(path).exists():
+        if path and not os.path.exists(path):  # noqa: PTH110 - a Path raises an error where a folder may not be entered
             self.problems.append(f"{name}: there is nothing at {printable(path)}. Correct the path.")
         return path
 

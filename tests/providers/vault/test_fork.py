@@ -72,6 +72,16 @@ def test_what_a_child_forgets_is_the_login_the_answers_and_the_locks(vault) -> N
         assert counted(vault) == {LOGIN: 2, "GET kv2/data/a 200": 2}
 
 
+def test_a_child_that_is_forked_while_a_job_goes_on_gives_its_own_login_back(vault) -> None:
+    path, sessions = vault.creds(), Sessions()
+    with opened(vault, sessions=sessions) as provider:
+        provider.get(path)
+        provider.keep_leases(is_left=True)
+        sessions.forget()
+        provider.get(path)
+    assert counted(vault)[REVOKE] == 1
+
+
 def test_sessions_that_are_gone_are_not_kept_for_a_fork(vault) -> None:
     import gc
     import weakref

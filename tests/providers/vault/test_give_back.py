@@ -229,6 +229,24 @@ def test_after_close_there_is_no_child_left() -> None:
         os.waitpid(pid, os.WNOHANG)
 
 
+def test_a_helper_that_was_closed_is_not_started_again() -> None:
+    helper = Helper(Server("http://127.0.0.1:1", None, True, None, ""))
+    helper.close()
+    assert helper.hold("auth/token/revoke-self", token=TOKEN, body={}) is None
+    assert helper.pid is None
+
+
+def test_a_child_that_was_forked_while_a_job_goes_on_has_its_own_login_given_back_after_a_kill() -> None:
+    recorder = Recorder()
+    with WebServer(recorder) as server:
+        helper = Helper(Server(server.address, None, True, None, ""))
+        helper.leave(is_left=True)
+        helper.forget()
+        helper.hold("a", token=TOKEN, body={})
+        helper.close()
+    assert [request.path for request in recorder.requests()] == ["/v1/a"]
+
+
 def test_what_vault_could_not_take_back_is_left_to_the_helper(vault, params: dict[str, object]) -> None:
     with contextlib.closing(provider_of(params)) as provider:
         provider.get(f"{vault.kv2}/a", {"k"})

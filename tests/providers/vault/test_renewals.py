@@ -1,8 +1,19 @@
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+
 import pytest
 
-from airflow_config_providers.providers.vault.session import LONGEST, seconds, when_to_renew, when_to_retry
+from airflow_config_providers.providers.vault.logins.login import LONGEST, seconds
+from airflow_config_providers.providers.vault.secret_cache import LeaseWatch
+from airflow_config_providers.providers.vault.session import (
+    Session,
+    Sessions,
+    when_to_renew,
+    when_to_retry,
+)
+from tests.providers.vault.opened import opened
 
 
 def test_the_moment_is_about_two_thirds_and_differs() -> None:
@@ -37,3 +48,37 @@ def test_a_failed_renewal_is_tried_again_while_there_is_time(now: float, expires
 )
 def test_durations_are_seconds_within_reason(duration: object, expected: float) -> None:
     assert seconds(duration) == expected
+
+
+@pytest.fixture
+def without_threads() -> Sessions:
+    """Sessions in a process that can start no thread."""
+
+    def start(run: Callable[[], None]) -> None:
+        raise RuntimeError("can't start new thread")
+
+    return Sessions(lambda settings, no_fork: Session(settings, start=start, no_fork=no_fork))
+
+
+def test_a_login_that_no_thread_can_renew_is_used(
+    vault, without_threads: Sessions, caplog: pytest.LogCaptureFixture
+) -> None:
+    vault.put("a", {"k": "v"})
+    role = vault.approle("*", ttl=60, token_max_ttl=600)
+    with opened(vault, sessions=without_threads, role=role) as provider, caplog.at_level(logging.INFO):
+        assert provider.get(f"{vault.kv2}/a", {"k"}).data == {"k": "v"}
+    assert "nothing is renewed until a thread can be started again" in caplog.text
+
+
+def test_a_lease_that_no_thread_can_renew_is_used(vault, without_threads: Sessions) -> None:
+    path = vault.creds(ttl=90)
+    with opened(vault, sessions=without_threads, token=vault.root_token) as provider:
+        assert provider.get(path).ttl == 90_000
+
+
+def test_a_lease_that_no_thread_can_watch_is_used(vault, without_threads: Sessions) -> None:
+    path = vault.creds(ttl=90)
+    with opened(vault, sessions=without_threads, token=vault.root_token) as provider:
+        watch = LeaseWatch(provider._cache)
+        watch.follow([path], lambda _: None)
+        assert provider.get(path).ttl == 90_000

@@ -178,6 +178,7 @@ def test_a_token_of_the_environment_is_not_for_other_logins() -> None:
         pytest.param({**ENOUGH, "mount_point": "a/../b"}, ["mount_point contains a name that is empty"], id="dots"),
         pytest.param({**ENOUGH, "namespace": "a\r\nX: y"}, ["namespace contains a name"], id="namespace"),
         pytest.param({**ENOUGH, "ca_cert": "/no/ca"}, ["ca_cert: there is nothing at /no/ca"], id="ca"),
+        pytest.param({**ENOUGH, "ca_cert": f"/{'a' * 300}"}, ["ca_cert: there is nothing at /aaa"], id="long path"),
         pytest.param({**ENOUGH, "verify": "/no/ca"}, ["verify: there is nothing at /no/ca"], id="verify"),
         pytest.param({**ENOUGH, "verify": "false", "ca_cert": "/"}, ["verify is false, but ca_cert"], id="no verify"),
         pytest.param({**ENOUGH, "client_key": "/"}, ["client_key is given without a certificate"], id="key"),

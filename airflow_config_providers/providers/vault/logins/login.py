@@ -14,7 +14,17 @@ from airflow_config_providers.exceptions import ProviderDefinitionError, Provide
 if TYPE_CHECKING:
     import hvac
 
+LONGEST: Final = 10 * 365 * 24 * 3600
+"""The longest duration in seconds; a longer one is shortened to it."""
+
 _MOST_BYTES: Final = 64 * 1024
+
+
+def seconds(duration: object) -> float:
+    """Return a duration of Vault's in seconds, at most ten years; 0 for anything else."""
+    if isinstance(duration, bool) or not isinstance(duration, int | float) or not duration > 0:
+        return 0.0
+    return float(min(duration, LONGEST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +115,9 @@ def token_of(answer: object) -> VaultToken:
         raise ProviderLookupError(
             "The answer to the login has no token. Check the address. A second factor is not supported."
         )
-    return VaultToken(token, ttl=_seconds(auth.get("lease_duration")), is_renewable=auth.get("renewable") is True)
+    return VaultToken(
+        token, ttl=seconds(auth.get("lease_duration")) or None, is_renewable=auth.get("renewable") is True
+    )
 
 
 def library(module: str, *, package: str, auth_type: str) -> Any:
@@ -122,10 +134,6 @@ def library(module: str, *, package: str, auth_type: str) -> Any:
     raise ProviderDefinitionError(
         f"auth_type {auth_type} needs a library that is not installed. Install it: pip install {package}"
     )
-
-
-def _seconds(duration: object) -> float | None:
-    return float(duration) if isinstance(duration, int | float) and duration > 0 else None
 
 
 @dataclass(frozen=True, slots=True)

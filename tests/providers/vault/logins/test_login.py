@@ -8,7 +8,7 @@ import pytest
 
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
 from airflow_config_providers.providers.vault.logins.credentials import JwtLogin, TokenLogin
-from airflow_config_providers.providers.vault.logins.login import Credential, Login, VaultToken, token_of
+from airflow_config_providers.providers.vault.logins.login import LONGEST, Credential, Login, VaultToken, token_of
 from airflow_config_providers.providers.vault.parameters import read_settings
 from tests.servers.recorder import Recorder, signed_in
 from tests.servers.web import WebServer
@@ -208,6 +208,10 @@ def test_a_token_that_no_header_takes_is_refused_without_it() -> None:
         pytest.param({"client_token": "t", "lease_duration": 0, "renewable": False}, VaultToken("t"), id="without end"),
         pytest.param({"client_token": "t"}, VaultToken("t"), id="nothing more"),
         pytest.param({"client_token": "t", "lease_duration": "60"}, VaultToken("t"), id="a text as duration"),
+        pytest.param({"client_token": "t", "lease_duration": True}, VaultToken("t"), id="true as duration"),
+        pytest.param(
+            {"client_token": "t", "lease_duration": 10**400}, VaultToken("t", ttl=LONGEST), id="long duration"
+        ),
     ],
 )
 def test_the_token_of_an_answer(auth: Mapping[str, object], expected: VaultToken) -> None:

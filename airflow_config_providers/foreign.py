@@ -151,6 +151,7 @@ TABLE: Final = (
     ForeignName(_SUBMIT, "_mask_cmd", "the command in the log", ("self", "connection_cmd")),
     ForeignName(_SUBMIT, "_process_spark_submit_log", "what spark-submit prints", ("self", "itr")),
     ForeignName(_SUBMIT, "_run_post_submit_commands", "the commands after the job", ("self",)),
+    ForeignName(_SUBMIT, "_post_submit_commands_done", "whether the commands after the job have run", since="6.1"),
     ForeignName(_SUBMIT, "_should_track_driver_status", _FOLLOWS),
     ForeignName(_SUBMIT, "_should_track_driver_via_k8s_api", _FOLLOWS, ("self",), since="6.2"),
     ForeignName(_SUBMIT, "_is_yarn_cluster_mode", _FOLLOWS, since="6.2"),

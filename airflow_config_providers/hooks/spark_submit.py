@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
+from airflow_config_providers.core.process_environment import lacking
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
@@ -198,7 +199,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _kill(self) -> None:
         self._late_kill.forget()
-        with child_process.lacking(os.environ, self._withheld()):
+        with lacking(os.environ, self._withheld()):
             super().on_kill()
 
     def _is_driver_unknown(self) -> bool:

@@ -319,8 +319,9 @@ def _parameters(function: Any) -> tuple[str, ...] | None:
 
 
 def _way_out(distribution: str) -> str:
+    version = _version(distribution) or "of an unknown version"
     return (
-        f"{distribution} {_version(distribution)} is installed, which this version of {_OURS} does not know. "
+        f"{distribution} {version} is installed, which this version of {_OURS} does not know. "
         f"Install one that it knows ({_known(distribution)}), or a newer {_OURS}."
     )
 
@@ -335,7 +336,7 @@ def _version(distribution: str) -> str:
 
 def _is_older(distribution: str, version: str) -> bool:
     found, wanted = ([int(part) for part in re.findall(r"\d+", text)] for text in (_version(distribution), version))
-    return found < wanted
+    return bool(found) and found < wanted  # of a version that is not known, each name is required
 
 
 def _known(distribution: str) -> str:

@@ -105,8 +105,8 @@ def test_the_log_says_that_the_environment_never_changes(monkeypatch):
 
     with watching("config_providers_default", places, print) as told:
         assert told == (
-            "Watching ${env:SPARK_APP_PASSWORD} for a change: provider 'env' never reports one, because the environment "
-            "of a process does not change."
+            "Watching ${env:SPARK_APP_PASSWORD} for a change: provider 'env' never reports one, because the "
+            "environment of a process does not change."
         )
 
 

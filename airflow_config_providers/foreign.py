@@ -151,6 +151,7 @@ TABLE: Final = (
     ForeignName(_SUBMIT, "_mask_cmd", "the command in the log", ("self", "connection_cmd")),
     ForeignName(_SUBMIT, "_process_spark_submit_log", "what spark-submit prints", ("self", "itr")),
     ForeignName(_SUBMIT, "_run_post_submit_commands", "the commands after the job", ("self",)),
+    ForeignName(_SUBMIT, "_post_submit_commands_done", "whether the commands after the job have run", since="6.1"),
     ForeignName(_SUBMIT, "_should_track_driver_status", _FOLLOWS),
     ForeignName(_SUBMIT, "_should_track_driver_via_k8s_api", _FOLLOWS, ("self",), since="6.2"),
     ForeignName(_SUBMIT, "_is_yarn_cluster_mode", _FOLLOWS, since="6.2"),
@@ -318,8 +319,9 @@ def _parameters(function: Any) -> tuple[str, ...] | None:
 
 
 def _way_out(distribution: str) -> str:
+    version = _version(distribution) or "of an unknown version"
     return (
-        f"{distribution} {_version(distribution)} is installed, which this version of {_OURS} does not know. "
+        f"{distribution} {version} is installed, which this version of {_OURS} does not know. "
         f"Install one that it knows ({_known(distribution)}), or a newer {_OURS}."
     )
 
@@ -334,7 +336,7 @@ def _version(distribution: str) -> str:
 
 def _is_older(distribution: str, version: str) -> bool:
     found, wanted = ([int(part) for part in re.findall(r"\d+", text)] for text in (_version(distribution), version))
-    return found < wanted
+    return bool(found) and found < wanted  # of a version that is not known, each name is required
 
 
 def _known(distribution: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from typing import Any, Final
 
+from airflow_config_providers.core.per_process import hold_forks
 from airflow_config_providers.core.text import is_unicode
 from airflow_config_providers.foreign import (
     SECRETS_MASKER,
@@ -29,6 +31,9 @@ _LINES_AT_MOST: Final = 50
 
 _SHORTEST_LINE: Final = 12
 """A shorter line is more often a name or a word, which would be starred in rendered fields."""
+
+_REGISTERING: Final = threading.RLock()  # not a Lock: Airflow kills a task in a signal handler
+hold_forks(_REGISTERING)
 
 
 def mask_secrets(values: Iterable[str], *, name: str | None = None) -> None:
@@ -111,9 +116,15 @@ def _register(masker: Any, secrets: list[str], name: str | None = None) -> None:
     alone.patterns = patterns = _AskedPatterns()
     for secret in secrets:
         alone.add_mask(secret)  # which decides by the settings of Airflow what is masked
-    if not patterns <= masker.patterns:
+    with _REGISTERING:
         masker.patterns |= patterns
-        masker.replacer = re.compile("|".join(masker.patterns))
+        _compile(masker)
+
+
+def _compile(masker: Any) -> None:
+    """Compile the patterns of ``masker``, again if Airflow has meanwhile registered others, or stored older ones."""
+    while (pattern := "|".join(masker.patterns)) != getattr(masker.replacer, "pattern", ""):
+        masker.replacer = re.compile(pattern)
 
 
 class _AskedPatterns(set[str]):

@@ -67,6 +67,22 @@ def test_a_name_that_is_gone_is_an_error_that_says_which_versions_work() -> None
     assert "Install one that it knows (>=6.0.1,<7)" in first or "(<7,>=6.0.1)" in first
 
 
+class OfNoDistribution(ForeignName):
+    """A name of a package that was copied to where it is, without its version."""
+
+    distribution = "no-such-distribution"
+
+
+def test_a_name_of_a_newer_version_is_required_if_the_version_is_not_known() -> None:
+    with pytest.raises(UnsupportedVersionError) as caught:
+        require_rows([OfNoDistribution("pyspark:Hook", "_gone", "what it prints", since="9999.1")], Hook)
+
+    (problem,) = caught.value.problems
+    assert problem.startswith(
+        "Hook._gone (what it prints) is missing. no-such-distribution of an unknown version is installed, "
+    )
+
+
 def test_other_parameters_are_an_error_that_has_both() -> None:
     with pytest.raises(UnsupportedVersionError, match=r"takes \(self, lines, times, more, rest\) instead of \(self\)"):
         require_rows([row("_log", ("self",))], Hook)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
 from collections.abc import Iterator
 from secrets import token_hex
 from types import SimpleNamespace
 
 import pytest
-from airflow.sdk._shared.secrets_masker import reset_secrets_masker
+from airflow.sdk._shared.secrets_masker import _secrets_masker, reset_secrets_masker
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import MaskSecret
 
 from airflow_config_providers.masker import mask_secrets, masked
+from tests.limits import LONGEST
+
+SHORT = 0.5
+"""Seconds for which a thread waits in vain for one that must wait for it."""
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +58,47 @@ def test_the_masker_which_is_slow_gets_the_longest_secrets_and_each_once() -> No
 
     assert [masked(secret) for secret in longer] == ["***"] * 20
     assert sum(masked(secret) == "***" for secret in shorter) == 5
+
+
+class SlowPatterns(set[str]):
+    """Patterns that the first thread reads so slowly that the second can register others, if nothing stops it."""
+
+    def __init__(self, patterns: set[str]) -> None:
+        super().__init__(patterns)
+        self.are_read, self.have_others = threading.Event(), threading.Event()
+
+    def __iter__(self) -> Iterator[str]:
+        found = [*super().__iter__()]
+        if not self.are_read.is_set():
+            self.are_read.set()
+            self.have_others.wait(SHORT)
+        return iter(found)
+
+
+def test_secrets_that_two_threads_register_at_once_are_all_masked() -> None:
+    first, second = token_hex(6), token_hex(6)
+    masker = _secrets_masker()
+    masker.patterns = patterns = SlowPatterns(masker.patterns)
+
+    thread = threading.Thread(target=mask_secrets, args=([first],))
+    thread.start()
+    patterns.are_read.wait(LONGEST)
+    mask_secrets([second])
+    patterns.have_others.set()
+    thread.join(LONGEST)
+
+    assert [masked(secret) for secret in (first, second)] == ["***"] * 2
+
+
+def test_a_secret_whose_mask_was_overwritten_is_masked_when_it_is_registered_again() -> None:
+    """Airflow registers in its own threads, which wait for nobody."""
+    secret, masker = token_hex(6), _secrets_masker()
+    mask_secrets([secret])
+    masker.replacer = re.compile("older")
+
+    mask_secrets([secret])
+
+    assert masked(secret) == "***"
 
 
 def test_each_line_of_a_secret_is_masked_because_programs_print_line_by_line() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
@@ -11,10 +12,11 @@ from typing import Any, Final, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
+from airflow_config_providers.core.process_environment import lacking
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
 from airflow_config_providers.hooks.late_kill import LateKill
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
@@ -40,11 +42,14 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     :param reverser: returns what replaces values by references in everything that is logged or raised
     :param withheld: returns the names of the environment variables that spark-submit and the commands after it must
         not inherit
+    :param resolve_commands: returns the commands after the job with values in place of references, given those of the
+        hook; it makes nothing for a driver, and is also called after a kill
     """
 
     _submission: Callable[[Mapping[str, Any], str | None], Submission]
     _reverser: Callable[[], ReverseTransformer]
     _withheld: Callable[[], Collection[str]]
+    _resolve_commands: Callable[[Sequence[str]], Sequence[str]]
     _private_environment: Mapping[str, str]
     _streams: TwoStreams | None = None
     _environ_of_child: dict[str, Any] | None = None
@@ -61,6 +66,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         submission: Callable[[Mapping[str, Any], str | None], Submission],
         reverser: Callable[[], ReverseTransformer],
         withheld: Callable[[], Collection[str]] = tuple,
+        resolve_commands: Callable[[Sequence[str]], Sequence[str]] = list,
     ) -> Self:
         """
         Return a hook with all the attributes of ``hook``, whose named arguments have become configuration.
@@ -70,6 +76,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         :raises UnsupportedVersionError: the installed Spark provider lacks something that this class leans on
         """
         self = taken_over(cls, hook, _submission=submission, _reverser=reverser, _withheld=withheld)
+        self._resolve_commands = resolve_commands
         self._private_environment = {}
         self._late_kill = LateKill()
         self._conf = dict(hook._conf)
@@ -141,15 +148,31 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _run_post_submit_commands(self) -> None:
         # In cluster mode, they run long after spark-submit has ended, and when the task is killed.
+        if getattr(self, "_post_submit_commands_done", False):  # with older releases, each call runs them
+            return
         before = self._post_submit_commands
-        if any(scan(command) for command in before):
-            submission = self._submitted()
-            self._post_submit_commands = submission.arguments.get("post_submit_commands", before)
         try:
-            with child_process.lacking(os.environ, self._withheld()):
-                super()._run_post_submit_commands()
+            self._post_submit_commands = [*map(self._lacking, self._commands_with_values())]
+            super()._run_post_submit_commands()
         finally:
             self._post_submit_commands = before
+
+    def _commands_with_values(self) -> Sequence[str]:
+        """Return the commands after the job; without those that have references if these have no values."""
+        commands = [str(command) for command in self._post_submit_commands]
+        if not any(map(scan, commands)):
+            return commands
+        try:
+            return self._resolve_commands(commands)
+        except Exception as error:  # noqa: BLE001 - like the stock method, this must not replace the result of the job
+            reason = str(error) if isinstance(error, ConfigProvidersError) else type(error).__name__
+        self.log.warning("Post-submit commands with references do not run: they have no values. %s", reason)
+        return [command for command in commands if not scan(command)]
+
+    def _lacking(self, command: str) -> str:
+        """Return a command that runs ``command`` without what it must not inherit; this process keeps that."""
+        prefix = shlex.join(child_process.command_without([], self._withheld()))
+        return f"{prefix} {command}" if prefix and command.strip() else command  # alone, env prints everything
 
     def _build_track_driver_status_command(self) -> list[str]:
         # The stock hook lets it inherit everything. This process needs its own environment meanwhile, to renew leases.
@@ -176,7 +199,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _kill(self) -> None:
         self._late_kill.forget()
-        with child_process.lacking(os.environ, self._withheld()):
+        with lacking(os.environ, self._withheld()):
             super().on_kill()
 
     def _is_driver_unknown(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer
+from airflow_config_providers.core.process_environment import all_variables
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction, without_reload_action
 from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import printable
@@ -103,7 +104,7 @@ class JobLayers:
     def _environment(self, layers: Iterable[ConfigLayer]) -> Iterable[ConfigLayer]:
         if not settings.environment_enabled():
             return
-        layer, doubts = _environment(layers, os.environ)
+        layer, doubts = _environment(layers, all_variables(os.environ))
         for doubt in doubts:
             self.warn(doubt)
         yield layer

@@ -292,6 +292,16 @@ class JobRun:
         )
         return Submission(delivery, arguments, environment, properties_file=bool(read("properties_file")))
 
+    def commands_afterwards(self, written: Sequence[str]) -> Sequence[str]:
+        """
+        Return the commands that run after the job with their values, also after a kill; nothing is asked for them.
+
+        :param written: the commands of the operator, with references
+        :raises ConfigProvidersError: the values are no longer known
+        """
+        found: Sequence[str] | None = self._field("post_submit_commands", written)
+        return written if found is None else found
+
     def _with_added(self, conf: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:
         """Return the values of ``conf``, and its keys that were added since rendering."""
         shown, values = self.shown, self._needed.configs()

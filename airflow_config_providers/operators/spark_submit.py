@@ -123,6 +123,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
             submission=self._submission,
             reverser=lambda: self._job_run.reverser,
             withheld=lambda: self._job_run.withheld,
+            resolve_commands=self._commands_afterwards,
         )
 
     def _require_deliverable(self, run: JobRun) -> None:
@@ -134,3 +135,6 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         if self._job_reload is not None:
             self._job_reload.refuse_after_kill()
         return self._job_run.submission(self._job_fields().read, conf, environment_prefix)
+
+    def _commands_afterwards(self, commands: Sequence[str]) -> Sequence[str]:
+        return self._job_run.commands_afterwards(commands)

@@ -14,7 +14,7 @@ from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.providers.airflow_secrets import asked
-from airflow_config_providers.providers.backend_faults import AWS_BUSY, aws_fault, fault
+from airflow_config_providers.providers.backend_faults import AWS_BUSY, AWS_SIGNED_OUT, aws_fault, fault
 
 _K = TypeVar("_K")
 
@@ -162,9 +162,9 @@ def _read_secrets(client: Any, ids: Sequence[str]) -> dict[str, str | AwsRefusal
     """Return answers of Secrets Manager; ids are left out if the answer is too large for one response."""
     response = client.batch_get_secret_value(SecretIdList=list(ids))
     found: dict[str, str | AwsRefusal] = {
-        error["SecretId"]: AwsRefusal(error["ErrorCode"]) for error in response["Errors"]
+        error["SecretId"]: AwsRefusal(error["ErrorCode"]) for error in response.get("Errors", ())
     }
-    for secret in response["SecretValues"]:
+    for secret in response.get("SecretValues", ()):
         found |= {id_: _secret_text(id_, secret) for id_ in (secret["Name"], secret["ARN"]) if id_ in ids}
     return found
 
@@ -182,8 +182,9 @@ def _read_parameter(client: Any, id_: str) -> str:
 
 def _read_parameters(client: Any, ids: Sequence[str]) -> dict[str, str | AwsRefusal]:
     response = client.get_parameters(Names=list(ids), WithDecryption=True)
-    found: dict[str, str | AwsRefusal] = {id_: AwsRefusal("ParameterNotFound") for id_ in response["InvalidParameters"]}
-    for parameter in response["Parameters"]:
+    missing = response.get("InvalidParameters", ())
+    found: dict[str, str | AwsRefusal] = {id_: AwsRefusal("ParameterNotFound") for id_ in missing}
+    for parameter in response.get("Parameters", ()):
         names = (parameter["Name"] + parameter.get("Selector", ""), parameter["ARN"])
         found |= {id_: str(parameter["Value"]) for id_ in names if id_ in ids}
     return found
@@ -206,7 +207,7 @@ def _may_be_for_the_sake_of_one(error: Exception) -> bool:
     if not isinstance(response, dict):
         return False
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
-    return status < 500 and response.get("Error", {}).get("Code") not in AWS_BUSY
+    return status < 500 and response.get("Error", {}).get("Code") not in AWS_BUSY | AWS_SIGNED_OUT
 
 
 def _keep_values_out_of_debug_logs() -> None:

@@ -23,10 +23,8 @@ AWS_ERROR: Final = "botocore.exceptions.ClientError"
 
 _LONGEST_CHAIN: Final = 10
 
-AWS_DENIED: Final = frozenset(
+AWS_SIGNED_OUT: Final = frozenset(
     {
-        "AccessDenied",
-        "AccessDeniedException",
         "ExpiredToken",
         "ExpiredTokenException",
         "IncompleteSignature",
@@ -37,6 +35,9 @@ AWS_DENIED: Final = frozenset(
         "UnrecognizedClientException",
     }
 )
+"""Codes for credentials that are wrong or expired, whatever they ask for."""
+
+AWS_DENIED: Final = AWS_SIGNED_OUT | {"AccessDenied", "AccessDeniedException"}
 AWS_MISSING: Final = frozenset({"ParameterNotFound", "ParameterVersionNotFound", "ResourceNotFoundException"})
 
 

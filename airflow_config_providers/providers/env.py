@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Final
 
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.process_environment import all_variables
 from airflow_config_providers.core.provider import ConfigChangeCallback, ConfigProvider, require_configured
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import ConfigVariable, no_default
@@ -109,7 +110,7 @@ class EnvVarConfigProvider(ConfigProvider):
 
     def _allowed_by(self, allowed: AllowedNames) -> dict[str, str]:
         environ = os.environ if self._environ is None else self._environ
-        return {name: value for name, value in environ.items() if _allows(allowed, name)}
+        return {name: value for name, value in all_variables(environ).items() if _allows(allowed, name)}
 
 
 def _allows(allowed: AllowedNames, name: str) -> bool:

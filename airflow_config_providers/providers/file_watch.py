@@ -33,9 +33,12 @@ class FileWatch:
     Kubernetes renews a mounted secret by switching the link ``..data`` in its directory, which is noticed too. A link
     that is switched further up is noticed within a second; what a network file system does not report is found when
     the path is read again.
+
+    :param start: starts a thread that runs what it gets
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, start: Callable[[Callable[[], None]], object] | None = None) -> None:
+        self._start = start or _start
         self._lock = threading.Lock()
         self._paths: frozenset[str] = frozenset()
         self._touch: Callable[[str], None] = lambda path: None
@@ -47,10 +50,17 @@ class FileWatch:
         with self._lock:
             self._paths, self._touch = frozenset(paths), touch
             self._has_changed.set()
-            if self._is_running or not paths:
-                return
-            self._is_running = True
-        threading.Thread(target=self._run, name="config-files", daemon=True).start()
+            if paths and not self._is_running:
+                self._is_running = self._has_started()
+
+    def _has_started(self) -> bool:
+        """Start the thread, and return whether it runs; if the system has none now, the next call tries again."""
+        try:
+            self._start(self._run)
+        except RuntimeError as error:
+            _warn(error)
+            return False
+        return True
 
     def _run(self) -> None:
         is_watching = True
@@ -62,7 +72,7 @@ class FileWatch:
                         self._touch(path)
             except BaseException as error:  # noqa: BLE001 - whatever the system lacks, paths are also read without signs
                 if is_watching:
-                    _log.warning("Files are not watched (%s). Changes are found when they are read again.", error)
+                    _warn(error)
                 is_watching = False
                 self._has_changed.wait(_NEXT_TRY)
 
@@ -72,6 +82,14 @@ class FileWatch:
             self._has_changed.clear()
             self._is_running = bool(self._paths)
             return self._paths
+
+
+def _start(run: Callable[[], None]) -> None:
+    threading.Thread(target=run, name="config-files", daemon=True).start()
+
+
+def _warn(error: BaseException) -> None:
+    _log.warning("Files are not watched (%s). Changes are found when they are read again.", error)
 
 
 def _changes(paths: Collection[str], end: threading.Event) -> Iterator[Collection[str]]:

@@ -21,6 +21,7 @@ from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import ConfigVariable, some_of, variables
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.providers import ProvidersConnection
+from airflow_config_providers.providers.env import EnvVarConfigProvider
 
 _MOST_NAMED: Final = 10
 """The most references that the log names."""
@@ -140,6 +141,8 @@ def _told(places: Mapping[Place, Sequence[ConfigVariable]], paces: Mapping[str, 
 
 def _pace(provider: ConfigProvider, polled: Subscriptions | None) -> str:
     """Return how often a provider looks for a change."""
+    if isinstance(provider, EnvVarConfigProvider):
+        return "never reports one, because the environment of a process does not change"
     if polled is None and not isinstance(provider, PolledConfigProvider):
         return "reports changes itself"
     milliseconds = provider.poll_interval if isinstance(provider, PolledConfigProvider) else DEFAULT_POLL_INTERVAL

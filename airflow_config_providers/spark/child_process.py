@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapp
 from contextlib import contextmanager
 from typing import Final
 
+from airflow_config_providers.core.process_environment import all_variables
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException, SubmitError
 
@@ -29,7 +30,7 @@ def room(environ: Mapping[str, str], *, sysconf: Callable[[str], int] = os.sysco
     :param sysconf: ``os.sysconf``, or a replacement
     """
     limit = sysconf("SC_ARG_MAX")
-    taken = sum(_size(name) + _size(value) + _POINTER for name, value in environ.items())
+    taken = sum(_size(name) + _size(value) + _POINTER for name, value in all_variables(environ).items())
     return max(0, min(_USUAL, limit if limit > 0 else _SMALLEST) - taken) // 2
 
 
@@ -130,22 +131,12 @@ def withheld(names: Collection[str]) -> frozenset[str]:
 
 def without(environ: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
     """Return a copy of ``environ`` without ``names``."""
-    return {name: value for name, value in environ.items() if name not in names}
+    return {name: value for name, value in all_variables(environ).items() if name not in names}
 
 
 def command_without(command: Sequence[str], names: Collection[str]) -> list[str]:
     """Return a command that runs ``command``, in the same process, without the variables ``names``."""
     return ["env", *(word for name in sorted(names) for word in ("-u", name)), *command] if names else [*command]
-
-
-@contextmanager
-def lacking(environ: MutableMapping[str, str], names: Collection[str]) -> Iterator[None]:
-    """Remove ``names`` from ``environ`` during the block, for a child that inherits all of it."""
-    taken = {name: environ.pop(name) for name in names if name in environ}
-    try:
-        yield
-    finally:
-        environ.update({name: value for name, value in taken.items() if name not in environ})
 
 
 @contextmanager

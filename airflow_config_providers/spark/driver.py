@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.process_environment import lacking
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
@@ -179,7 +180,7 @@ class Unsubmitted:
             raise UndeliverableValueError(*(problem for key in lost for problem in _why(key, configs[key])))
         with (
             reading_properties(configs, self._environ),
-            child_process.lacking(self._environ, withheld),
+            lacking(self._environ, withheld),
         ):
             SparkContext._ensure_initialized()
         SparkContext()

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+from airflow_config_providers.core.process_environment import lacking
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.delivery import Delivery
@@ -93,7 +94,7 @@ def launching_without(names: Collection[str]) -> Iterator[None]:
     launch = place["launch_gateway"]
 
     def launch_gateway(*args: Any, **kwargs: Any) -> Any:
-        with child_process.lacking(os.environ, names):
+        with lacking(os.environ, names):
             return launch(*args, **kwargs)
 
     place["launch_gateway"] = launch_gateway

@@ -17,7 +17,7 @@ from airflow_config_providers.core.lookup import Answers, Lookup
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderUnavailableError
 from airflow_config_providers.providers import SecretsBackendConfigProvider
-from airflow_config_providers.providers.aws_batch import AwsBatch, AwsStore
+from airflow_config_providers.providers.aws_batch import STORES, AwsBatch, AwsStore
 from airflow_config_providers.testing import FakeClock
 
 pytest.importorskip("moto", reason="install the extra moto")
@@ -254,6 +254,33 @@ def test_where_only_single_reads_are_allowed_they_are_made(aws, configured):
 
     assert len(found) == 25
     assert aws.reads == Counter(BatchGetSecretValue=2, GetSecretValue=25)
+
+
+@pytest.mark.parametrize(
+    ("action", "backend"), [("BatchGetSecretValue", SECRETS_MANAGER), ("GetParameters", PARAMETER_STORE)]
+)
+def test_with_expired_credentials_no_secret_is_asked_for_alone(aws, configured, action, backend):
+    aws.fail(action, "ExpiredTokenException", 400, times=-1)
+
+    answers = fetch(configured(backend), *(f"variables/s{n}:k" for n in range(5)))
+
+    assert failures(answers) == {f"variables/s{n}": AccessDeniedError for n in range(5)}
+    assert aws.reads == Counter({action: 1})
+
+
+class Sparse:
+    """A client whose server leaves empty lists out, as botocore then does too."""
+
+    def batch_get_secret_value(self, SecretIdList: Sequence[str]) -> dict[str, Any]:  # noqa: N803 - as AWS names it
+        return {}
+
+    def get_parameters(self, Names: Sequence[str], WithDecryption: bool) -> dict[str, Any]:  # noqa: N803 - as above
+        return {}
+
+
+@pytest.mark.parametrize("backend", [SECRETS_MANAGER, PARAMETER_STORE])
+def test_lists_that_are_left_out_of_an_answer_are_empty(backend):
+    assert STORES[backend].read_many(Sparse(), ["a", "b"]) == {}
 
 
 @pytest.mark.parametrize(

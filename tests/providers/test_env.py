@@ -4,6 +4,7 @@ import pytest
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.process_environment import lacking
 from airflow_config_providers.core.resolver import ConfigResolver, Unresolved
 from airflow_config_providers.core.transformer import ConfigTransformer
 from airflow_config_providers.exceptions import (
@@ -27,6 +28,18 @@ def configured(pattern: str | None = None) -> EnvVarConfigProvider:
     provider = EnvVarConfigProvider(ENVIRON)
     provider.configure({} if pattern is None else {"allowlist.pattern": pattern})
     return provider
+
+
+def test_variables_that_are_hidden_from_a_child_meanwhile_are_given() -> None:
+    """A job that begins while another is killed reads them, and has to know that they exist, to withhold them."""
+    environ = dict(ENVIRON)
+    provider = EnvVarConfigProvider(environ)
+    with lacking(environ, {"DB_PASSWORD"}):
+        provider.configure({})
+        names = provider.environment_names({"allowlist.pattern": "DB_P.*"})
+
+    assert provider.get("", {"DB_PASSWORD"}).data == {"DB_PASSWORD": "hunter2"}
+    assert names == {"DB_PASSWORD"}
 
 
 def test_variables_are_given() -> None:

@@ -273,3 +273,34 @@ def test_changes_in_a_directory_are_not_logged(files, tmp_path, caplog, heard):
         assert eventually(lambda number=number: len(heard) == number)
 
     assert [record for record in caplog.records if record.name.startswith("watchfiles")] == []
+
+
+class Starter:
+    """Starts threads, except at first, when the system has none."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, run):
+        self.calls += 1
+        if self.calls == 1:
+            raise RuntimeError("can't start new thread")
+        threading.Thread(target=run, daemon=True).start()
+
+
+def test_a_watch_that_got_no_thread_says_so(caplog):
+    file_watch.FileWatch(start=Starter()).follow(["/a"], print)
+
+    warning = "Files are not watched (can't start new thread). Changes are found when they are read again."
+    assert [record.message for record in caplog.records] == [warning]
+
+
+def test_a_watch_that_got_no_thread_gets_one_when_it_follows_again(tmp_path):
+    (file := tmp_path / "db.properties").write_text("password=one\n")
+    touched = []
+    watch = file_watch.FileWatch(start=Starter())
+    watch.follow([str(file)], touched.append)
+    watch.follow([str(file)], touched.append)
+
+    assert eventually(lambda: touched)
+    watch.follow((), touched.append)

@@ -93,6 +93,23 @@ def test_the_log_says_how_often_each_kind_of_provider_looks(monkeypatch):
         )
 
 
+def test_the_log_says_that_the_environment_never_changes(monkeypatch):
+    extra = {
+        "config.providers": "env",
+        "config.providers.env.class": "env",
+        "config.providers.env.param.allowlist.pattern": "SPARK_APP_.*",
+    }
+    connection = json.dumps({"conn_type": "config_providers", "extra": extra})
+    monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", connection)
+    places = {("env", ""): [ConfigVariable("env", "", "SPARK_APP_PASSWORD")]}
+
+    with watching("config_providers_default", places, print) as told:
+        assert told == (
+            "Watching ${env:SPARK_APP_PASSWORD} for a change: provider 'env' never reports one, because the "
+            "environment of a process does not change."
+        )
+
+
 def test_no_thread_is_left_after_the_event(secret):
     before = set(threading.enumerate())
     event_of(trigger_of(f"${{dir:{secret.parent}:password}}"), meanwhile=lambda: secret.write_text(VALUES[1]))

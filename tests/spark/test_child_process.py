@@ -7,7 +7,7 @@ from bisect import bisect_right
 
 import pytest
 
-from airflow_config_providers.spark.child_process import command_without, lacking, room, size, withheld, without
+from airflow_config_providers.spark.child_process import command_without, room, size, withheld, without
 
 MIB = 1024 * 1024
 
@@ -81,20 +81,3 @@ def test_attack_67_a_command_runs_without_what_a_provider_may_read() -> None:
 
 def test_a_command_that_lacks_nothing_stays_as_it_is() -> None:
     assert command_without(["curl", "x"], ()) == ["curl", "x"]
-
-
-def test_names_are_back_when_the_child_has_started() -> None:
-    environ = {"SECRET": "x", "MODE": "test"}
-    with lacking(environ, {"SECRET", "ABSENT"}):
-        meanwhile = dict(environ)
-
-    assert meanwhile == {"MODE": "test"}
-    assert environ == {"SECRET": "x", "MODE": "test"}
-
-
-def test_what_was_set_meanwhile_stays() -> None:
-    environ = {"SECRET": "x"}
-    with lacking(environ, {"SECRET"}):
-        environ["SECRET"] = "new"
-
-    assert environ == {"SECRET": "new"}

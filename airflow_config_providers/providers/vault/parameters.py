@@ -134,8 +134,8 @@ def _unusable(name: str, value: Any) -> str:
         return "" if value is False else "client_kwargs: allow_redirects: redirects are never followed. Leave it out."
     if name in {"session", "adapter", "ignore_exceptions"}:
         return f"client_kwargs: {name} cannot be given: the provider has its own. Leave it out."
-    hint = nearest(name, (*_KWARGS, "cert"))
-    return f"client_kwargs: there is no '{printable(name)}'{hint}. Leave it out."
+    hint = nearest(name, (*_KWARGS, "cert")) or "."
+    return f"client_kwargs: there is no '{printable(name)}'{hint} Leave it out."
 
 
 PARAMS: Final = (
@@ -288,7 +288,8 @@ def _options(params: Mapping[str, Any], connections: Callable[[str], Any | None]
 
 def _misnamed(own: Options) -> list[str]:
     unknown = [
-        f"'{printable(name)}' is not a parameter of the Vault provider{nearest(name, PARAMS)}. Correct or remove it."
+        f"'{printable(name)}' is not a parameter of the Vault provider{nearest(name, PARAMS) or '.'} "
+        f"Correct or remove it."
         for name in own.values
         if name not in PARAMS
     ]

@@ -273,7 +273,9 @@ def test_client_kwargs_that_say_nothing(kwargs: object) -> None:
             connection({"client_kwargs": {"allow_redirects": True}}), "redirects are never followed", id="redirects"
         ),
         pytest.param(
-            connection({"client_kwargs": {"verfy": False}}), "there is no 'verfy', did you mean 'verify'?", id="name"
+            connection({"client_kwargs": {"verfy": False}}),
+            "there is no 'verfy', did you mean 'verify'? Leave it out.",
+            id="name",
         ),
     ],
 )

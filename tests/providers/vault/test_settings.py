@@ -133,7 +133,7 @@ def test_a_token_of_the_environment_is_not_for_other_logins() -> None:
         pytest.param({}, ["The address is missing", "auth_type token needs token_path or token"], id="nothing"),
         pytest.param(
             {**ENOUGH, "tokn": "x"},
-            ["'tokn' is not a parameter of the Vault provider, did you mean 'token'?"],
+            ["'tokn' is not a parameter of the Vault provider, did you mean 'token'? Correct or remove it."],
             id="unknown",
         ),
         pytest.param({**ENOUGH, "token": "x"}, ["token and token_path are both given"], id="two tokens"),

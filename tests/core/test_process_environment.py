@@ -1,0 +1,72 @@
+"""Variables that a child does not inherit, while this process keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+
+from airflow_config_providers.core.process_environment import all_variables, lacking
+
+
+def test_names_are_back_when_the_child_has_started() -> None:
+    environ = {"SECRET": "x", "MODE": "test"}
+    with lacking(environ, {"SECRET", "ABSENT"}):
+        meanwhile = dict(environ)
+
+    assert meanwhile == {"MODE": "test"}
+    assert environ == {"SECRET": "x", "MODE": "test"}
+
+
+def test_what_was_set_meanwhile_stays() -> None:
+    environ = {"SECRET": "x"}
+    with lacking(environ, {"SECRET"}):
+        environ["SECRET"] = "new"
+
+    assert environ == {"SECRET": "new"}
+
+
+def test_a_name_is_back_when_the_last_of_overlapping_blocks_ends() -> None:
+    environ = {"SECRET": "x"}
+    with lacking(environ, {"SECRET"}):
+        second = ExitStack()
+        second.enter_context(lacking(environ, {"SECRET"}))
+    while_second = dict(environ)
+    second.close()
+
+    assert while_second == {}
+    assert environ == {"SECRET": "x"}
+
+
+def test_a_name_that_is_set_between_two_blocks_is_hidden_too_and_the_new_value_stays() -> None:
+    environ = {"SECRET": "x"}
+    with lacking(environ, {"SECRET"}):
+        environ["SECRET"] = "new"
+        with lacking(environ, {"SECRET"}):
+            inside = dict(environ)
+
+    assert inside == {}
+    assert environ == {"SECRET": "new"}
+
+
+def test_what_is_hidden_from_a_child_is_among_all_variables() -> None:
+    environ = {"SECRET": "x", "MODE": "test"}
+    with lacking(environ, {"SECRET"}):
+        assert all_variables(environ) == {"SECRET": "x", "MODE": "test"}
+        assert all_variables({"MODE": "of another"}) == {"MODE": "of another"}
+
+
+class Changing(Mapping[str, str]):
+    """An environment from which another thread has just removed a variable."""
+
+    def __getitem__(self, name: str) -> str:
+        return {"MODE": "test"}[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["SECRET", "MODE"])
+
+    def __len__(self) -> int:
+        return 2
+
+
+def test_a_variable_that_is_removed_meanwhile_is_left_out() -> None:
+    assert all_variables(Changing()) == {"MODE": "test"}

@@ -149,7 +149,7 @@ def output_without_a_reader() -> Iterator[None]:
     """Write standard output into a pipe that its reader has closed, as ``head`` does."""
     reader, writer = os.pipe()
     os.close(reader)
-    with open(writer, "w", encoding="utf-8") as stream, redirect_stdout(stream):
+    with os.fdopen(writer, "w", encoding="utf-8") as stream, redirect_stdout(stream):
         yield
 
 

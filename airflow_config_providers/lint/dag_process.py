@@ -49,14 +49,17 @@ class AirflowProcess(ClosedOnExit):
         self._environ = environ
         self._lock = Lock()
         self._running: _Running | None = None
+        self._is_closed = False
 
     def copy(self) -> DagWorker:
         """
         Return a copy that has imported no DAG file.
 
-        :raises ConfigException: Airflow cannot be imported
+        :raises ConfigException: Airflow cannot be imported, or the process was closed
         """
         with self._lock:
+            if self._is_closed:  # a thread can still ask after somebody interrupted the command
+                raise ConfigException("DAG files can no longer be read: this was closed. Start the command again.")
             if self._running is not None:
                 with suppress(OSError, ValueError):  # a DAG file can end the process, as it can end any other
                     return self._copy(self._running)
@@ -76,7 +79,8 @@ class AirflowProcess(ClosedOnExit):
             os.killpg(pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """End the process and its copies."""
+        """End the process and its copies; there will be no others."""
+        self._is_closed = True
         with self._lock:
             self._end()
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lint.dag_files import DagFile, DagImports, DagReader
 from airflow_config_providers.lint.dag_process import AirflowProcess
-from airflow_config_providers.exceptions import ConfigException
 from tests.limits import LONGEST, eventually
+from tests.lint.making import is_alive
 
 pytest.importorskip("airflow")
 pytestmark = pytest.mark.integration
@@ -211,3 +212,22 @@ def test_a_file_whose_reader_is_closed_is_not_read_again(origin: AirflowProcess,
         found.result(LONGEST)
 
     assert len(started.read_text().splitlines()) == 1
+
+
+def request_for(path: Path) -> dict[str, object]:
+    return {"path": str(path), "name": path.name, "roots": []}
+
+
+def test_a_copy_of_a_process_that_was_replaced_is_ended(hanging: Path, tmp_path: Path) -> None:
+    ending, started = tmp_path / "ending.py", tmp_path / "started"
+    ending.write_text(ENDS_ITS_PARENT)
+    with AirflowProcess({}) as origin:
+        copy = origin.copy()
+        copy.ask(request_for(ending), LONGEST)
+        origin.copy().end()
+        with pytest.raises(TimeoutError):
+            copy.ask(request_for(hanging), 0.01)
+        assert eventually(lambda: started.exists() and started.read_text())
+        copy.end()
+
+    assert eventually(lambda: not is_alive(int(started.read_text())))

@@ -28,7 +28,9 @@ _CONNECTION: Final = re.compile(
 _VALUE: Final = re.compile(rf"\{{\{{-?\s*var\.value{_ID}\s*-?\}}\}}")
 _JSON: Final = re.compile(r"\{\{-?\s*var\.json\.(?P<id>\w+)\.(?P<keys>\w+(?:\.\w+)*)\s*-?\}\}")
 _FROM_JSON: Final = re.compile(r"\bextra_dejson\b|\bvar\.json\b")
-_READS: Final = re.compile(r"\{[{%](?:(?![}%]\}).)*\b(?:conn|var)\b", re.DOTALL)
+_OPENING: Final = re.compile(r"\{[{%]")
+_CLOSING: Final = re.compile(r"[}%]\}")
+_SOURCES: Final = re.compile(r"\b(?:conn|var)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,15 @@ def _written(provider: str, path: str, key: str) -> str:
 
 
 def reads_secrets(text: str) -> bool:
-    """Return whether a Jinja template in ``text`` reads a connection or a variable."""
-    return _READS.search(text) is not None
+    """Return whether a Jinja template in ``text`` reads a connection or a variable, in time linear in its length."""
+    place = 0
+    while opening := _OPENING.search(text, place):
+        closing = _CLOSING.search(text, opening.end())
+        end = closing.start() if closing else len(text)
+        if _SOURCES.search(text, opening.end(), end):
+            return True
+        place = max(opening.start() + 1, end - 1)  # those in between end there too
+    return False
 
 
 def reads_json(text: str) -> bool:

@@ -14,7 +14,9 @@ class `directory`, which `stream_counts_driver` needs as a driver provider. They
 The database has two tables:
 
     CREATE TABLE counts (airport text, flights int);
-    CREATE TABLE batches (number bigint PRIMARY KEY);
+    CREATE TABLE batches (checkpoint text, number bigint, PRIMARY KEY (checkpoint, number));
+
+If both DAGs run, each of them writes all counts: they read the same files, with a checkpoint each.
 
 Create the file `stop` in `counts_home` to end a job.
 """

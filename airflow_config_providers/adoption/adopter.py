@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.adoption.dag_source import imported_files
@@ -110,12 +111,12 @@ class Adopter:
             imports = Imports(root, request.seconds, tick, origin)
             before = dict(zip(read, imports.before(list(read)), strict=True))
             is_of_all = are_in_all(() if request.paths else before.values())
-            taken = _names_in(root / LAYERS, Path(folder))
+            taken, unread = names_in(root / LAYERS, Path(folder))
             sharing = Sharing(request.least, folder, request.uses_classes, is_of_all, taken)
             rules = ProposalRules(request.providers, _below(), request.uses_classes)
             proofs = ProofMaker(rules, before, imported_files(read, root), sharing, imports, folder)
             proved = proofs.proposals(read)
-        problems += [*proved.problems, *(problem for one in proved.files for problem in one.by_hand)]
+        problems += [*unread, *proved.problems, *(problem for one in proved.files for problem in one.by_hand)]
         problems += [
             ByHand("", 0, f"{note} With --operators classes, a layer file has them once.") for note in proved.notes
         ]
@@ -149,11 +150,23 @@ def _read(paths: Sequence[str], root: Path) -> tuple[dict[str, str], list[ByHand
     return read, problems
 
 
-def _names_in(*folders: Path) -> frozenset[str]:
-    """Return the names in those of ``folders`` that exist here."""
-    with suppress(OSError):
-        return frozenset(path.name for folder in folders if folder.is_dir() for path in folder.iterdir())
-    return frozenset()
+_UNREAD: Final = (
+    "this folder of layer files cannot be read ({}). Make sure that it has none of the files that the patch adds."
+)
+
+
+def names_in(*folders: Path) -> tuple[frozenset[str], list[ByHand]]:
+    """Return the names in those of ``folders`` that exist here, and which of them cannot be read."""
+    names: set[str] = set()
+    unread = []
+    for folder in folders:
+        try:
+            names.update(os.listdir(folder))  # noqa: PTH208 - the names are wanted
+        except (FileNotFoundError, NotADirectoryError):  # only jobs have it
+            continue
+        except OSError as error:
+            unread.append(ByHand(str(folder), 0, _UNREAD.format(error.strerror or type(error).__name__)))
+    return frozenset(names), unread
 
 
 def _once(paths: Iterable[str]) -> list[str]:

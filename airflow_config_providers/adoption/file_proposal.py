@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall, Setting
+from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall, SecretRead, Setting
 from airflow_config_providers.adoption.edits import Edit, Positions, edited, without_overlaps
 from airflow_config_providers.adoption.patch_lines import unknown_lines
 from airflow_config_providers.adoption.references import Providers, reads_json, reads_secrets, with_references
@@ -68,6 +68,10 @@ _OWN_TEMPLATES: Final = (
 )
 _REUSED: Final = (
     "'{}': the file also uses this configuration elsewhere, where a reference would not be resolved. Change it by hand."
+)
+_NO_REFERENCE: Final = (
+    "'{}': no reference can express the name of the {} that it reads, because of a colon, a brace or a template in it. "
+    "Give the {} another name first."
 )
 _UNSUPPORTED: Final = (
     "'{}': its template does more than a reference can, such as a filter, a default or a condition. Make it simpler, "
@@ -222,15 +226,20 @@ class FileProposer:
         if is_conf and self._is_dead(call, setting):
             return
         if read is not None and read.is_plain:
-            self._read.update(ast.walk(read.node))
-            of = self._providers
-            is_variable = read.kind == "variable"
-            text = of.of_variable(read.name) if is_variable else of.of_connection(read.name, read.field)
-            self._replace(call, setting, text, is_conf=is_conf)
+            self._of_read(call, setting, read, is_conf=is_conf)
         elif setting.text is not None and reads_secrets(setting.text):
             self._of_template(call, setting, setting.text, is_conf=is_conf)
         elif setting.text is not None:
             self._report_literal(setting)
+
+    def _of_read(self, call: OperatorCall, setting: Setting, read: SecretRead, *, is_conf: bool) -> None:
+        self._read.update(ast.walk(read.node))
+        of = self._providers
+        text = of.of_variable(read.name) if read.kind == "variable" else of.of_connection(read.name, read.field)
+        if text:
+            self._replace(call, setting, text, is_conf=is_conf)
+        else:
+            self._leave(setting.node, _NO_REFERENCE.format(printable(setting.key), read.kind, read.kind))
 
     def _of_template(self, call: OperatorCall, setting: Setting, template: str, *, is_conf: bool) -> None:
         text = with_references(template, self._providers)

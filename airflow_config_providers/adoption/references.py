@@ -10,7 +10,9 @@ from typing import Final
 from jinja2 import Environment, TemplateSyntaxError
 from jinja2.lexer import TOKEN_COMMENT, TOKEN_DATA, TOKEN_FLOAT, TOKEN_INTEGER, TOKEN_LINECOMMENT, TOKEN_STRING
 
-from airflow_config_providers.core.variable import variables
+from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.exceptions import ConfigException
 
 CONNECTION: Final = "connection"
 """The name of the provider for connections, as the guide defines it."""
@@ -26,7 +28,9 @@ _CONNECTION: Final = re.compile(
 _VALUE: Final = re.compile(rf"\{{\{{-?\s*var\.value{_ID}\s*-?\}}\}}")
 _JSON: Final = re.compile(r"\{\{-?\s*var\.json\.(?P<id>\w+)\.(?P<keys>\w+(?:\.\w+)*)\s*-?\}\}")
 _FROM_JSON: Final = re.compile(r"\bextra_dejson\b|\bvar\.json\b")
-_READS: Final = re.compile(r"\{[{%](?:(?![}%]\}).)*\b(?:conn|var)\b", re.DOTALL)
+_OPENING: Final = re.compile(r"\{[{%]")
+_CLOSING: Final = re.compile(r"[}%]\}")
+_SOURCES: Final = re.compile(r"\b(?:conn|var)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +41,37 @@ class Providers:
     variable: str = VARIABLE
 
     def of_connection(self, conn_id: str, field: str) -> str:
-        """Return the reference to a field of a connection."""
-        return f"${{{self.connection}:{conn_id}:{field}}}"
+        """Return the reference to a field of a connection; empty if none can express its id."""
+        return _written(self.connection, conn_id, field)
 
     def of_variable(self, name: str, keys: str = "") -> str:
         """
-        Return the reference to a variable.
+        Return the reference to a variable; empty if none can express its name.
 
         :param keys: the way to a part of its JSON, with dots; empty for the whole
         """
-        return f"${{{self.variable}:{name}:{keys}}}" if keys else f"${{{self.variable}:{name}}}"
+        return _written(self.variable, name, keys) if keys else _written(self.variable, "", name)
+
+
+def _written(provider: str, path: str, key: str) -> str:
+    """Return a reference; empty if none has exactly these parts, or if Jinja would change it."""
+    try:
+        text = str(ConfigVariable(provider, path, key))
+    except ConfigException:
+        return ""
+    return "" if is_template(text) else text
 
 
 def reads_secrets(text: str) -> bool:
-    """Return whether a Jinja template in ``text`` reads a connection or a variable."""
-    return _READS.search(text) is not None
+    """Return whether a Jinja template in ``text`` reads a connection or a variable, in time linear in its length."""
+    place = 0
+    while opening := _OPENING.search(text, place):
+        closing = _CLOSING.search(text, opening.end())
+        end = closing.start() if closing else len(text)
+        if _SOURCES.search(text, opening.end(), end):
+            return True
+        place = max(opening.start() + 1, end - 1)  # those in between end there too
+    return False
 
 
 def reads_json(text: str) -> bool:

@@ -14,8 +14,12 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.spark.known_keys import SPARK
 from airflow_config_providers.spark.layer_files import parse, read_text
 
-_PAIR: Final = re.compile(r"\s*([^=\s,\[\]]+)\s*=(?:\[([^\]]*)\]|((?:\$\{[^}]*\}|[^,\[\]])*))\s*(?:,|$)")
-"""``k=v`` or ``k=[a,b]``, as in kafka-configs.sh. A comma inside a reference does not end the pair."""
+_PAIR: Final = re.compile(r"\s*([^=\s,\[\]]+)\s*=(?:\[([^\]]*)\]|((?:\$\{[^}]*\}|\$(?!\{)|[^,\[\]$])*+))\s*(?:,|$)")
+"""
+``k=v`` or ``k=[a,b]``, as in kafka-configs.sh. A comma inside a reference does not end the pair.
+
+Where a reference that is not closed would end is unknown, so it matches only in brackets.
+"""
 
 _A_DAY: Final = 86_400
 

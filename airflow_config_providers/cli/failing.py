@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import select
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from airflow_config_providers.core.text import one_line
@@ -27,6 +29,9 @@ DENIED: Final = 4
 UNAVAILABLE: Final = 5
 INTERRUPTED: Final = 130
 """What shells return for a command that was ended by Ctrl-C."""
+
+UNREAD: Final = 141
+"""What shells return for a command whose output nobody reads to the end, as with ``head``."""
 
 
 class WrongArgumentsError(ConfigException):
@@ -59,21 +64,41 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
             # of a command whose output is a setting, Airflow's message quotes the output
             problems, code = (str(error).partition(" Output: ")[0],), REFUSED
         except Finished:
+            _flush()
             raise
         except SystemExit:  # raised by what it ran: a provider or a policy; even 0 must not pass for success
             problems, code = ("The command was ended by code that it ran, which raised SystemExit.",), REFUSED
         except KeyboardInterrupt:
             problems, code = ("Interrupted.",), INTERRUPTED
-        except BrokenPipeError:  # the reader has closed the pipe
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return
+        except BrokenPipeError:
+            problems, code = ((), UNREAD) if _has_no_reader() else ((_BROKEN_PIPE,), UNAVAILABLE)
         else:
             return
         for problem in problems:
             _write("error", problem)
+        _flush()
         raise SystemExit(code)
 
     return run
+
+
+_BROKEN_PIPE: Final = "A server or another process closed its connection to this command. Run the command again."
+
+
+def _has_no_reader() -> bool:
+    """Return whether the program that read standard output has closed it."""
+    poll = select.poll()
+    with suppress(ValueError):  # it is no file, so it cannot be a pipe
+        poll.register(sys.stdout, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
+def _flush() -> None:
+    """Write the rest of the output, or drop it if nobody reads it: Python would end with a code of its own."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _log_to_stderr() -> None:

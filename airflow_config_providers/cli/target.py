@@ -110,7 +110,7 @@ def token(args: Any, client: ServerClient, environ: Mapping[str, str] = os.envir
         raise WrongArgumentsError(*problems)
     if args.username:
         return _of_password(client, args.username, _password(args))
-    text = text_of(args.token_file) if args.token_file else environ.get(TOKEN, "")
+    text = text_of(args.token_file, kind="token file") if args.token_file else environ.get(TOKEN, "")
     if not text.strip():
         raise WrongArgumentsError(
             f"No credentials for the server. Set {TOKEN}, or add --token-file FILE or --username NAME."
@@ -158,7 +158,7 @@ def _clean(text: str, name: str) -> str:
 
 def _password(args: Any) -> str:
     if args.password_file:
-        return text_of(args.password_file).removesuffix("\n").removesuffix("\r")
+        return text_of(args.password_file, kind="password file").removesuffix("\n").removesuffix("\r")
     if not sys.stdin.isatty():
         raise WrongArgumentsError(
             "The password cannot be prompted for without a terminal. Add --password-file FILE, or - for standard input."

@@ -108,19 +108,20 @@ class DagReader(ClosedOnExit):
         self._source = source
         self._origin = origin
         self._worker: DagWorker | None = None
+        self._is_closed = False
 
     def read(self, path: str) -> DagFile:
         """Return what is in the DAG file at ``path``."""
         is_new = self._worker is None
         found = self._read(path)
-        if is_new or not any(one.rule is DAG_IMPORT for one in found.findings):
+        if is_new or self._is_closed or not any(one.rule is DAG_IMPORT for one in found.findings):
             return found
-        self.close()
+        self._end()
         return self._read(path)
 
     def _read(self, path: str) -> DagFile:
         source = self._source
-        self._worker = self._worker or self._origin.copy()
+        worker = self._worker = self._worker or self._origin.copy()
         absolute = os.path.abspath(path)  # noqa: PTH100 - links stay as they are
         request = {
             "path": absolute,
@@ -130,18 +131,22 @@ class DagReader(ClosedOnExit):
             "dags_folder": source.dags_folder,
         }
         try:
-            found = self._worker.ask(request, source.seconds)
+            found = worker.ask(request, source.seconds)
         except TimeoutError:
             rule, problem = DAG_TIMEOUT, _TOO_LONG.format(counted(source.seconds, "second"))
         except (OSError, EOFError, ValueError):
             rule, problem = DAG_IMPORT, "The DAG file ended the process that imported it."
         else:
             return _dag_file(path, absolute, found, is_stored=source.is_stored)
-        self.close()
+        self._end()
         return DagFile(findings=(Finding(rule, SourcePlace(path), problem),))
 
     def close(self) -> None:
-        """End the process, with all that DAG files have started."""
+        """End the process, with all that DAG files have started. A file that is being read is not read again."""
+        self._is_closed = True
+        self._end()
+
+    def _end(self) -> None:
         if self._worker is not None:
             self._worker.end()
         self._worker = None

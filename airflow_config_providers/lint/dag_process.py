@@ -13,8 +13,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from threading import Lock
 from typing import Any, Final, Self
 
@@ -49,14 +50,17 @@ class AirflowProcess(ClosedOnExit):
         self._environ = environ
         self._lock = Lock()
         self._running: _Running | None = None
+        self._is_closed = False
 
     def copy(self) -> DagWorker:
         """
         Return a copy that has imported no DAG file.
 
-        :raises ConfigException: Airflow cannot be imported
+        :raises ConfigException: Airflow cannot be imported, or the process was closed
         """
         with self._lock:
+            if self._is_closed:  # a thread can still ask after somebody interrupted the command
+                raise ConfigException("DAG files can no longer be read: this was closed. Start the command again.")
             if self._running is not None:
                 with suppress(OSError, ValueError):  # a DAG file can end the process, as it can end any other
                     return self._copy(self._running)
@@ -66,17 +70,22 @@ class AirflowProcess(ClosedOnExit):
                 return self._copy(self._running)
         raise _does_not_start()
 
-    def end_copy(self, pid: int) -> None:
-        """Kill a copy and what it has started: importing a DAG file leaves nothing to finish."""
+    def _end_copy(self, pid: int, running: _Running) -> None:
+        """
+        Kill a copy and what it has started: importing a DAG file leaves nothing to finish.
+
+        :param running: the process that made the copy; another one does not know it
+        """
         with self._lock, suppress(OSError, ValueError):
-            if self._running is not None:
-                self._running.ask({"end": pid})
+            if self._running is running:
+                running.ask({"end": pid})
                 return
         with suppress(ProcessLookupError):  # nobody else is there to do it
             os.killpg(pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """End the process and its copies."""
+        """End the process and its copies; there will be no others."""
+        self._is_closed = True
         with self._lock:
             self._end()
 
@@ -88,7 +97,7 @@ class AirflowProcess(ClosedOnExit):
             except BaseException:
                 ours.close()
                 raise
-        return DagWorker(self, pid, ours)
+        return DagWorker(partial(self._end_copy, pid, running), ours)
 
     def _end(self) -> None:
         if self._running is not None:
@@ -154,13 +163,12 @@ class DagWorker:
     """
     A copy, which runs ``dag_worker``.
 
-    :param origin: the process of which it is a copy
+    :param end: ends the process and those that it started
     :param stream: the socket over which it gets requests and answers them
     """
 
-    def __init__(self, origin: AirflowProcess, pid: int, stream: socket.socket) -> None:
-        self._origin = origin
-        self._pid = pid
+    def __init__(self, end: Callable[[], None], stream: socket.socket) -> None:
+        self._end = end
         self._stream = stream
         self._rest = b""
 
@@ -195,5 +203,5 @@ class DagWorker:
 
     def end(self) -> None:
         """Kill the process and those that it started, and close the socket."""
-        self._origin.end_copy(self._pid)
+        self._end()
         self._stream.close()

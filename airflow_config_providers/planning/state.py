@@ -26,13 +26,14 @@ def read_environment(text: str, *, name: str) -> Mapping[str, str]:
     """
     Return name -> value for the lines ``NAME=VALUE`` of ``text``.
 
-    As in the files of ``docker run --env-file``, empty lines and those that begin with ``#`` are left out, and quotes
-    and backslashes are parts of the value.
+    As in the files of ``docker run --env-file``, only a line feed ends a line, with or without a carriage return,
+    empty lines and those that begin with ``#`` are left out, and quotes and backslashes are parts of the value.
 
     :param name: the name of the file in messages
     :raises ConfigException: other lines are wrong; lists each with its number, and no value
     """
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if _is_meant(line)]
+    written = (line.removesuffix("\r") for line in text.split("\n"))
+    lines = [(number, line) for number, line in enumerate(written, 1) if _is_meant(line)]
     wrong = [number for number, line in lines if not line.partition("=")[0].strip() or "=" not in line]
     if wrong:
         raise ConfigException(

@@ -7,13 +7,15 @@ installation. The zip contains only Python code; compiled modules and documentat
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +35,7 @@ _USAGE: Final = "usage: python -m airflow_config_providers.spark.bundle DRIVER.z
 
 def write_bundle(path: Path) -> Sequence[str]:
     """
-    Write the zip.
+    Write the zip, in place of an earlier one once it is complete.
 
     :return: the names of Vault's libraries that are not installed here, and so are missing in the zip
     :raises ConfigException: a library that every provider needs is not installed
@@ -44,13 +46,7 @@ def write_bundle(path: Path) -> Sequence[str]:
     needed = [name for name in missing if name not in _VAULT]
     if needed:
         raise ConfigException(f"{' and '.join(needed)}: not installed. Install this package with its dependencies.")
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
-        for name, content in _own():
-            bundle.writestr(name, content)
-        for library in found.values():
-            if library is not None:
-                for name, content in _of(library):
-                    bundle.writestr(name, content)
+    _write(path, filter(None, found.values()))
     return missing
 
 
@@ -70,6 +66,18 @@ def _found(name: str) -> Distribution | None:
         return distribution(name)
     except PackageNotFoundError:
         return None
+
+
+def _write(path: Path, libraries: Iterable[Distribution]) -> None:
+    target = path.resolve()
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as bundle:
+            for name, content in chain(_own(), *map(_of, libraries)):
+                bundle.writestr(name, content)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _own() -> Iterator[tuple[str, bytes]]:

@@ -71,8 +71,9 @@ def session(
         resolve = partial(resolved, configs, opened, unresolved=Unresolved(unresolved), has_begun=process.has_begun)
         found = resolve()
         values = with_redaction(found)
-        keep(DriverConfigs(resolve, found))
+        current = DriverConfigs(resolve, found)
         _start(process, values, found, withheld=child_process.withheld(opened.environment_names()))
+        keep(current)
         atexit.register(stack.pop_all().close)
     for key, text in own.items():
         builder.config(key, values.get(key, text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import one_line
+from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.log import reversal
 
@@ -26,6 +28,9 @@ SHORTEST: Final = 1.0
 DEFAULT_AGE: Final = 10.0
 """Seconds after which values without a ttl are read again."""
 
+KEPT: Final = 500
+"""How many earlier values of each reference are known: those of 83 minutes, if a value changes every ten seconds."""
+
 _Query = TypeVar("_Query", bound="StreamingQuery")
 
 
@@ -35,9 +40,13 @@ class DriverConfigs:
 
     If a secret store cannot answer, the last values stay in effect; if it refuses, the error is raised.
 
+    Output shows a reference in place of its value, of its last ``KEPT`` earlier ones, and of the first one, which
+    ``spark.conf`` has as long as the driver runs. Searching for all of them would take longer with each change.
+
     :param resolve: resolves the references of the configuration
     :param first: its first result
     :param clock: seconds that never go back
+    :param kept: how many earlier values of each reference are known besides the first one
     """
 
     def __init__(
@@ -46,11 +55,14 @@ class DriverConfigs:
         first: ResolvedConfig,
         *,
         clock: Callable[[], float] = time.monotonic,
+        kept: int = KEPT,
     ) -> None:
         self._resolve = resolve
         self._clock = clock
         self._lock = threading.Lock()
-        self._reverser = ReverseTransformer({}, {})
+        self._kept = kept
+        self._first = first.reverser.pairs
+        self._reverser = first.reverser
         self._installation: reversal.Installation | None = None
         self._configs: Mapping[str, str] = {}
         self._refusal: ConfigProvidersError | None = None
@@ -85,16 +97,26 @@ class DriverConfigs:
         found.clear()
 
     def _take(self, found: ResolvedConfig) -> None:
-        """Use ``found`` from now on. Output shows references in place of its values and of all earlier ones."""
+        """Use ``found`` from now on. Output shows references in place of its values and of earlier ones."""
         ages = [ttl / 1000 for ttl in found.ttls.values()]
         self._good_until = self._clock() + max(SHORTEST, min([DEFAULT_AGE, *ages]))
         values = found.configs()
         if values != self._configs:
-            self._reverser = found.reverser.knowing(self._reverser)
+            self._reverser = found.reverser.knowing(self._earlier())
             before, self._installation = self._installation, reversal.install(self._reverser)
             if before is not None:
                 before.uninstall()
             self._configs = MappingProxyType(values)
+
+    def _earlier(self) -> ReverseTransformer:
+        """Return what replaces the last values and the first one of each reference."""
+        seen: Counter[ConfigVariable] = Counter()
+        recent = []
+        for variable, value in self._reverser.pairs:  # the newest first
+            seen[variable] += 1
+            if seen[variable] <= self._kept:
+                recent.append((variable, value))
+        return ReverseTransformer.of_pairs((*recent, *self._first), hidden=self._reverser.hidden)
 
 
 _OF_SESSION: list[DriverConfigs] = []
@@ -111,7 +133,8 @@ def configs() -> Mapping[str, str]:
 
     This is ``SinkTaskContext.configs()`` of KIP-297. Values are read again when their ttl is over, every ten seconds
     without one, and at most once in a second. What Python prints and logs shows references in place of new and old
-    values. ``spark.conf`` keeps the values that it had at the start. Thread-safe; works only in the driver.
+    values: the last 500 of each reference, and the first one. ``spark.conf`` keeps the values that it had at the start.
+    Thread-safe; works only in the driver.
 
     :raises ConfigException: ``session()`` was not called
     :raises ConfigProvidersError: a reference can no longer be resolved; while a secret store cannot answer, the last

@@ -142,9 +142,10 @@ class Search:
         """
         Search the files below ``root`` that changed after ``since``, and their names.
 
-        This skips files of other users, and everything that is not a regular file.
+        This skips files of other users, and everything that is not a regular file. A folder that cannot be listed is
+        unread.
         """
-        for folder, folders, names in os.walk(root):
+        for folder, folders, names in os.walk(root, onerror=self._unlisted):
             here = Path(folder)
             folders[:] = [name for name in folders if here / name not in leave_out]
             for path in (here / name for name in names):
@@ -152,6 +153,14 @@ class Search:
                     # Not the name, which could show the secret.
                     self.content(f"the name of a file in {root}", os.fsencode(path.relative_to(root)))
                     self.file(path)
+
+    def _unlisted(self, error: OSError) -> None:
+        """Note a folder that cannot be listed, unless it is gone or belongs to another user."""
+        is_skipped = isinstance(error, FileNotFoundError | NotADirectoryError) or (
+            isinstance(error, PermissionError) and not _is_own_folder(error.filename)
+        )
+        if not is_skipped:
+            self.unread.append(f"{error.filename} ({error.strerror})")
 
     def file(self, path: Path) -> None:
         """Search one file."""
@@ -198,7 +207,7 @@ class Search:
     def _unpacked(self, place: str, content: bytes, unpack: Callable[[bytes], bytes]) -> Iterator[tuple[str, bytes]]:
         try:
             inner = unpack(content)
-        except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
             self.unread.append(f"{place} (damaged)")
         else:
             yield f"{place}, unpacked", inner
@@ -225,6 +234,13 @@ def _data(path: Path) -> Iterator[bytes]:
             file.seek(start)
             yield file.read(end - start)
             start = end
+
+
+def _is_own_folder(path: str) -> bool:
+    try:
+        return os.lstat(path).st_uid == os.getuid()
+    except OSError:
+        return True
 
 
 def _is_ours(path: Path, since: float) -> bool:

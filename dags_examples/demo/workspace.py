@@ -89,11 +89,12 @@ class Workspace:
         if self.root.exists() and any(self.root.iterdir()) and not (self.root / MARKER).exists():
             raise WorkspaceError(f"{self.root} is not empty, and not from a demo. Name another directory with --dir.")
         self.remove()
+        self.root.mkdir(parents=True, exist_ok=True)
+        (self.root / MARKER).touch()  # first, so that the next demo may remove what is left if this one is interrupted
         for folder in (self.secrets, self.wrong_secrets):
-            folder.mkdir(parents=True, mode=0o700)
+            folder.mkdir(mode=0o700)
         for folder in (self.derby, self.events, self.root / "raw", self.root / "tmp", self.root / "airflow"):
             folder.mkdir()
-        (self.root / MARKER).touch()
 
     def remove(self) -> None:
         """Remove the directory."""

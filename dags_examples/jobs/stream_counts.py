@@ -44,12 +44,17 @@ def connect(current: Current) -> Any:
 
 
 def write(batch: DataFrame, number: int, *, current: Current) -> None:
-    """Insert a batch, and its number in the same transaction, so that a batch that is repeated changes nothing."""
+    """
+    Insert a batch, and its number in the same transaction, so that a batch that is repeated changes nothing.
+
+    Each checkpoint numbers its batches anew.
+    """
     rows = [(row["airport"], row["flights"]) for row in batch.collect()]
+    key = (current()["spark.counts.checkpoint"], number)
     connection = connect(current)
     try:
         with connection, connection.cursor() as cursor:
-            cursor.execute("INSERT INTO batches VALUES (%s) ON CONFLICT DO NOTHING", (number,))
+            cursor.execute("INSERT INTO batches VALUES (%s, %s) ON CONFLICT DO NOTHING", key)
             if cursor.rowcount:
                 execute_values(cursor, "INSERT INTO counts VALUES %s", rows)
     finally:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.adoption.references import Providers, reads_secrets, with_references
+from airflow_config_providers.core.variable import ConfigVariable, parse
+from tests.adoption.proposing import proposal_of
 
 
 @pytest.mark.parametrize(
@@ -65,3 +67,38 @@ def test_providers_can_have_other_names():
     text = "{{ conn.db.host }}{{ var.value.a }}"
 
     assert with_references(text, Providers("airflow", "vars")) == "${airflow:db:host}${vars:a}"
+
+
+def proposal_for(value: str):
+    """Return the proposal for a file that reads ``value`` for its configuration."""
+    return proposal_of(
+        "from airflow.sdk import BaseHook, Variable\n"
+        f'SparkSubmitOperator(\n    conf={{\n        "spark.app.password": {value},\n    }}\n)\n'
+    )
+
+
+def test_a_variable_with_a_colon_in_its_name_keeps_its_name():
+    (replacement,) = proposal_for('Variable.get("team:password")').replacements
+
+    assert parse(replacement.text) == (ConfigVariable("variable", "", "team:password"),)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param('Variable.get("a}b")', id="brace"),
+        pytest.param('Variable.get("a{{ ds }")', id="template"),
+        pytest.param('BaseHook.get_connection("team:db").password', id="colon-in-a-connection"),
+    ],
+)
+def test_a_name_that_no_reference_can_express_stays_by_hand(value: str):
+    found = proposal_for(value)
+
+    assert not found.replacements
+    assert "no reference can express the name" in str(found.by_hand[0])
+
+
+@pytest.mark.parametrize("piece", ["{{ ", "{% ", "{{}} ", "{%}"])
+def test_many_templates_are_looked_at_in_an_instant(piece: str):
+    """The time grew with the square of the length: 30 kB took seconds."""
+    assert not reads_secrets(piece * 100_000)

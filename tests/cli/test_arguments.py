@@ -109,3 +109,20 @@ def test_operations_of_every_kind(tmp_path):
         AlterConfigOp("h", "5,6", OpType.APPEND),
         AlterConfigOp("i", "7", OpType.SUBTRACT),
     ]
+
+
+def test_a_comma_after_a_reference_that_is_not_closed_is_refused():
+    with pytest.raises(WrongArgumentsError, match="brackets"):
+        arguments.pairs("spark.x=${a:b,spark.y=1")
+
+
+def test_a_value_in_which_a_reference_is_not_closed_can_be_alone():
+    assert arguments.pairs("spark.x=${a:b") == [("spark.x", "${a:b")]
+
+
+@pytest.mark.parametrize("piece", ["${a:b}", "$", "${", "$}", "{"])
+def test_many_references_are_read_in_an_instant(piece: str):
+    """Each one took twice as long as the one before."""
+    value = piece * 10_000 + "]"
+
+    assert arguments.pairs(f"spark.x={value}") == [("spark.x", value)]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
 import pkgutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from types import SimpleNamespace
 from typing import Any, TextIO
 
@@ -17,7 +19,7 @@ pytest.importorskip("airflow")
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.definition import commands
-from airflow_config_providers.cli.failing import INTERRUPTED, REFUSED, Finished, reporting_errors
+from airflow_config_providers.cli.failing import INTERRUPTED, REFUSED, UNAVAILABLE, UNREAD, Finished, reporting_errors
 
 
 def functions(command: Any) -> Iterator[Callable[[Any], None]]:
@@ -140,3 +142,47 @@ def test_ctrl_c_ends_a_command_without_a_stack_trace(capsys: pytest.CaptureFixtu
     assert end.value.code == INTERRUPTED
     assert end.value.__context__ is None
     assert capsys.readouterr().err == "error: Interrupted.\n"
+
+
+@contextmanager
+def output_without_a_reader() -> Iterator[None]:
+    """Write standard output into a pipe that its reader has closed, as ``head`` does."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as stream, redirect_stdout(stream):
+        yield
+
+
+def ended_while_writing(size: int, end: BaseException) -> object:
+    @reporting_errors
+    def command(args: object) -> None:
+        sys.stdout.write("x" * size)
+        raise end
+
+    with output_without_a_reader(), pytest.raises(SystemExit) as ended:
+        command(SimpleNamespace())
+    return ended.value.code
+
+
+def test_output_that_is_not_read_to_the_end_does_not_pass_for_success():
+    assert ended_while_writing(1 << 20, Finished(1)) == UNREAD
+
+
+def test_a_short_output_that_is_not_read_keeps_the_code_of_what_was_found():
+    assert ended_while_writing(1, Finished(1)) == 1
+
+
+def test_a_short_output_that_is_not_read_keeps_the_code_of_an_error():
+    assert ended_while_writing(1, KeyboardInterrupt()) == INTERRUPTED
+
+
+def test_a_connection_that_breaks_is_a_failure(capsys: pytest.CaptureFixture[str]):
+    @reporting_errors
+    def command(args: object) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(SystemExit) as ended:
+        command(SimpleNamespace())
+
+    assert ended.value.code == UNAVAILABLE
+    assert capsys.readouterr().err.startswith("error: A server or another process closed its connection")

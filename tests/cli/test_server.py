@@ -293,6 +293,15 @@ TOKENS = [
 ]
 
 
+@pytest.mark.parametrize("kind", ["token", "password"])
+def test_the_message_on_a_file_with_credentials_calls_it_what_it_is(kind: str):
+    files = {"token_file": None, "password_file": None, f"{kind}_file": "/nowhere/at-all"}
+    args = SimpleNamespace(username="ann" if kind == "password" else None, **files)
+
+    with pytest.raises(ConfigException, match=f"The {kind} file '/nowhere/at-all' cannot be read"):
+        token(args, ServerClient("http://127.0.0.1:1"))
+
+
 @pytest.mark.parametrize(("status", "content", "expected"), TOKENS)
 def test_a_password_gets_a_token(tmp_path, status: int, content: bytes, expected: object):
     (tmp_path / "password").write_text(f"{CANARY}\r\n")

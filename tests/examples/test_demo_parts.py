@@ -86,6 +86,24 @@ def test_the_directory_of_an_earlier_demo_is_made_anew(tmp_path: Path) -> None:
     assert not workspace.log.exists()
 
 
+class Interrupted(Workspace):
+    """A directory whose creation is interrupted."""
+
+    @property
+    def derby(self) -> Path:
+        """Raise what Ctrl-C raises."""
+        raise KeyboardInterrupt
+
+
+def test_what_an_interrupted_demo_leaves_is_made_anew(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Interrupted(tmp_path / "demo").create()
+
+    Workspace(tmp_path / "demo").create()
+
+    assert (tmp_path / "demo/derby").is_dir()
+
+
 def test_nobody_else_can_read_a_secret(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "demo")
     workspace.create()

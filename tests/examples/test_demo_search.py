@@ -146,6 +146,7 @@ def test_the_members_of_a_zip_archive_are_searched(search: Search, tmp_path: Pat
         pytest.param(b"\x28\xb5\x2f\xfd....", id="zstd"),
         pytest.param(b"LZ4Block....", id="lz4"),
         pytest.param(gzip.compress(b"text" * 99)[:-20], id="damaged-gzip"),
+        pytest.param(bz2.compress(b"text" * 99)[:-5], id="truncated-bzip2"),
         pytest.param(b"PK\x03\x04....", id="damaged-zip"),
     ],
 )
@@ -216,6 +217,20 @@ def test_a_secret_in_the_name_of_a_file_is_found_and_not_repeated(tmp_path: Path
     search.tree(tmp_path)
 
     assert [finding.place for finding in search.found] == [f"the name of a file in {tmp_path}"]
+
+
+def test_a_folder_that_cannot_be_listed_is_unread(search: Search, tmp_path: Path) -> None:
+    unlisted = tmp_path / ("x" * 300)
+
+    search.tree(unlisted)
+
+    assert search.unread == [f"{unlisted} (File name too long)"]
+
+
+def test_a_folder_that_is_gone_is_not_unread(search: Search, tmp_path: Path) -> None:
+    search.tree(tmp_path / "gone")
+
+    assert search.unread == []
 
 
 def test_a_pipe_is_not_waited_for(search: Search, tmp_path: Path) -> None:

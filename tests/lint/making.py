@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
@@ -37,3 +38,8 @@ def codes(findings: Any) -> list[str]:
 
 def messages(findings: Any) -> str:
     return "\n".join(finding.message for finding in findings if isinstance(finding, Finding))
+
+
+def is_alive(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/status")
+    return status.exists() and "State:\tZ" not in status.read_text()

@@ -13,6 +13,7 @@ from airflow_config_providers.lint.dag_files import DagFile, DagImports, DagRead
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
 from tests.limits import LONGEST, eventually
+from tests.lint.making import is_alive
 
 pytest.importorskip("airflow")
 pytestmark = pytest.mark.integration
@@ -251,8 +252,3 @@ def test_a_file_that_hangs_is_ended_with_what_it_started(tmp_path: Path):
 
     assert [(one.rule.code, one.place.path) for one in read.findings] == [("CP002", str(path))]
     assert eventually(lambda: not pid.exists() or not is_alive(int(pid.read_text() or 0)))
-
-
-def is_alive(pid: int) -> bool:
-    status = Path(f"/proc/{pid}/status")
-    return status.exists() and "State:\tZ" not in status.read_text()

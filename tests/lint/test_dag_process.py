@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lint.dag_files import DagFile, DagImports, DagReader
 from airflow_config_providers.lint.dag_process import AirflowProcess
-from tests.limits import LONGEST
+from tests.limits import LONGEST, eventually
+from tests.lint.making import is_alive
 
 pytest.importorskip("airflow")
 pytestmark = pytest.mark.integration
@@ -50,6 +53,13 @@ HARMS = {
     "another-folder": "import os\nos.chdir('/')\n",
     "a-changed-module": "import json\ndel json.loads\n",
 }
+HANGS = """\
+# a DAG file for Airflow
+import os, time
+with open({started!r}, "a") as file:
+    print(os.getpid(), file=file)
+time.sleep(600)
+"""
 NEEDS = """\
 # a DAG file for Airflow
 import json, pathlib, sys
@@ -174,3 +184,50 @@ def test_a_program_goes_on_while_its_copy_does(origin: AirflowProcess, once: Pat
         is_running_beside_the_other = is_running(pid)
 
     assert (is_running_beside_the_other, is_running(pid)) == (True, False)
+
+
+@pytest.fixture
+def hanging(tmp_path: Path) -> Path:
+    """Return a DAG file that writes the id of its process into the file ``started``, and never ends."""
+    path = tmp_path / "hanging.py"
+    path.write_text(HANGS.format(started=str(tmp_path / "started")))
+    return path
+
+
+def test_after_it_was_closed_airflow_is_not_started_again() -> None:
+    origin = AirflowProcess({})
+    origin.close()
+
+    with pytest.raises(ConfigException, match="closed"):
+        origin.copy()
+
+
+def test_a_file_whose_reader_is_closed_is_not_read_again(origin: AirflowProcess, once: Path, hanging: Path) -> None:
+    started = hanging.with_name("started")
+    with ThreadPoolExecutor() as pool, DagReader(DagImports([], LONGEST), origin) as reader:
+        reader.read(str(once))
+        found = pool.submit(reader.read, str(hanging))
+        assert eventually(lambda: started.exists() and started.read_text())
+        reader.close()
+        found.result(LONGEST)
+
+    assert len(started.read_text().splitlines()) == 1
+
+
+def request_for(path: Path) -> dict[str, object]:
+    return {"path": str(path), "name": path.name, "roots": []}
+
+
+def test_a_copy_of_a_process_that_was_replaced_is_ended(hanging: Path, tmp_path: Path) -> None:
+    ending, started = tmp_path / "ending.py", tmp_path / "started"
+    ending.write_text(ENDS_ITS_PARENT)
+    with AirflowProcess({}) as origin:
+        copy = origin.copy()
+        copy.ask(request_for(ending), LONGEST)
+        origin.copy().end()
+        with pytest.raises(TimeoutError):
+            copy.ask(request_for(hanging), 0.01)
+        assert eventually(lambda: started.exists() and started.read_text())
+        copy.end()
+
+    assert eventually(lambda: not is_alive(int(started.read_text())))

@@ -17,6 +17,8 @@ from airflow_config_providers.planning.state import read_environment
         pytest.param("A='x' # y", {"A": "'x' # y"}, id="quotes-belong-to-the-value"),
         pytest.param("A=", {"A": ""}, id="empty"),
         pytest.param("A=1\r\nB=2\r\n", {"A": "1", "B": "2"}, id="line-ends-of-windows"),
+        pytest.param("A=b\x0cC=d\n", {"A": "b\x0cC=d"}, id="form-feed-in-the-value"),
+        pytest.param("A=b\u2028C=d\n", {"A": "b\u2028C=d"}, id="line-separator-of-unicode-in-the-value"),
     ],
 )
 def test_variables_are_read_as_docker_reads_them(text: str, expected: dict[str, str]):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,28 @@ def test_the_zip_holds_nothing_of_airflow_and_nothing_compiled(zipped: Path) -> 
 def test_another_command_says_how_it_is_used(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert bundle.main(arguments) == 2
     assert capsys.readouterr().err.startswith("usage: ")
+
+
+@pytest.fixture
+def damaged_library(tmp_path: Path) -> Iterator[None]:
+    """Have Python find a library first one of whose files cannot be read."""
+    metadata = tmp_path / "site" / "certifi-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: certifi\nVersion: 1.0\n")
+    (metadata.parent / "certifi" / "__init__.py").mkdir(parents=True)
+    (metadata / "RECORD").write_text("certifi/__init__.py,,\n")
+    sys.path.insert(0, str(metadata.parent))
+    yield
+    sys.path.remove(str(metadata.parent))
+
+
+@pytest.mark.usefixtures("damaged_library")
+def test_a_failure_leaves_the_earlier_zip(tmp_path: Path) -> None:
+    path = tmp_path / "driver.zip"
+    path.write_bytes(b"complete")
+
+    with pytest.raises(IsADirectoryError):
+        bundle.write_bundle(path)
+
+    assert path.read_bytes() == b"complete"
+    assert {one.name for one in tmp_path.iterdir()} == {"driver.zip", "site"}

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -16,6 +19,37 @@ CANARY = "canary-driver-7f3a"
 def resolved(configs: dict[str, str], value: str = CANARY, **kwargs: Any) -> ResolvedConfig:
     provider = InMemoryConfigProvider({"a": {"b": value}})
     return driver.resolved(configs, {"vault": provider}, **{"has_begun": True, **kwargs})
+
+
+AFTER_A_FAILURE = """
+from pyspark.sql import SparkSession
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark import configs, session
+
+definitions = {
+    "config.providers": "env",
+    "config.providers.env.class": "env",
+    "config.providers.env.param.allowlist.pattern": "NOT_FOR_FILES",
+}
+builder = SparkSession.builder.config("spark.app.a", "${env:NOT_FOR_FILES}")
+for attempt in (lambda: session(builder, providers=definitions), configs):
+    try:
+        attempt()
+    except ConfigException as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_after_a_session_that_did_not_start_there_is_no_configuration() -> None:
+    pytest.importorskip("pyspark")
+    environ = {**os.environ, "NOT_FOR_FILES": " blanks "}
+    command = [sys.executable, "-c", AFTER_A_FAILURE]
+
+    run = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+
+    refused, not_called = run.stdout.splitlines()
+    assert refused.startswith("UndeliverableValueError ")
+    assert not_called.endswith("Call session() first.")
 
 
 def test_references_are_resolved_and_hidden() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 
 from airflow_config_providers.core import ConfigLayer, ConfigSource
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderUnavailableError
 from airflow_config_providers.spark import configs, driver_configs, reload_on_change
-from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
+from airflow_config_providers.spark.driver_configs import KEPT, DriverConfigs, keep
 from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
 
 KEY = "spark.app.db.password"
@@ -18,10 +20,10 @@ VALUES = [f"c4nary-{number}-s3cret+value" for number in range(4)]
 class Driver:
     """A driver whose secret a test rotates, and whose time it moves."""
 
-    def __init__(self, ttl=None):
-        self.provider = InMemoryConfigProvider({"db": {"password": VALUES[0]}}, ttl=ttl)
+    def __init__(self, ttl=None, kept=KEPT, value=VALUES[0]):
+        self.provider = InMemoryConfigProvider({"db": {"password": value}}, ttl=ttl)
         self.clock = FakeClock(100.0)
-        keep(DriverConfigs(self.resolve, self.resolve(), clock=self.clock))
+        keep(DriverConfigs(self.resolve, self.resolve(), clock=self.clock, kept=kept))
         self.provider.calls.clear()
 
     def resolve(self):
@@ -109,6 +111,27 @@ def test_what_is_printed_shows_references_in_place_of_all_values_so_far(driver, 
     print("now", configs()[KEY], "before", VALUES[0])
 
     assert capsys.readouterr().out == "now ${vault:db:password} before ${vault:db:password}\n"
+
+
+def printed_after_rotations(capsys, number):
+    """Return how a driver that knows one earlier value prints the value with ``number`` after three rotations."""
+    values = [uuid4().hex for _ in range(4)]  # which no other driver has had
+    driver = Driver(kept=1, value=values[0])
+    for value in values[1:]:
+        driver.provider.data["db"]["password"] = value
+        driver.clock.sleep(10)
+        configs()
+    print(values[number])
+    return capsys.readouterr().out.replace(values[number], "the value")
+
+
+@pytest.mark.parametrize("number", [0, 2, 3], ids=["first", "last", "current"])
+def test_the_values_that_can_still_be_printed_are_shown_as_references(number, capsys):
+    assert printed_after_rotations(capsys, number) == "${vault:db:password}\n"
+
+
+def test_values_from_before_the_last_ones_are_forgotten_so_that_output_stays_fast(capsys):
+    assert printed_after_rotations(capsys, 1) == "the value\n"
 
 
 def test_the_answer_cannot_be_changed(driver):

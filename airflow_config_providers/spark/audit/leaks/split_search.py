@@ -32,6 +32,7 @@ OctetsRead = Callable[[int], None]
 
 _ONLY_BYTES: Final = "Only its bytes as they are were searched."
 _AND_BYTES: Final = "Its bytes as they are were searched, too."
+_NOW_COMPRESSED: Final = f"It is compressed, and was not before the search. {_ONLY_BYTES}"
 
 Opened = Callable[[str, int], AbstractContextManager[OpenFile]]
 """Opens a file, of which the size is known, as ``content.opened`` does."""
@@ -73,7 +74,10 @@ class Search(ClosedOnExit):
             if columns.have_rows:
                 return
             progress.problems.append(_AND_BYTES if columns.are_known else _ONLY_BYTES)
-        compression = compression_of(beginning) if split.end is None else ""
+        compression = compression_of(beginning)
+        if compression and split.end is not None:
+            progress.problems.append(_NOW_COMPRESSED)
+            compression = ""
         stretch = _stretch(source, split, self.finder.margin, self.tick, compression=compression)
         if not compression and is_tar(beginning):
             at = max(0, stretch.first - CONTEXT)

@@ -216,6 +216,17 @@ def test_what_is_compressed_twice_is_named(tmp_path: Path, inner: bytes) -> None
     assert result.problem == "Its content is compressed again: only its bytes as they are were searched."
 
 
+def test_a_file_that_was_divided_and_is_compressed_now_is_named(tmp_path: Path) -> None:
+    data = gzip.compress(VALUE.encode())
+    (tmp_path / "a.log").write_bytes(data)
+
+    result = search(Split(FoundFile(str(tmp_path / "a.log"), len(data), 0), 0, len(data)), FINDER)
+
+    assert result.problem == (
+        "It is compressed, and was not before the search. Only its bytes as they are were searched."
+    )
+
+
 class Broken(LeakFinder):
     """A finder with a defect."""
 

@@ -32,7 +32,7 @@ _STEP: Final = 4096
 """How many compressed bytes are decompressed at a time."""
 
 _TOO_LARGE: Final = f"Of its decompressed content, only the first {LARGEST:,} bytes were searched."
-_DAMAGED: Final = "Its compressed content is damaged, or ends too early: what comes before that was searched, and its bytes as they are."
+_DAMAGED: Final = "Its compressed content is damaged, or ends too early: only what comes before that was searched."
 _TOO_MANY: Final = f"It has {MOST_LEAKS:,} leaks: no more are listed of that."
 
 

@@ -19,7 +19,7 @@ from airflow_config_providers.spark.audit.leaks.content import BLOCK, COMPRESSED
 from airflow_config_providers.spark.audit.leaks.decompression import decompressed
 from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_encoded
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split
-from airflow_config_providers.spark.audit.leaks.open_file import ContentError, reason
+from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile, reason
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder, SoughtFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
 from airflow_config_providers.spark.audit.leaks.split_search import Search
@@ -93,10 +93,7 @@ def _write_copy(file: FoundFile, target: Path, finder: SoughtFinder, *, search: 
         target.parent.mkdir(parents=True, exist_ok=True)
         with opened(file.path, file.size) as source:
             compression = compression_of(source.read(0, LONGEST_MAGIC))
-            if compression:
-                plain = decompressed(compression, blocks(source, 0, None, size=COMPRESSED_BLOCK))
-            else:
-                plain = blocks(source, 0, file.size)
+            plain = _plain(source, file.size, compression, finder)
             first = next(plain, b"")
             name = "" if compression else file.path  # the suffix is that of the compression
             if _is_more_than_bytes(name, first) and (problem := _problem(search(Split(file)), first)):
@@ -108,6 +105,24 @@ def _write_copy(file: FoundFile, target: Path, finder: SoughtFinder, *, search: 
     except Exception as error:  # noqa: BLE001 - whatever one file does, the others are copied
         return f"Its copy cannot be written: {reason(error)}."
     return ""
+
+
+def _plain(source: OpenFile, size: int, compression: str, finder: OccurrenceFinder) -> Iterator[bytes]:
+    """Return the content of a file that was listed with ``size`` bytes, decompressed."""
+    if compression:
+        return decompressed(compression, blocks(source, 0, None, size=COMPRESSED_BLOCK))
+    return blocks(source, 0, _end(source, size, finder))
+
+
+def _end(source: OpenFile, size: int, finder: OccurrenceFinder) -> int:
+    """
+    Return where the copy of a file ends that was listed with ``size`` bytes: not inside of a value.
+
+    A log can be listed while a value is written to it, and half a value is not recognized.
+    """
+    first = max(0, size - finder.margin)
+    around = source.read(first, size - first + finder.margin)
+    return max((size, *(first + one.end for one in finder.find(around) if first + one.start < size)))
 
 
 def _is_more_than_bytes(name: str, beginning: bytes) -> bool:

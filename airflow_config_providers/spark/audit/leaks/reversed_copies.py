@@ -8,6 +8,7 @@ import os
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -46,7 +47,7 @@ def target_of(folder: str, paths: Sequence[str]) -> Callable[[str], Path]:
             f"copies. Name another folder."
         )
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        _make_private(target)
         is_empty = next(target.iterdir(), None) is None
         problem = "" if is_empty else "it is not empty, and nothing in it is overwritten"
     except OSError as error:
@@ -55,6 +56,13 @@ def target_of(folder: str, paths: Sequence[str]) -> Callable[[str], Path]:
         raise ConfigException(f"--reversed-copy {printable(folder)}: {problem}. Name another folder.")
     shared = os.path.commonpath([_root_of(real(path)) for path in paths])
     return lambda path: target / os.path.relpath(_place_of(path), shared)
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder, and what is missing around it, that only this user can enter: logs can be private, too."""
+    if not folder.is_dir():
+        for one in (*reversed(folder.parents), folder):
+            one.mkdir(mode=0o700, exist_ok=True)
 
 
 def _root_of(path: str) -> str:
@@ -90,7 +98,7 @@ def _write_copy(file: FoundFile, target: Path, finder: SoughtFinder, *, search: 
     :return: why there is no copy; empty if it was written
     """
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        _make_private(target.parent)
         with opened(file.path, file.size) as source:
             compression = compression_of(source.read(0, LONGEST_MAGIC))
             plain = _plain(source, file.size, compression, finder)
@@ -162,12 +170,11 @@ def replaced(content: Iterable[bytes], finder: OccurrenceFinder) -> Iterator[byt
 
 
 def _write(target: Path, content: Iterable[bytes]) -> None:
-    """Write a file that is there only when it is whole."""
+    """Write a file that only this user can read, and that is there only when it is whole."""
     aside = target.with_name(f".{uuid.uuid4().hex}")
     try:
-        with aside.open("xb") as file:
-            for block in content:
-                file.write(block)
+        with open(aside, "xb", opener=partial(os.open, mode=0o600)) as file:
+            file.writelines(content)
         aside.rename(target)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,3 +46,17 @@ def test_what_was_written_after_a_file_was_listed_is_not_copied(log: FoundFile, 
 
     expected = Path(log.path).read_text()[:size].replace(VALUE, str(PASSWORD))
     assert (tmp_path / "copy").read_text() == expected
+
+
+def test_only_this_user_can_read_the_copies(log: FoundFile, tmp_path: Path) -> None:
+    target = target_of(str(tmp_path / "new" / "copies"), [str(tmp_path / "logs")])
+
+    write_copies([(log, target(log.path))], SOUGHT.finder())
+
+    made = [tmp_path / "new", *(tmp_path / "new").rglob("*")]
+    assert {str(path.relative_to(tmp_path)): stat.S_IMODE(path.stat().st_mode) for path in made} == {
+        "new": 0o700,
+        "new/copies": 0o700,
+        "new/copies/dag": 0o700,
+        "new/copies/dag/a.log": 0o600,
+    }

@@ -310,7 +310,7 @@ class LeakAudit:
             return [SplitLeaks(split, *rest) for split, rest in zip(splits, rests, strict=True)]
 
     def close(self) -> None:
-        """Remove the values and credentials from the executors, whose Python processes forget them before other tasks."""
+        """Remove values and credentials from the executors, whose Python processes forget them before another task."""
         self._sent.destroy()
 
 

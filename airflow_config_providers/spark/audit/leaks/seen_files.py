@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -179,14 +180,15 @@ class SeenFiles:
         if not rows:
             return ""
         try:
-            part = self.folder / f"seen-{len(self._parts()):08}-{uuid.uuid4().hex}.jsonl"
+            number = max(map(_number_of, self._parts()), default=-1) + 1  # of two results of a file, the later one wins
+            part = self.folder / f"seen-{number:08}-{uuid.uuid4().hex}.jsonl"
             replace_lines(part, (json.dumps(_plain(one)) for one in rows))
         except OSError as error:
             return error.strerror or type(error).__name__
         return ""
 
     def _parts(self) -> list[Path]:
-        return sorted(self.folder.glob("seen-*.jsonl"))
+        return sorted(self.folder.glob("seen-*.jsonl"), key=lambda part: (_number_of(part), part))
 
     def _note(self, note: str, problem: str) -> None:
         sentence = note.format(folder=printable(str(self.folder)), problem=problem)
@@ -263,6 +265,12 @@ class SeenFiles:
                         one = _read(json.loads(line))
                         self.files[one.file.path] = one
                 self._rows -= 1
+
+
+def _number_of(part: Path) -> int:
+    """Return the place of a part in the order in which parts were written; what something else has written is first."""
+    found = re.match(r"seen-(\d{1,18})-", part.name, re.ASCII)
+    return int(found[1]) if found else -1
 
 
 def _is_ours(path: Path) -> bool:

@@ -472,6 +472,25 @@ class TestState:
         [part] = tmp_path.glob("seen-*")
         assert [json.loads(line)["path"] for line in part.read_text().splitlines()] == ["/first", "/second"]
 
+    def test_what_a_killed_audit_has_kept_is_later_than_what_was_compacted(self, tmp_path: Path) -> None:
+        before, after = FoundFile("/log", 1, 1), FoundFile("/log", 2, 2)
+        first = SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
+        for file in (before, FoundFile("/other", 1, 1)):
+            first.keep([SearchedFile(file)])
+        first.compact({"/log", "/other"})
+        SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY)).keep([SearchedFile(after)])
+
+        assert SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY)).files["/log"].file == after
+
+    def test_parts_are_in_order_though_their_numbers_have_become_longer(self, tmp_path: Path) -> None:
+        seen = SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
+        seen.keep([SearchedFile(FoundFile("/log", 1, 1))])
+        [part] = tmp_path.glob("seen-*")
+        part.rename(tmp_path / "seen-99999999-a.jsonl")
+        seen.keep([SearchedFile(FoundFile("/log", 2, 2))])
+
+        assert SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY)).files["/log"].file.size == 2
+
     def test_only_the_user_can_read_what_is_kept(self, tmp_path: Path) -> None:
         SeenFiles.open(str(tmp_path / "state"), Sought(SECRETS, key=KEY))
 

@@ -196,6 +196,10 @@ class OtherKeyError(ConfigException):
     """The fingerprints were made with another key."""
 
 
+class DamagedFingerprintsError(ConfigException):
+    """A file has no fingerprints, or is damaged."""
+
+
 def write_fingerprints(
     path: str, fingerprints: Iterable[Fingerprint], key: FingerprintKey, *, way_out: str = "Name another file."
 ) -> None:
@@ -203,12 +207,14 @@ def write_fingerprints(
     Write a file that only this user can read. One of an earlier audit is replaced, but no other file.
 
     :param way_out: what to do if it cannot be written
-    :raises ConfigException: it cannot be written, or is a file of another kind
+    :raises ConfigException: it cannot be written, is a file of another kind, or there are more than can be read
     """
     target = Path(os.path.realpath(path))
     if os.path.lexists(target):
         _require_fingerprints(path)
     rows = [one.row() for one in sorted({one.of_age(CURRENT) for one in fingerprints})]  # an age is of a search
+    if len(rows) > _MOST:
+        raise _too_many(path)
     header = {"kind": _KIND, "format": _FORMAT, "key": key.id, "count": len(rows)}
     try:
         replace_lines(target, map(json.dumps, chain([header], rows)))
@@ -224,7 +230,8 @@ def read_fingerprints(path: str, key: FingerprintKey) -> list[Fingerprint]:
     Return the fingerprints in a file.
 
     :raises OtherKeyError: they were made with another key
-    :raises ConfigException: the file cannot be read, or is of another kind
+    :raises DamagedFingerprintsError: the file is of another kind, or damaged
+    :raises ConfigException: the file cannot be read, or has too many
     """
     rows = _rows(path)
     header = _header(path, rows)
@@ -258,7 +265,7 @@ def _rows(path: str) -> Iterator[Any]:
     """Yield what the lines of a file say."""
     try:
         with opened_text(os.path.realpath(path)) as file:
-            for _ in range(_MOST):
+            for _ in range(_MOST + 2):  # with the header, and the end
                 if not (line := file.readline(_LONGEST_LINE)):
                     return
                 yield json.loads(line if line.endswith("\n") else "")
@@ -267,12 +274,21 @@ def _rows(path: str) -> Iterator[Any]:
     except (ValueError, RecursionError):
         raise _wrong(path) from None
     else:
-        raise ConfigException(f"{printable(path)} has more than {_MOST:,} fingerprints. Search for fewer at a time.")
-    raise ConfigException(f"The fingerprints in {printable(path)} cannot be read: {problem}")
+        raise _too_many(path)
+    raise ConfigException(
+        f"The fingerprints in {printable(path)} cannot be read: {problem} Run the audit again when they can be."
+    )
 
 
-def _wrong(path: str) -> ConfigException:
+def _too_many(path: str) -> ConfigException:
     return ConfigException(
+        f"There are more fingerprints for {printable(path)} than the {_MOST:,} that a file can have. Search for fewer "
+        f"values at a time, some in each --write-fingerprints file or --state folder."
+    )
+
+
+def _wrong(path: str) -> DamagedFingerprintsError:
+    return DamagedFingerprintsError(
         f"{printable(path)} has no fingerprints, or is damaged. Name a file that --write-fingerprints has written."
     )
 

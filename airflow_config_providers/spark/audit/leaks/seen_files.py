@@ -18,6 +18,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.leaks.content import ends_hash, opened
 from airflow_config_providers.spark.audit.leaks.files import FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import (
+    DamagedFingerprintsError,
     Fingerprint,
     FingerprintKey,
     OtherKeyError,
@@ -233,7 +234,7 @@ class SeenFiles:
             kept = path.rename(path.with_name(f"{_FINGERPRINTS}.{uuid.uuid4().hex[:8]}"))
             self.notes = (_OTHER_KEY.format(name=kept.name),)
             return []
-        except ConfigException:
+        except DamagedFingerprintsError:
             problem = _DAMAGED.format(folder=printable(str(self.folder)))
         raise ConfigException(problem)
 

@@ -363,6 +363,28 @@ class TestFile:
 
         assert set(read_fingerprints(str(tmp_path / "prints"), KEY)) == set(FINGERPRINTS)
 
+    def test_as_many_as_can_be_read_are_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(fingerprint, "_MOST", len(FINGERPRINTS))
+
+        write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
+
+        assert len(read_fingerprints(str(tmp_path / "prints"), KEY)) == len(FINGERPRINTS)
+
+    def test_more_than_can_be_read_are_not_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(fingerprint, "_MOST", len(FINGERPRINTS) - 1)
+
+        with pytest.raises(ConfigException, match=r"that a file can have\. Search for fewer values at a time"):
+            write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
+
+        assert list(tmp_path.iterdir()) == []
+
+    def test_more_than_can_be_read_are_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
+        monkeypatch.setattr(fingerprint, "_MOST", len(FINGERPRINTS) - 1)
+
+        with pytest.raises(ConfigException, match="that a file can have"):
+            read_fingerprints(str(tmp_path / "prints"), KEY)
+
     def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigException, match="cannot be read: It cannot be opened: No such file"):
             read_fingerprints(str(tmp_path / "missing"), KEY)
@@ -424,6 +446,12 @@ class TestState:
         os.truncate(tmp_path / "fingerprints.jsonl", size)
 
         with pytest.raises(ConfigException, match=r"fingerprints\.jsonl cannot be read, or is damaged\. Restore it"):
+            SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
+
+    def test_fingerprints_that_cannot_be_read_are_not_called_damaged(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "fingerprints.jsonl")
+
+        with pytest.raises(ConfigException, match=r"cannot be read: It is no regular file\. Run the audit again"):
             SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
 
     def test_without_anything_to_search_for_what_is_kept_stays(self, tmp_path: Path) -> None:

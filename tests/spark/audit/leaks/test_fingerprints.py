@@ -6,8 +6,11 @@ import json
 import os
 import stat
 import sys
+import tracemalloc
+from base64 import b64encode
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -184,6 +187,71 @@ def test_the_work_for_a_value_grows_with_its_lines_and_not_faster() -> None:
     assert work(80) < 3 * work(40)
 
 
+class CountingKey(FingerprintKey):
+    """A key that counts the bytes of which it has made digests."""
+
+    def __init__(self) -> None:
+        super().__init__(b"k" * 32)
+        self.digested: list[int]
+        object.__setattr__(self, "digested", [])
+
+    def digest(self, form: bytes) -> str:
+        self.digested.append(len(form))
+        return super().digest(form)
+
+
+LONG_VALUE = b64encode(Random(1).randbytes(9_000) + bytes(24) + Random(2).randbytes(9_000)).decode()
+ZEROS = b"".join(b"AAAAAAAA" + b"%08d" % number for number in range(4_000))
+
+
+class TestLongValue:
+    """A value such as a keystore, with zeros in its middle, which are frequent elsewhere, too."""
+
+    def test_it_is_found(self) -> None:
+        finder = FingerprintFinder(KEY.of_secrets([KnownSecret(TOKEN, LONG_VALUE)]), KEY)
+
+        [one] = finder.find(ZEROS + LONG_VALUE.encode() + ZEROS)
+
+        assert (one.start, one.end) == (len(ZEROS), len(ZEROS) + len(LONG_VALUE))
+
+    def test_it_is_found_by_an_older_fingerprint_without_a_digest_of_its_edges(self) -> None:
+        older = [replace(one, edges="") for one in KEY.of_secrets([KnownSecret(TOKEN, LONG_VALUE)])]
+
+        assert [one.start for one in FingerprintFinder(older, KEY).find(b"it is " + LONG_VALUE.encode())] == [6]
+
+    def test_what_only_has_its_middle_is_not_digested_as_a_whole(self) -> None:
+        key = CountingKey()
+        finder = FingerprintFinder(KEY.of_secrets([KnownSecret(TOKEN, LONG_VALUE)]), key)
+
+        assert list(finder.find(ZEROS)) == []
+        assert key.digested == []
+
+    def test_what_only_has_its_middle_is_not_kept_in_memory(self) -> None:
+        older = [replace(one, edges="") for one in KEY.of_secrets([KnownSecret(TOKEN, LONG_VALUE)])]
+        finder = FingerprintFinder(older, KEY)
+        tracemalloc.start()
+        try:
+            before, _ = tracemalloc.get_traced_memory()
+            assert list(finder.find(ZEROS)) == []
+            after, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+        assert after - before < 20 * len(LONG_VALUE)
+
+    def test_without_the_key_common_edges_cannot_be_seen(self) -> None:
+        secrets = [KnownSecret(TOKEN, f"{LONG_VALUE}{number}{LONG_VALUE}") for number in range(8)]
+
+        assert len({one.edges for one in KEY.of_secrets(secrets) if one.encoding == "plain"}) == 8
+
+    def test_its_fingerprints_are_written_with_the_digest_of_its_edges(self, tmp_path: Path) -> None:
+        prints = list(KEY.of_secrets([KnownSecret(TOKEN, LONG_VALUE)]))
+        write_fingerprints(str(tmp_path / "prints"), prints, KEY)
+
+        assert set(read_fingerprints(str(tmp_path / "prints"), KEY)) == set(prints)
+        assert all(one.edges for one in prints)
+
+
 class TestSought:
     def test_a_place_that_has_a_value_counts_once(self) -> None:
         sought = Sought(SECRETS[:1], FINGERPRINTS, KEY)
@@ -334,6 +402,8 @@ class TestFile:
             pytest.param({"digest": "00"}, id="digest"),
             pytest.param({"digest": "AB" * 16}, id="upper case"),
             pytest.param({"digest": "x" * 32}, id="no digits"),
+            pytest.param({"edges": "00"}, id="edges"),
+            pytest.param({"edges": None}, id="no edges"),
             pytest.param({"reference": None}, id="reference"),
         ],
     )

@@ -61,6 +61,11 @@ _NOT_REMOVED: Final = (
     "and all in it, can be written."
 )
 
+_NOT_READ: Final = (
+    "--state {folder}: its file secrets.json cannot be read: {problem} Run the audit again when it can be. Or remove "
+    "it, and all is read again."
+)
+
 _DAMAGED: Final = (
     "--state {folder}: its file fingerprints.jsonl cannot be read, or is damaged. Restore it from a backup; without "
     "one, remove it: values that were rotated before are then no longer found."
@@ -239,13 +244,23 @@ class SeenFiles:
         raise ConfigException(problem)
 
     def _is_current(self) -> bool:
-        """Return whether the parts are those of this search for the same values."""
+        """
+        Return whether the parts are those of this search for the same values.
+
+        :raises ConfigException: it cannot be read now
+        """
+        path = self.folder / "secrets.json"
+        if not path.is_file():
+            return False
         try:
-            [line] = _lines(self.folder / "secrets.json")
+            [line] = _lines(path)
             known = json.loads(line)
             return bool(known["format"] == _FORMAT and known["digest"] == self._digest(bytes.fromhex(known["salt"])))
-        except (ContentError, *_WRONG):
+        except ContentError as error:
+            problem = str(error)
+        except _WRONG:
             return False
+        raise ConfigException(_NOT_READ.format(folder=printable(str(self.folder)), problem=problem))
 
     def _begin(self) -> None:
         _remove(self._parts())

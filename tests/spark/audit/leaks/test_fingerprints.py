@@ -524,6 +524,17 @@ class TestState:
         with pytest.raises(ConfigException, match=r"cannot be read: It is no regular file\. Run the audit again"):
             SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
 
+    def test_what_was_searched_is_kept_though_it_cannot_be_seen_for_what(self, tmp_path: Path) -> None:
+        state = tmp_path / "state"
+        SeenFiles.open(str(state), Sought(SECRETS, key=KEY)).keep([SearchedFile(FoundFile("/log", 1, 1))])
+        (state / "secrets.json").rename(tmp_path / "aside")
+        (state / "secrets.json").symlink_to(tmp_path / "aside")  # a link is not read
+
+        with pytest.raises(ConfigException, match=r"secrets\.json cannot be read: .*Run the audit again"):
+            SeenFiles.open(str(state), Sought(SECRETS, key=KEY))
+
+        assert len(list(state.glob("seen-*"))) == 1
+
     def test_without_anything_to_search_for_what_is_kept_stays(self, tmp_path: Path) -> None:
         SeenFiles.open(str(tmp_path), Sought(SECRETS)).keep([SearchedFile(FoundFile("/log", 1, 1))])
         before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.jvm import launch, spark_home
 
@@ -131,12 +132,14 @@ def _quiet_py4j() -> Iterator[None]:
     the root logger. An error that matters is raised, too.
     """
     root, own = logging.getLogger(), logging.getLogger("py4j")
+    level = own.level
     own.setLevel(logging.CRITICAL)
     root.addFilter(_is_not_of_py4j)
     try:
         yield
     finally:
         root.removeFilter(_is_not_of_py4j)
+        own.setLevel(level)
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
@@ -154,10 +157,11 @@ def _require_unseen(configs: Mapping[str, str]) -> None:
 def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]:
     """Return the session, and whether it was not there before."""
     _require_pyspark()
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - slow to import, and it may be missing
+    from pyspark import SparkContext  # noqa: PLC0415 - slow to import, and it may be missing
 
+    require(SPARK_CONTEXT)
+    is_new = SparkContext._active_spark_context is None  # an active session is one of this thread
     try:
-        is_new = SparkSession.getActiveSession() is None
         session = _session(master, configs)
     except Exception as error:  # noqa: BLE001 - Py4J's errors are of many kinds, and hold a whole stack of Java
         problem = _LACKS_SECRET if _SECRET in str(error) else _NOT_STARTED.format(type(error).__name__)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,29 @@ def test_messages_of_py4j_are_not_logged_until_the_session_ends(caplog: pytest.L
         assert (said_by("java_gateway"), said_by("another")) == ([], ["another"])
 
     assert said_by("java_gateway") == ["java_gateway"]
+
+
+def test_the_level_of_py4j_is_as_before_when_the_session_ends() -> None:
+    logging.getLogger("py4j").setLevel(logging.INFO)
+    try:
+        with audit_session("local[1]"):
+            pass
+
+        assert logging.getLogger("py4j").level == logging.INFO
+    finally:
+        logging.getLogger("py4j").setLevel(logging.NOTSET)
+
+
+def test_a_session_that_another_thread_has_made_goes_on() -> None:
+    with ThreadPoolExecutor(1) as thread, audit_session("local[1]") as session:
+        thread.submit(_in_a_session).result()
+
+        assert session.range(3).count() == 3
+
+
+def _in_a_session() -> None:
+    with audit_session("local[1]"):
+        pass
 
 
 def test_an_interrupt_while_the_jvm_starts_leaves_no_jvm() -> None:

@@ -170,7 +170,7 @@ class Split(NamedTuple):
 
 def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator[Split]:
     """
-    Yield the splits of a file: one if it is small or compressed.
+    Yield the splits of a file: one if it is small or compressed, or if its beginning cannot be read now.
 
     Splits in a hole are left out, because a sparse file can have terabytes of holes. Of Parquet, none is, because
     its row groups are divided among all splits.
@@ -179,7 +179,7 @@ def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator
     :param size: the size of a split
     """
     beginning = _beginning(file) if file.size - begin > size else b""
-    if file.size - begin <= size or compression_of(beginning):
+    if file.size - begin <= size or beginning is None or compression_of(beginning):
         yield Split(file, begin, None if begin == 0 else file.size)
         return
     last = begin + (file.size - begin - 1) // size * size
@@ -232,9 +232,10 @@ def _data_after(file: FoundFile, start: int) -> int:
         return start
 
 
-def _beginning(file: FoundFile) -> bytes:
+def _beginning(file: FoundFile) -> bytes | None:
+    """Return the first bytes of a file; None if they cannot be read now, which the search reports if it still holds."""
     try:
         with opened(file.path, file.size) as source:
             return source.read(0, LONGEST_MAGIC)
-    except ContentError:  # the search reports it
-        return b""
+    except ContentError:
+        return None

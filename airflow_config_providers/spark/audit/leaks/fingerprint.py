@@ -57,6 +57,14 @@ FOUND_DIGITS: Final = KEY_DIGITS + 20
 _DIGEST: Final = DIGEST_BITS // 8
 _LONGEST: Final = 16 * 1024 * 1024
 
+_LONG: Final = 4096
+"""The most bytes of a form without a digest of its edges. Digests of longer ones are not remembered."""
+
+_EDGE: Final = 64
+"""How many bytes at the beginning, and at the end, of a long form are its edges."""
+
+_EDGES_DIGEST: Final = 4
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fingerprint:
@@ -69,6 +77,7 @@ class Fingerprint:
     :param middle: a keyed hash of the bytes in its middle, with ``MIDDLE_BITS`` bits; only the key shows it
     :param digest: a keyed digest of the form, in hexadecimal digits
     :param age: as that of a leak
+    :param edges: a keyed digest of the edges of a long form, likewise; empty for others, and in older files
     """
 
     reference: str
@@ -77,10 +86,12 @@ class Fingerprint:
     middle: int
     digest: str
     age: str = CURRENT
+    edges: str = ""
 
     def row(self) -> dict[str, Any]:
         """Return what is kept of it. The age is not: it is that of the moment at which it is searched for."""
-        return {name: getattr(self, name) for name in ("reference", "encoding", "size", "middle", "digest")}
+        row = {name: getattr(self, name) for name in ("reference", "encoding", "size", "middle", "digest")}
+        return {**row, "edges": self.edges} if self.edges else row
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> Self:
@@ -91,11 +102,12 @@ class Fingerprint:
         :raises TypeError: a field is of another type
         :raises ValueError: a field cannot be that of a fingerprint
         """
-        require_types(row, {"reference": str, "encoding": str, "size": int, "middle": int, "digest": str})
-        found = cls(*(row[name] for name in ("reference", "encoding", "size", "middle", "digest")))
+        row = {"edges": "", **row}
+        require_types(row, {"reference": str, "encoding": str, "size": int, "middle": int, "digest": str, "edges": str})
+        found = cls(**{name: row[name] for name in ("reference", "encoding", "size", "middle", "digest", "edges")})
         is_possible = SHORT_WINDOW <= found.size <= _LONGEST and 0 <= found.middle < 1 << MIDDLE_BITS
-        digest = bytes.fromhex(found.digest)
-        if not is_possible or len(digest) != _DIGEST or digest.hex() != found.digest:
+        are_digests = _is_digest(found.digest, _DIGEST) and (not found.edges or _is_digest(found.edges, _EDGES_DIGEST))
+        if not is_possible or not are_digests:
             raise ValueError
         return found
 
@@ -104,13 +116,18 @@ class Fingerprint:
         return replace(self, age=age)
 
 
+def _is_digest(digits: str, size: int) -> bool:
+    digest = bytes.fromhex(digits)
+    return len(digest) == size and digest.hex() == digits
+
+
 @dataclass(frozen=True, slots=True)
 class FingerprintKey:
     """
     The secret key of fingerprints.
 
     Without it, they reveal nothing but lengths, and which forms are the same. With it, guesses can be tested: of the
-    bytes in the middle by themselves, and of a value as a whole.
+    bytes in the middle by themselves, of the edges of a long form by themselves, and of a value as a whole.
 
     :param secret: 32 bytes
     """
@@ -149,6 +166,21 @@ class FingerprintKey:
         """Return the digest of a form."""
         return blake2b(form, key=self.secret, digest_size=_DIGEST).hexdigest()
 
+    def edges(self, form: bytes) -> str:
+        """Return the digest of the edges of a form; empty if it is not long."""
+        return self.of_edges(form[:_EDGE] + form[-_EDGE:]) if len(form) > _LONG else ""
+
+    def of_edges(self, edges: bytes) -> str:
+        """Return the digest of the first and the last bytes of a form."""
+        return blake2b(edges, key=self.secret, digest_size=_EDGES_DIGEST, person=b"edges").hexdigest()
+
+    def sealed_edges(self, edges: str, digest: str) -> str:
+        """Do the same as ``sealed`` for the digest of the edges, which would show which forms begin and end alike."""
+        if not edges:
+            return ""
+        pad = blake2b(bytes.fromhex(digest), key=self.secret, digest_size=_EDGES_DIGEST, person=b"edges pad").digest()
+        return bytes(one ^ other for one, other in zip(bytes.fromhex(edges), pad, strict=True)).hex()
+
     def of_found(self, data: bytes) -> str:
         """Return a fingerprint of what was found in a file, which names the key; no other fingerprint is like it."""
         size = (FOUND_DIGITS - KEY_DIGITS) // 2
@@ -165,7 +197,8 @@ class FingerprintKey:
             for form in (form for form in telling_forms(one.value) if len(form) <= _LONGEST):
                 digest = self.digest(form)
                 middle = self.sealed(self.middle(form), digest)
-                yield Fingerprint(str(one.variable), encodings[form], len(form), middle, digest, one.age)
+                edges = self.sealed_edges(self.edges(form), digest)
+                yield Fingerprint(str(one.variable), encodings[form], len(form), middle, digest, one.age, edges)
 
     def _derived(self, purpose: str) -> bytes:
         return hmac.digest(self.secret, octets(purpose), "sha256")
@@ -196,6 +229,10 @@ class OtherKeyError(ConfigException):
     """The fingerprints were made with another key."""
 
 
+class DamagedFingerprintsError(ConfigException):
+    """A file has no fingerprints, or is damaged."""
+
+
 def write_fingerprints(
     path: str, fingerprints: Iterable[Fingerprint], key: FingerprintKey, *, way_out: str = "Name another file."
 ) -> None:
@@ -203,12 +240,14 @@ def write_fingerprints(
     Write a file that only this user can read. One of an earlier audit is replaced, but no other file.
 
     :param way_out: what to do if it cannot be written
-    :raises ConfigException: it cannot be written, or is a file of another kind
+    :raises ConfigException: it cannot be written, is a file of another kind, or there are more than can be read
     """
     target = Path(os.path.realpath(path))
     if os.path.lexists(target):
         _require_fingerprints(path)
     rows = [one.row() for one in sorted({one.of_age(CURRENT) for one in fingerprints})]  # an age is of a search
+    if len(rows) > _MOST:
+        raise _too_many(path)
     header = {"kind": _KIND, "format": _FORMAT, "key": key.id, "count": len(rows)}
     try:
         replace_lines(target, map(json.dumps, chain([header], rows)))
@@ -224,7 +263,8 @@ def read_fingerprints(path: str, key: FingerprintKey) -> list[Fingerprint]:
     Return the fingerprints in a file.
 
     :raises OtherKeyError: they were made with another key
-    :raises ConfigException: the file cannot be read, or is of another kind
+    :raises DamagedFingerprintsError: the file is of another kind, or damaged
+    :raises ConfigException: the file cannot be read, or has too many
     """
     rows = _rows(path)
     header = _header(path, rows)
@@ -258,7 +298,7 @@ def _rows(path: str) -> Iterator[Any]:
     """Yield what the lines of a file say."""
     try:
         with opened_text(os.path.realpath(path)) as file:
-            for _ in range(_MOST):
+            for _ in range(_MOST + 2):  # with the header, and the end
                 if not (line := file.readline(_LONGEST_LINE)):
                     return
                 yield json.loads(line if line.endswith("\n") else "")
@@ -267,12 +307,21 @@ def _rows(path: str) -> Iterator[Any]:
     except (ValueError, RecursionError):
         raise _wrong(path) from None
     else:
-        raise ConfigException(f"{printable(path)} has more than {_MOST:,} fingerprints. Search for fewer at a time.")
-    raise ConfigException(f"The fingerprints in {printable(path)} cannot be read: {problem}")
+        raise _too_many(path)
+    raise ConfigException(
+        f"The fingerprints in {printable(path)} cannot be read: {problem} Run the audit again when they can be."
+    )
 
 
-def _wrong(path: str) -> ConfigException:
+def _too_many(path: str) -> ConfigException:
     return ConfigException(
+        f"There are more fingerprints for {printable(path)} than the {_MOST:,} that a file can have. Search for fewer "
+        f"values at a time, some in each --write-fingerprints file or --state folder."
+    )
+
+
+def _wrong(path: str) -> DamagedFingerprintsError:
+    return DamagedFingerprintsError(
         f"{printable(path)} has no fingerprints, or is damaged. Name a file that --write-fingerprints has written."
     )
 
@@ -310,7 +359,8 @@ class FingerprintFinder:
             by_window[window_of(one.size)].append(one)
             self._references.add(octets(one_line(one.reference)))
         self._middles = [_Middles(some, key, window) for window, some in sorted(by_window.items())]
-        self.margin = max((*(one.longest for one in self._middles), *map(len, self._references)), default=0)
+        self._longest_reference = max(map(len, self._references), default=0)
+        self.margin = max((*(one.longest for one in self._middles), self._longest_reference), default=0)
 
     def clues(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Yield the ranges in ``data`` of which each occurrence has one; see ``OccurrenceFinder``."""
@@ -322,6 +372,8 @@ class FingerprintFinder:
         return united(one for one in found if not self._is_in_reference(data, one))
 
     def _is_in_reference(self, data: bytes, one: Occurrence) -> bool:
+        if one.end - one.start > self._longest_reference:
+            return False
         around = self._around(data[one.start : one.end])
         return any(one.start >= at and data.startswith(reference, one.start - at) for reference, at in around)
 
@@ -342,14 +394,15 @@ class _Middles:
     def __init__(self, fingerprints: Sequence[Fingerprint], key: FingerprintKey, window: int) -> None:
         np = _numpy()
         self._window = window
+        self._key = key
         self._digest = lru_cache(maxsize=4096)(key.digest)  # a hostile text can have the same bytes at every place
         self._shift = np.uint64(64 - MIDDLE_BITS)
         self._factor, self._summand = (np.uint64(number) for number in key.multipliers(window))
-        self._sizes: dict[int, dict[int, None]] = defaultdict(dict)
+        self._sizes: dict[int, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))  # size -> edges
         self._of_digest: dict[str, Fingerprint] = {}
         for one in sorted(fingerprints, reverse=True):  # of several with the same form, the first wins
             self._of_digest[one.digest] = one
-            self._sizes[key.sealed(one.middle, one.digest)][one.size] = None
+            self._sizes[key.sealed(one.middle, one.digest)][one.size].add(key.sealed_edges(one.edges, one.digest))
         self.longest = max((one.size for one in fingerprints), default=0)
         known = np.array(sorted(self._sizes), dtype=np.uint32)
         self._is_known = np.zeros(1 << MIDDLE_BITS, dtype=np.bool_)
@@ -362,12 +415,22 @@ class _Middles:
 
     def find(self, data: bytes) -> Iterator[Occurrence]:
         for middle, hashed in self._candidates(data):
-            for size in self._sizes[hashed]:
+            for size, edges in self._sizes[hashed].items():
                 place = middle - place_of_window(size)
-                form = data[place : place + size] if place >= 0 else b""
-                if len(form) == size and (known := self._of_digest.get(self._digest(form))):
+                if known := self._known(data, place, size, edges):
                     reference = one_line(known.reference)  # its file can come from others
                     yield Occurrence(place, place + size, reference, one_line(known.encoding), known.age)
+
+    def _known(self, data: bytes, place: int, size: int, edges: set[str]) -> Fingerprint | None:
+        """Return the fingerprint of the form at a place; None if there is none."""
+        end = place + size
+        if place < 0 or end > len(data):
+            return None
+        if size <= _LONG:
+            return self._of_digest.get(self._digest(data[place:end]))
+        if "" not in edges and self._key.of_edges(data[place : place + _EDGE] + data[end - _EDGE : end]) not in edges:
+            return None
+        return self._of_digest.get(self._key.digest(data[place:end]))
 
     def _candidates(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Yield the places at which the middle of a form can begin, with the hash there."""

@@ -12,6 +12,7 @@ from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
 
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.leaks.baseline import Baseline, read_baseline
@@ -68,16 +69,26 @@ _MORE_OBJECTS: Final = 200_000
 
 _NOT_STORED: Final = "only what is searched can be in object storage. Name a path in the file system."
 
-_Sent = tuple[Sought, Sequence[ObjectStore]]
-"""What executors get by the broadcast."""
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class SentToExecutors:
+    """
+    What executors get by the broadcast.
+
+    :param sought: what to search for
+    :param stores: the stores of objects that files are in
+    """
+
+    sought: Sought = field(repr=False)
+    stores: Sequence[ObjectStore] = field(default=(), repr=False)
 
 
 def no_tick(octets: int, total: int) -> None:
     """Ignore the progress."""
 
 
-_made: list[tuple[_Sent, SoughtFinder]] = []
-"""The finder of this process of an executor, which takes a while to build, and what was sent for it."""
+_made: list[tuple[ref[SentToExecutors], SoughtFinder]] = []
+"""The finder of this process of an executor, which takes a while to build, as long as it has what was sent for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +261,7 @@ class LeakAudit:
     ) -> None:
         self._session = session
         self._context = session.sparkContext
-        self._sent = self._context.broadcast((sought, tuple(stores)))
+        self._sent = self._context.broadcast(SentToExecutors(sought, tuple(stores)))
         self._octets = self._context.accumulator(0)
         self._tick = tick
 
@@ -299,7 +310,7 @@ class LeakAudit:
             return [SplitLeaks(split, *rest) for split, rest in zip(splits, rests, strict=True)]
 
     def close(self) -> None:
-        """Remove the values and credentials from the executors."""
+        """Remove values and credentials from the executors, whose Python processes forget them before another task."""
         self._sent.destroy()
 
 
@@ -340,22 +351,30 @@ def _copy_all(group: Iterable[tuple[FoundFile, Path]], sent: Any) -> list[str]:
     return write_copies(group, _finder(sent.value))
 
 
-def _finder(sent: _Sent) -> SoughtFinder:
+def _finder(sent: SentToExecutors) -> SoughtFinder:
     """
     Return the finder of this process, which then can also read the stores.
 
     Spark keeps a broadcast value while the process has tasks that use it.
     """
-    if _made and _made[0][0] is sent:
+    if _made and _made[0][0]() is sent:
         return _made[0][1]
-    sought, stores = sent
-    mount(stores)
+    mount(sent.stores)
     gc.unfreeze()
-    _made[:] = [(sent, finder := sought.finder())]
+    _made[:] = [(ref(sent, _forget), finder := sent.sought.finder())]
     _ = finder.margin  # builds its tables
     gc.collect()
     gc.freeze()  # Spark's worker collects garbage after each task, and would go through all the tables each time
     return finder
+
+
+def _forget(sent: ref[SentToExecutors]) -> None:
+    """Remove the finder and the stores of this process, because Spark has removed what was sent."""
+    if _made and _made[0][0] is sent:
+        _made.clear()
+        mount(())
+        gc.unfreeze()
+        gc.collect()  # parts of a finder refer to each other in a circle
 
 
 def _by_file(results: Iterable[SplitLeaks], grown: Mapping[str, SearchedFile]) -> list[SearchedFile]:

@@ -8,6 +8,7 @@ import os
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +20,7 @@ from airflow_config_providers.spark.audit.leaks.content import BLOCK, COMPRESSED
 from airflow_config_providers.spark.audit.leaks.decompression import decompressed
 from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_encoded
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split
-from airflow_config_providers.spark.audit.leaks.open_file import ContentError, reason
+from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile, reason
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder, SoughtFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
 from airflow_config_providers.spark.audit.leaks.split_search import Search
@@ -46,7 +47,7 @@ def target_of(folder: str, paths: Sequence[str]) -> Callable[[str], Path]:
             f"copies. Name another folder."
         )
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        _make_private(target)
         is_empty = next(target.iterdir(), None) is None
         problem = "" if is_empty else "it is not empty, and nothing in it is overwritten"
     except OSError as error:
@@ -55,6 +56,13 @@ def target_of(folder: str, paths: Sequence[str]) -> Callable[[str], Path]:
         raise ConfigException(f"--reversed-copy {printable(folder)}: {problem}. Name another folder.")
     shared = os.path.commonpath([_root_of(real(path)) for path in paths])
     return lambda path: target / os.path.relpath(_place_of(path), shared)
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder, and what is missing around it, that only this user can enter: logs can be private, too."""
+    if not folder.is_dir():
+        for one in (*reversed(folder.parents), folder):
+            one.mkdir(mode=0o700, exist_ok=True)
 
 
 def _root_of(path: str) -> str:
@@ -90,13 +98,10 @@ def _write_copy(file: FoundFile, target: Path, finder: SoughtFinder, *, search: 
     :return: why there is no copy; empty if it was written
     """
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        _make_private(target.parent)
         with opened(file.path, file.size) as source:
             compression = compression_of(source.read(0, LONGEST_MAGIC))
-            if compression:
-                plain = decompressed(compression, blocks(source, 0, None, size=COMPRESSED_BLOCK))
-            else:
-                plain = blocks(source, 0, file.size)
+            plain = _plain(source, file.size, compression, finder)
             first = next(plain, b"")
             name = "" if compression else file.path  # the suffix is that of the compression
             if _is_more_than_bytes(name, first) and (problem := _problem(search(Split(file)), first)):
@@ -108,6 +113,24 @@ def _write_copy(file: FoundFile, target: Path, finder: SoughtFinder, *, search: 
     except Exception as error:  # noqa: BLE001 - whatever one file does, the others are copied
         return f"Its copy cannot be written: {reason(error)}."
     return ""
+
+
+def _plain(source: OpenFile, size: int, compression: str, finder: OccurrenceFinder) -> Iterator[bytes]:
+    """Return the content of a file that was listed with ``size`` bytes, decompressed."""
+    if compression:
+        return decompressed(compression, blocks(source, 0, None, size=COMPRESSED_BLOCK))
+    return blocks(source, 0, _end(source, size, finder))
+
+
+def _end(source: OpenFile, size: int, finder: OccurrenceFinder) -> int:
+    """
+    Return where the copy of a file ends that was listed with ``size`` bytes: not inside of a value.
+
+    A log can be listed while a value is written to it, and half a value is not recognized.
+    """
+    first = max(0, size - finder.margin)
+    around = source.read(first, size - first + finder.margin)
+    return max((size, *(first + one.end for one in finder.find(around) if first + one.start < size)))
 
 
 def _is_more_than_bytes(name: str, beginning: bytes) -> bool:
@@ -147,12 +170,11 @@ def replaced(content: Iterable[bytes], finder: OccurrenceFinder) -> Iterator[byt
 
 
 def _write(target: Path, content: Iterable[bytes]) -> None:
-    """Write a file that is there only when it is whole."""
+    """Write a file that only this user can read, and that is there only when it is whole."""
     aside = target.with_name(f".{uuid.uuid4().hex}")
     try:
-        with aside.open("xb") as file:
-            for block in content:
-                file.write(block)
+        with open(aside, "xb", opener=partial(os.open, mode=0o600)) as file:
+            file.writelines(content)
         aside.rename(target)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.leaks.content import ends_hash, opened
 from airflow_config_providers.spark.audit.leaks.files import FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import (
+    DamagedFingerprintsError,
     Fingerprint,
     FingerprintKey,
     OtherKeyError,
@@ -57,6 +59,11 @@ _NO_ROOM: Final = "Make room there, or name another folder with --state."
 _NOT_REMOVED: Final = (
     "--state {folder}: older parts could not be removed there ({problem}). No result is missing; see that the folder, "
     "and all in it, can be written."
+)
+
+_NOT_READ: Final = (
+    "--state {folder}: its file secrets.json cannot be read: {problem} Run the audit again when it can be. Or remove "
+    "it, and all is read again."
 )
 
 _DAMAGED: Final = (
@@ -179,14 +186,15 @@ class SeenFiles:
         if not rows:
             return ""
         try:
-            part = self.folder / f"seen-{len(self._parts()):08}-{uuid.uuid4().hex}.jsonl"
+            number = max(map(_number_of, self._parts()), default=-1) + 1  # of two results of a file, the later one wins
+            part = self.folder / f"seen-{number:08}-{uuid.uuid4().hex}.jsonl"
             replace_lines(part, (json.dumps(_plain(one)) for one in rows))
         except OSError as error:
             return error.strerror or type(error).__name__
         return ""
 
     def _parts(self) -> list[Path]:
-        return sorted(self.folder.glob("seen-*.jsonl"))
+        return sorted(self.folder.glob("seen-*.jsonl"), key=lambda part: (_number_of(part), part))
 
     def _note(self, note: str, problem: str) -> None:
         sentence = note.format(folder=printable(str(self.folder)), problem=problem)
@@ -231,18 +239,28 @@ class SeenFiles:
             kept = path.rename(path.with_name(f"{_FINGERPRINTS}.{uuid.uuid4().hex[:8]}"))
             self.notes = (_OTHER_KEY.format(name=kept.name),)
             return []
-        except ConfigException:
+        except DamagedFingerprintsError:
             problem = _DAMAGED.format(folder=printable(str(self.folder)))
         raise ConfigException(problem)
 
     def _is_current(self) -> bool:
-        """Return whether the parts are those of this search for the same values."""
+        """
+        Return whether the parts are those of this search for the same values.
+
+        :raises ConfigException: it cannot be read now
+        """
+        path = self.folder / "secrets.json"
+        if not path.is_file():
+            return False
         try:
-            [line] = _lines(self.folder / "secrets.json")
+            [line] = _lines(path)
             known = json.loads(line)
             return bool(known["format"] == _FORMAT and known["digest"] == self._digest(bytes.fromhex(known["salt"])))
-        except (ContentError, *_WRONG):
+        except ContentError as error:
+            problem = str(error)
+        except _WRONG:
             return False
+        raise ConfigException(_NOT_READ.format(folder=printable(str(self.folder)), problem=problem))
 
     def _begin(self) -> None:
         _remove(self._parts())
@@ -263,6 +281,12 @@ class SeenFiles:
                         one = _read(json.loads(line))
                         self.files[one.file.path] = one
                 self._rows -= 1
+
+
+def _number_of(part: Path) -> int:
+    """Return the place of a part in the order in which parts were written; what something else has written is first."""
+    found = re.match(r"seen-(\d{1,18})-", part.name, re.ASCII)
+    return int(found[1]) if found else -1
 
 
 def _is_ours(path: Path) -> bool:

@@ -32,6 +32,7 @@ OctetsRead = Callable[[int], None]
 
 _ONLY_BYTES: Final = "Only its bytes as they are were searched."
 _AND_BYTES: Final = "Its bytes as they are were searched, too."
+_NOW_COMPRESSED: Final = f"It is compressed, and was not before the search. {_ONLY_BYTES}"
 
 Opened = Callable[[str, int], AbstractContextManager[OpenFile]]
 """Opens a file, of which the size is known, as ``content.opened`` does."""
@@ -73,17 +74,20 @@ class Search(ClosedOnExit):
             if columns.have_rows:
                 return
             progress.problems.append(_AND_BYTES if columns.are_known else _ONLY_BYTES)
-        compression = compression_of(beginning) if split.end is None else ""
+        compression = compression_of(beginning)
+        if compression and split.end is not None:
+            progress.problems.append(_NOW_COMPRESSED)
+            compression = ""
         stretch = _stretch(source, split, self.finder.margin, self.tick, compression=compression)
         if not compression and is_tar(beginning):
             at = max(0, stretch.first - CONTEXT)
             members = CompressedMembers(source.read(at, stretch.first - at), at=at)
             stretch = replace(stretch, content=progress.noting_members(stretch.content, members))
+        ends = _ends(source, split)  # before the search: if the file is rewritten meanwhile, they are other ones then
         _find_in(stretch, self.finder, progress, self._block)
+        progress.ends = ends
         if columns and columns.are_known:
             progress.lines = 0  # leaks in other splits have the rows of the whole file
-        if split.end in {None, split.file.size}:
-            progress.ends = ends_hash(source, split.file.size)
         if split.begin == 0 and not compression and (reason := doubt(split.file.path, beginning[:LONGEST_MAGIC])):
             progress.problems.append(reason)
 
@@ -163,6 +167,14 @@ def _ticking(content: Iterator[bytes], tick: OctetsRead) -> Iterator[bytes]:
     for block in content:
         tick(len(block))
         yield block
+
+
+def _ends(source: OpenFile, split: Split) -> str:
+    """Return the hash of the ends of a file, if the split has the last; empty if they cannot be read."""
+    try:
+        return ends_hash(source, split.file.size) if split.end in {None, split.file.size} else ""
+    except ContentError:  # the search reports it
+        return ""
 
 
 def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: Progress, least: int) -> None:

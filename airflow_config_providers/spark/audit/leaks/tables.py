@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
 LARGEST: Final = 256 * 1024 * 1024
 """The most bytes of a compressed value that are searched."""
 
+_STEP: Final = 4096
+"""How many compressed bytes are decompressed at a time."""
+
 _TOO_LARGE: Final = f"Of its decompressed content, only the first {LARGEST:,} bytes were searched."
+_DAMAGED: Final = "Its compressed content is damaged, or ends too early: only what comes before that was searched."
 _TOO_MANY: Final = f"It has {MOST_LEAKS:,} leaks: no more are listed of that."
 
 
@@ -70,12 +75,29 @@ class SearchedRows:
 
 
 @dataclass(frozen=True, slots=True)
+class _Cell:
+    """
+    The content of one column of a row.
+
+    :param problem: why not all of it is here; empty if all is
+    """
+
+    content: bytes
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class _Row:
-    """A row with the contents of its columns; ``labels`` name it."""
+    """A row with its cells; ``labels`` name it."""
 
     labels: Sequence[Any]
     at: Any
-    contents: Sequence[bytes]
+    cells: Sequence[_Cell]
+
+    @property
+    def size(self) -> int:
+        """How many bytes of content it has."""
+        return sum(len(cell.content) for cell in self.cells)
 
 
 def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: OccurrenceFinder) -> SearchedRows:
@@ -83,7 +105,7 @@ def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: Occurre
     found = SearchedRows()
     for some in _blocks(_parted(table, row) for row in rows):
         found.rows += len(some)
-        found.octets += sum(len(content) for row in some for content in row.contents)
+        found.octets += sum(row.size for row in some)
         try:
             _search_some(found, table, some, finder)
         except Exception as error:  # noqa: BLE001 - whatever one row does, the others are searched
@@ -92,9 +114,11 @@ def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: Occurre
 
 
 def _search_some(found: SearchedRows, table: TextTable, rows: Sequence[_Row], finder: OccurrenceFinder) -> None:
-    contents = [content for row in rows for content in row.contents]
-    is_cut = any(len(content) >= LARGEST for content in contents)
-    if is_cut or any(finder.find(b"\0".join(contents))):  # all at once, because that is fast
+    cells = [cell for row in rows for cell in row.cells]
+    have_problem = any(cell.problem for cell in cells)
+    if have_problem or any(
+        finder.find(b"\0".join(cell.content for cell in cells))
+    ):  # all at once, because that is fast
         for row in rows:
             _add(found, table, row, finder)
 
@@ -102,25 +126,64 @@ def _search_some(found: SearchedRows, table: TextTable, rows: Sequence[_Row], fi
 def _parted(table: TextTable, row: Sequence[Any]) -> _Row:
     values = iter(row)
     labels, at = tuple(islice(values, len(table.labels))), next(values)
-    return _Row(labels, at, [_content(value) for value in values])
+    return _Row(labels, at, [_cell(value) for value in values])
 
 
-def _content(value: Any) -> bytes:
-    """
-    Return the text of a value in UTF-8, or its bytes: decompressed, if zlib has compressed them.
-
-    What is left then, because the compressed bytes end before it or never, follows as it is.
-    """
+def _cell(value: Any) -> _Cell:
+    """Return the text of a value in UTF-8, or its bytes: decompressed, if zlib has compressed them."""
     if value is None or isinstance(value, str):
-        return octets(value or "")
+        return _Cell(octets(value or ""))
     data = bytes(value)
-    inflater = zlib.decompressobj()
+    return _decompressed(data) if _is_compressed(data) else _Cell(data)
+
+
+def _is_compressed(data: bytes) -> bool:
+    """Return whether ``data`` begins as what zlib has compressed."""
     try:
-        content = inflater.decompress(data, LARGEST)
+        zlib.decompressobj().decompress(data[:2])
     except zlib.error:
-        return data
-    rest = inflater.unused_data if inflater.eof or len(content) >= LARGEST else data
-    return b"\0".join((content, rest)) if rest else content
+        return False
+    return len(data) > 1
+
+
+def _decompressed(data: bytes) -> _Cell:
+    """
+    Return the decompressed content of ``data``.
+
+    What follows the compressed bytes is added as it is; if they are damaged or end too early, all of ``data`` is.
+    """
+    content, rest, problem = bytearray(), data, _DAMAGED
+    for piece, after in _inflated(data):
+        content += piece
+        if after is not None:
+            rest, problem = after, ""
+        if len(content) >= LARGEST:
+            return _Cell(bytes(content[:LARGEST]), _TOO_LARGE)
+    return _Cell(b"\0".join((bytes(content), rest)) if rest else bytes(content), problem)
+
+
+def _inflated(data: bytes) -> Iterator[tuple[bytes, bytes | None]]:
+    """Yield the pieces of the content of ``data``, up to damage; the last has what follows the compressed bytes."""
+    inflater = zlib.decompressobj()
+    for place in range(0, len(data), _STEP):
+        before, some = inflater.copy(), data[place : place + _STEP]
+        try:
+            piece = inflater.decompress(some)
+        except zlib.error:
+            yield _until_damage(before, some), None
+            return
+        yield piece, inflater.unused_data + data[place + _STEP :] if inflater.eof else None
+        if inflater.eof:
+            return
+
+
+def _until_damage(inflater: Any, data: bytes) -> bytes:
+    """Return the content of ``data`` before it is damaged: an error takes along all that its call has decompressed."""
+    content = bytearray()
+    with suppress(zlib.error):
+        for octet in data:
+            content += inflater.decompress(bytes((octet,)))
+    return bytes(content)
 
 
 def _blocks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
@@ -128,7 +191,7 @@ def _blocks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
     size = 0
     for row in rows:
         some.append(row)
-        size += sum(map(len, row.contents))
+        size += row.size
         if size >= BLOCK:
             yield some
             some, size = [], 0
@@ -137,19 +200,18 @@ def _blocks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
 
 
 def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFinder) -> None:
-    for column, content in zip(table.columns, row.contents, strict=True):
+    for column, cell in zip(table.columns, row.cells, strict=True):
+        content = cell.content
         leaks = list(islice(finder.find(content), MOST_LEAKS)) if content else []
-        file = _name(table, column, row, finder) if leaks or len(content) >= LARGEST else ""
+        file = _name(table, column, row, finder) if leaks or cell.problem else ""
         line, counted, at = 1, 0, _moment(row.at)
         for one in leaks:
             line += content.count(b"\n", counted, one.start)
             counted = one.start
             leak = Leak(file, one.start, line, one.reference, one.encoding, one.age, at, one.fingerprint)
             found.leaks.append(leak)
-        if len(leaks) == MOST_LEAKS:
-            found.problems[file] = _TOO_MANY
-        elif len(content) >= LARGEST:
-            found.problems[file] = _TOO_LARGE
+        if problem := _TOO_MANY if len(leaks) == MOST_LEAKS else cell.problem:
+            found.problems[file] = problem
 
 
 def _name(table: TextTable, column: str, row: _Row, finder: OccurrenceFinder) -> str:

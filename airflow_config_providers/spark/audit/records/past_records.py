@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -312,7 +313,7 @@ class RecordReader:
         reader = self.session.read.format("binaryFile").option("pathGlobFilter", "*.jsonl")
         # What vanishes or breaks meanwhile is missing in the rows, and therefore named.
         forgiving = {"recursiveFileLookup": "true", "ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
-        found = reader.options(**forgiving).load(list(paths))
+        found = reader.options(**forgiving).load([_literal(path) for path in paths])
         return found.withColumns({"file": F.col("path"), "modified": F.unix_micros("modificationTime")})
 
     def _contents(self, path: str, new: DataFrame) -> DataFrame:
@@ -356,11 +357,16 @@ class RecordReader:
         from pyspark.errors import AnalysisException  # noqa: PLC0415 - as above
 
         try:
-            return self.session.read.schema(SCHEMA).parquet(self._table(source))
+            return self.session.read.schema(SCHEMA).parquet(_literal(self._table(source)))
         except AnalysisException as error:
             if (error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()) != NO_PATH:
                 raise
         return self.session.createDataFrame([], SCHEMA)
+
+
+def _literal(path: str) -> str:
+    """Return a pattern of Hadoop's that only ``path`` matches: Spark takes each path that it reads for a pattern."""
+    return re.sub(r"[][{}*?\\]", r"\\\g<0>", path)
 
 
 def _past(rows: DataFrame, wanted: RecordFilter, listed: DataFrame) -> PastRecords:

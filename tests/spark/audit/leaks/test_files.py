@@ -91,10 +91,18 @@ def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     assert list(FileListing.of([str(tmp_path)]).unread.values()) == ["Permission denied"]
 
 
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the path of a file with 1,000 bytes, and no holes."""
+    path = tmp_path_factory.mktemp("files") / "full"
+    path.write_bytes(b"x" * 1000)
+    return str(path)
+
+
 @given(size=st.integers(0, 1000), begin=st.integers(0, 1000), part=st.integers(1, 300))
-def test_each_byte_is_in_one_split(size: int, begin: int, part: int) -> None:
+def test_each_byte_is_in_one_split(full: str, size: int, begin: int, part: int) -> None:
     begin = min(begin, size)
-    file = FoundFile("/nowhere", size, 0)
+    file = FoundFile(full, size, 0)
     found = [
         (split.begin, size if split.end is None else split.end) for split in splits_of(file, begin=begin, size=part)
     ]
@@ -102,6 +110,12 @@ def test_each_byte_is_in_one_split(size: int, begin: int, part: int) -> None:
     assert found[0][0] == begin
     assert found[-1][1] == size
     assert all(first[1] == second[0] for first, second in pairwise(found))
+
+
+def test_a_file_whose_beginning_cannot_be_read_is_one_split_because_it_can_be_compressed() -> None:
+    file = FoundFile("/nowhere", 1000, 0)
+
+    assert list(splits_of(file, size=100)) == [Split(file)]
 
 
 def test_many_small_files_are_few_groups() -> None:

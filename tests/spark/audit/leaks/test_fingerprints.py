@@ -6,8 +6,11 @@ import json
 import os
 import stat
 import sys
+import tracemalloc
+from base64 import b64encode
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -184,6 +187,71 @@ def test_the_work_for_a_value_grows_with_its_lines_and_not_faster() -> None:
     assert work(80) < 3 * work(40)
 
 
+class CountingKey(FingerprintKey):
+    """A key that counts the bytes of which it has made digests."""
+
+    def __init__(self) -> None:
+        super().__init__(b"k" * 32)
+        self.digested: list[int]
+        object.__setattr__(self, "digested", [])
+
+    def digest(self, form: bytes) -> str:
+        self.digested.append(len(form))
+        return super().digest(form)
+
+
+LONG_VALUE = b64encode(Random(1).randbytes(9_000) + bytes(24) + Random(2).randbytes(9_000)).decode()
+ZEROS = b"".join(b"AAAAAAAA" + b"%08d" % number for number in range(4_000))
+
+
+class TestLongValue:
+    """A value such as a keystore, with zeros in its middle, which are frequent elsewhere, too."""
+
+    def test_it_is_found(self) -> None:
+        finder = FingerprintFinder(KEY.of_secrets([KnownSecret(TOKEN, LONG_VALUE)]), KEY)
+
+        [one] = finder.find(ZEROS + LONG_VALUE.encode() + ZEROS)
+
+        assert (one.start, one.end) == (len(ZEROS), len(ZEROS) + len(LONG_VALUE))
+
+    def test_it_is_found_by_an_older_fingerprint_without_a_digest_of_its_edges(self) -> None:
+        older = [replace(one, edges="") for one in KEY.of_secrets([KnownSecret(TOKEN, LONG_VALUE)])]
+
+        assert [one.start for one in FingerprintFinder(older, KEY).find(b"it is " + LONG_VALUE.encode())] == [6]
+
+    def test_what_only_has_its_middle_is_not_digested_as_a_whole(self) -> None:
+        key = CountingKey()
+        finder = FingerprintFinder(KEY.of_secrets([KnownSecret(TOKEN, LONG_VALUE)]), key)
+
+        assert list(finder.find(ZEROS)) == []
+        assert key.digested == []
+
+    def test_what_only_has_its_middle_is_not_kept_in_memory(self) -> None:
+        older = [replace(one, edges="") for one in KEY.of_secrets([KnownSecret(TOKEN, LONG_VALUE)])]
+        finder = FingerprintFinder(older, KEY)
+        tracemalloc.start()
+        try:
+            before, _ = tracemalloc.get_traced_memory()
+            assert list(finder.find(ZEROS)) == []
+            after, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+        assert after - before < 20 * len(LONG_VALUE)
+
+    def test_without_the_key_common_edges_cannot_be_seen(self) -> None:
+        secrets = [KnownSecret(TOKEN, f"{LONG_VALUE}{number}{LONG_VALUE}") for number in range(8)]
+
+        assert len({one.edges for one in KEY.of_secrets(secrets) if one.encoding == "plain"}) == 8
+
+    def test_its_fingerprints_are_written_with_the_digest_of_its_edges(self, tmp_path: Path) -> None:
+        prints = list(KEY.of_secrets([KnownSecret(TOKEN, LONG_VALUE)]))
+        write_fingerprints(str(tmp_path / "prints"), prints, KEY)
+
+        assert set(read_fingerprints(str(tmp_path / "prints"), KEY)) == set(prints)
+        assert all(one.edges for one in prints)
+
+
 class TestSought:
     def test_a_place_that_has_a_value_counts_once(self) -> None:
         sought = Sought(SECRETS[:1], FINGERPRINTS, KEY)
@@ -334,6 +402,8 @@ class TestFile:
             pytest.param({"digest": "00"}, id="digest"),
             pytest.param({"digest": "AB" * 16}, id="upper case"),
             pytest.param({"digest": "x" * 32}, id="no digits"),
+            pytest.param({"edges": "00"}, id="edges"),
+            pytest.param({"edges": None}, id="no edges"),
             pytest.param({"reference": None}, id="reference"),
         ],
     )
@@ -362,6 +432,28 @@ class TestFile:
         (tmp_path / "prints").write_text("".join([f"{json.dumps(header)}\n", *lines]))
 
         assert set(read_fingerprints(str(tmp_path / "prints"), KEY)) == set(FINGERPRINTS)
+
+    def test_as_many_as_can_be_read_are_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(fingerprint, "_MOST", len(FINGERPRINTS))
+
+        write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
+
+        assert len(read_fingerprints(str(tmp_path / "prints"), KEY)) == len(FINGERPRINTS)
+
+    def test_more_than_can_be_read_are_not_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(fingerprint, "_MOST", len(FINGERPRINTS) - 1)
+
+        with pytest.raises(ConfigException, match=r"that a file can have\. Search for fewer values at a time"):
+            write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
+
+        assert list(tmp_path.iterdir()) == []
+
+    def test_more_than_can_be_read_are_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
+        monkeypatch.setattr(fingerprint, "_MOST", len(FINGERPRINTS) - 1)
+
+        with pytest.raises(ConfigException, match="that a file can have"):
+            read_fingerprints(str(tmp_path / "prints"), KEY)
 
     def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigException, match="cannot be read: It cannot be opened: No such file"):
@@ -426,6 +518,23 @@ class TestState:
         with pytest.raises(ConfigException, match=r"fingerprints\.jsonl cannot be read, or is damaged\. Restore it"):
             SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
 
+    def test_fingerprints_that_cannot_be_read_are_not_called_damaged(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "fingerprints.jsonl")
+
+        with pytest.raises(ConfigException, match=r"cannot be read: It is no regular file\. Run the audit again"):
+            SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
+
+    def test_what_was_searched_is_kept_though_it_cannot_be_seen_for_what(self, tmp_path: Path) -> None:
+        state = tmp_path / "state"
+        SeenFiles.open(str(state), Sought(SECRETS, key=KEY)).keep([SearchedFile(FoundFile("/log", 1, 1))])
+        (state / "secrets.json").rename(tmp_path / "aside")
+        (state / "secrets.json").symlink_to(tmp_path / "aside")  # a link is not read
+
+        with pytest.raises(ConfigException, match=r"secrets\.json cannot be read: .*Run the audit again"):
+            SeenFiles.open(str(state), Sought(SECRETS, key=KEY))
+
+        assert len(list(state.glob("seen-*"))) == 1
+
     def test_without_anything_to_search_for_what_is_kept_stays(self, tmp_path: Path) -> None:
         SeenFiles.open(str(tmp_path), Sought(SECRETS)).keep([SearchedFile(FoundFile("/log", 1, 1))])
         before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -471,6 +580,25 @@ class TestState:
         (tmp_path / name).rmdir()
         [part] = tmp_path.glob("seen-*")
         assert [json.loads(line)["path"] for line in part.read_text().splitlines()] == ["/first", "/second"]
+
+    def test_what_a_killed_audit_has_kept_is_later_than_what_was_compacted(self, tmp_path: Path) -> None:
+        before, after = FoundFile("/log", 1, 1), FoundFile("/log", 2, 2)
+        first = SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
+        for file in (before, FoundFile("/other", 1, 1)):
+            first.keep([SearchedFile(file)])
+        first.compact({"/log", "/other"})
+        SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY)).keep([SearchedFile(after)])
+
+        assert SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY)).files["/log"].file == after
+
+    def test_parts_are_in_order_though_their_numbers_have_become_longer(self, tmp_path: Path) -> None:
+        seen = SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
+        seen.keep([SearchedFile(FoundFile("/log", 1, 1))])
+        [part] = tmp_path.glob("seen-*")
+        part.rename(tmp_path / "seen-99999999-a.jsonl")
+        seen.keep([SearchedFile(FoundFile("/log", 2, 2))])
+
+        assert SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY)).files["/log"].file.size == 2
 
     def test_only_the_user_can_read_what_is_kept(self, tmp_path: Path) -> None:
         SeenFiles.open(str(tmp_path / "state"), Sought(SECRETS, key=KEY))

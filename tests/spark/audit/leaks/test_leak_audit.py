@@ -14,6 +14,7 @@ import sys
 import tarfile
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from pyarrow import parquet
 
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+from airflow_config_providers.spark.audit.leaks import leak_audit, object_store
 from airflow_config_providers.spark.audit.leaks.baseline import Baseline
 from airflow_config_providers.spark.audit.leaks.content import hash_of_ends
 from airflow_config_providers.spark.audit.leaks.files import SPLIT, FileListing, FoundFile
@@ -37,6 +39,7 @@ from airflow_config_providers.spark.audit.leaks.leak import moment
 from airflow_config_providers.spark.audit.leaks.leak_audit import (
     LeakAudit,
     LeakRequest,
+    SentToExecutors,
     Work,
     _finder,
     audit_leaks,
@@ -166,14 +169,31 @@ def test_objects_are_searched_and_copied_by_executors(tmp_path: Path) -> None:
 
 def test_workers_do_not_go_through_a_finder_after_each_task_and_let_it_go_for_another(session: Any) -> None:
     def frozen(_: int) -> list[Any]:
-        first = _finder((SOUGHT, ()))
+        sent = SentToExecutors(SOUGHT)
+        other = SentToExecutors(Sought([KnownSecret(PASSWORD, "another-Pa$$w0rd")]))
+        first = _finder(sent)
         count, kept = gc.get_freeze_count(), weakref.ref(first)
         del first
-        _finder((Sought([KnownSecret(PASSWORD, "another-Pa$$w0rd")]), ()))
+        _finder(other)
         gc.collect()
         return [count > 0, kept() is None]
 
     assert session.sparkContext.parallelize([0], 1).flatMap(frozen).collect() == [True, True]
+
+
+def test_a_worker_has_neither_values_nor_credentials_when_the_audit_was_closed(session: Any, tmp_path: Path) -> None:
+    def kept(_: int) -> list[object]:
+        secrets = [one for one in gc.get_objects() if isinstance(one, KnownSecret)]
+        return [*leak_audit._made, *object_store._mounted, *secrets]
+
+    from fsspec.implementations.local import LocalFileSystem
+
+    store = ObjectStore("kept://bucket", FsspecObjects(LocalFileSystem(), str(tmp_path)))
+    (tmp_path / "a.log").write_text(VALUE)
+    with closing(LeakAudit(session, SOUGHT, stores=[store])) as audit:
+        assert len(run(audit, tmp_path).leaks) == 1
+
+    assert session.sparkContext.parallelize(range(2), 2).flatMap(kept).collect() == []
 
 
 def test_copies_show_references_and_are_the_same_otherwise(audit: LeakAudit, tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import bz2
 import gzip
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
 from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.spark.audit.leaks.content import BLOCK, hash_of_ends
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split, splits_of
 from airflow_config_providers.spark.audit.leaks.leak_finder import (
     CURRENT,
@@ -25,7 +28,9 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import (
     Occurrence,
     searchable,
 )
+from airflow_config_providers.spark.audit.leaks.open_file import ContentError
 from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS
+from airflow_config_providers.spark.audit.leaks.split_search import Search
 from tests.spark.audit.leaks.compressing import COMPRESSED
 from tests.spark.audit.leaks.logs import QUIET, log_with
 from tests.spark.audit.leaks.searching import search
@@ -214,6 +219,61 @@ def test_what_is_compressed_twice_is_named(tmp_path: Path, inner: bytes) -> None
     result = search(Split(FoundFile(str(tmp_path / "a.gz"), len(data), 0)), FINDER)
 
     assert result.problem == "Its content is compressed again: only its bytes as they are were searched."
+
+
+def test_a_file_that_was_divided_and_is_compressed_now_is_named(tmp_path: Path) -> None:
+    data = gzip.compress(VALUE.encode())
+    (tmp_path / "a.log").write_bytes(data)
+
+    result = search(Split(FoundFile(str(tmp_path / "a.log"), len(data), 0), 0, len(data)), FINDER)
+
+    assert result.problem == (
+        "It is compressed, and was not before the search. Only its bytes as they are were searched."
+    )
+
+
+@dataclass
+class Rewritten:
+    """A file that another program writes anew, in place, when its end has been reached."""
+
+    path: Path
+    size: int
+    is_far: bool = False
+
+    def read(self, at: int, size: int) -> bytes:
+        data = self.path.read_bytes()[at : at + size]
+        if at == self.size:
+            self.path.write_bytes(OTHER.encode().ljust(self.size, b"."))
+        return data
+
+
+def test_the_ends_of_a_file_that_is_rewritten_while_it_is_searched_are_those_before(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(QUIET * 3000)
+    file = FoundFile(str(path), len(QUIET) * 3000, 0)
+
+    with Search(FINDER, lambda octets: None) as one:
+        result = one(Split(file), lambda path, size: nullcontext(Rewritten(Path(path), size)))
+
+    assert result.ends == hash_of_ends(QUIET * 3000)
+
+
+class BrokenAfterFirstBlock:
+    """A file on a disk that fails after its first block."""
+
+    is_far = False
+
+    def read(self, at: int, size: int) -> bytes:
+        if at + size > BLOCK:
+            raise ContentError("It cannot be read: Input/output error.")
+        return (VALUE.encode() + b"." * BLOCK)[at : at + size]
+
+
+def test_a_file_whose_end_cannot_be_read_is_searched_before_it() -> None:
+    with Search(FINDER, lambda octets: None) as one:
+        result = one(Split(FoundFile("/log", BLOCK + 100, 0)), lambda path, size: nullcontext(BrokenAfterFirstBlock()))
+
+    assert (len(result.leaks), result.problem, result.ends) == (1, "It cannot be read: Input/output error.", "")
 
 
 class Broken(LeakFinder):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import pytest
@@ -138,6 +139,48 @@ def test_a_compressed_value_that_is_too_large_is_named(monkeypatch: pytest.Monke
 
     assert found.octets == 1001
     assert list(found.problems) == ["database:xcom.value:dag_id=flights/key=a"]
+
+
+COMPRESSED = zlib.compress(f"some {VALUE}".encode())
+LONG = zlib.compress((VALUE + Random(1).randbytes(20_000).hex()).encode())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(COMPRESSED[:-1] + bytes([COMPRESSED[-1] ^ 1]), id="checksum"),
+        pytest.param(LONG[:9_000] + b"\xff" * 99 + LONG[9_099:], id="middle"),
+        pytest.param(COMPRESSED[:-3], id="cut"),
+    ],
+)
+def test_what_comes_before_the_damage_of_a_compressed_value_is_searched(data: bytes) -> None:
+    assert len(search(("flights", "a", AT, "a", data)).leaks) == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(COMPRESSED[:2] + b"\xff" + COMPRESSED[3:], id="at its beginning"),
+        pytest.param(COMPRESSED[:-1] + bytes([COMPRESSED[-1] ^ 1]), id="at its end"),
+        pytest.param(COMPRESSED[:-3], id="cut"),
+    ],
+)
+def test_a_damaged_compressed_value_is_named(data: bytes) -> None:
+    [(name, problem)] = search(("flights", "a", AT, "a", data)).problems.items()
+
+    assert name == "database:xcom.value:dag_id=flights/key=a"
+    assert problem.startswith("Its compressed content is damaged, or ends too early")
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"\x80\x04pickle", zlib.compress(b"sound") + b"more"])
+def test_bytes_that_are_sound_or_not_compressed_are_not_named(data: bytes) -> None:
+    assert search(("flights", "a", AT, "a", data)).problems == {}
+
+
+def test_a_large_value_that_is_not_compressed_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "LARGEST", 100)
+
+    assert search(("flights", "a", AT, "a", "x" * 200)).problems == {}
 
 
 class TestPredicates:

@@ -82,6 +82,14 @@ def mixed(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Mixed:
     return Mixed(found, {(row.dag, row.run): row for row in found.frame.collect()})
 
 
+def test_a_folder_whose_name_has_characters_of_patterns_is_read(session: Any, tmp_path: Path) -> None:
+    past = Past(tmp_path / "[old] *{a,b}\\c")
+    past({"spark.a": "1"})
+
+    for _ in range(2):  # the second time, it comes from what is kept
+        assert tries(read(session, past, tmp_path / "[kept]")) == [ONE]
+
+
 def test_each_record_is_a_row(mixed: Mixed):
     runs = ("later", "r1", "r2", "surrogates", "twice")
 

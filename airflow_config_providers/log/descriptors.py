@@ -140,7 +140,8 @@ def _pipe() -> tuple[BinaryIO, BinaryIO]:
 def _left(descriptor: int, outside: BinaryIO) -> None:
     """Restore ``descriptor``."""
     _flush()
-    os.dup2(outside.fileno(), descriptor)
+    with suppress(OSError, ValueError):  # closed in the block, which then ends the pump
+        os.dup2(outside.fileno(), descriptor)
 
 
 def _pump(inside: BinaryIO, outside: BinaryIO, active: ActiveReversers) -> None:

@@ -28,7 +28,7 @@ def reverse_exception(exception: BaseException, reverser: ReverseTransformer) ->
     This covers arguments, notes, attributes and the objects near them, and the message that its class creates. It also
     clears the local variables of finished frames in the tracebacks. Callbacks and listeners that receive the exception
     later see references. The exception remains an instance of its class; its type can become a subclass of the same
-    name. What cannot be searched is replaced by ``UNCHECKED``; no error of it is raised.
+    name. What it has itself and cannot be searched is replaced by ``UNCHECKED``; no error of it is raised.
     """
     for linked in reversed(list(_chain(exception))):  # causes first: they can be attributes of later exceptions
         _clean(linked, reverser)
@@ -50,7 +50,7 @@ def _chain(exception: BaseException) -> Iterator[BaseException]:
 
 def _clean(exception: BaseException, reverser: ReverseTransformer) -> None:
     traceback.clear_frames(exception.__traceback__)
-    _reverse_items(_DICT.__get__(exception), reverser, _DEEPEST)
+    _reverse_items(_DICT.__get__(exception), reverser, _DEEPEST, is_own=True)
     _ARGS.__set__(exception, tuple(_reversed(argument, reverser, 0) for argument in _ARGS.__get__(exception)))
     fixed = dict(_reverse_members(exception, reverser))
     shown = _reversed(exception, reverser, 0)
@@ -60,10 +60,17 @@ def _clean(exception: BaseException, reverser: ReverseTransformer) -> None:
         _override(exception, fixed)
 
 
-def _reverse_items(held: MutableMapping[str, object], reverser: ReverseTransformer, depth: int) -> None:
+def _reverse_items(
+    held: MutableMapping[str, object], reverser: ReverseTransformer, depth: int, *, is_own: bool = False
+) -> None:
+    """
+    Reverse the attributes of an object.
+
+    :param is_own: whether it is the exception; another object can be in use, and keeps what cannot be searched
+    """
     for name, value in list(held.items()):
         hidden = _reversed(value, reverser, depth)
-        if hidden is not value:
+        if hidden is not value and (is_own or hidden != UNCHECKED):
             held[name] = hidden
 
 
@@ -118,7 +125,9 @@ def _override(exception: BaseException, fixed: Mapping[str, Any]) -> None:
     """Change the class of ``exception`` to a subclass of the same name that has the attributes ``fixed``."""
     kind = type(exception)
     names = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    with suppress(Exception):  # built-in classes make their message only of what was reversed above
+    with suppress(
+        Exception
+    ):  # built-in classes, but for BaseExceptionGroup, make their message of what was reversed above
         BaseException.__setattr__(exception, "__class__", type(kind.__name__, (_Quiet, kind), {**names, **fixed}))
 
 

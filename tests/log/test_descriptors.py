@@ -268,6 +268,12 @@ def test_standard_output_that_was_closed_before_python_started_is_left_alone():
     assert run(program, preexec_fn=lambda: os.close(1)).stderr == "is ${v:k}"
 
 
+def test_a_block_in_which_the_output_was_closed_ends_without_an_error():
+    done = run("with guarded_descriptors(reverser):\n    os.close(1)\nos.write(2, 'is ended'.encode())")
+
+    assert done.stderr == "is ended"
+
+
 FORKED = f"""
 import signal
 def forked(work):

@@ -239,5 +239,15 @@ def test_only_what_cannot_be_searched_is_left_out(kind):
 
     reverse_exception(exception, REVERSER)
 
-    assert exception.client == exception.response.raw == UNCHECKED
+    assert exception.client == UNCHECKED
     assert exception.response.body == "${v:a}"
+
+
+@pytest.mark.parametrize("kind", [LazyObject, ProxyWithoutObject, ReadOnlyObject])
+def test_an_object_that_is_still_used_keeps_what_cannot_be_searched(kind):
+    exception = _holding(kind())
+    used = vars(exception.response)["raw"]
+
+    reverse_exception(exception, REVERSER)
+
+    assert vars(exception.response)["raw"] is used

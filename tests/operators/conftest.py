@@ -205,8 +205,8 @@ class Supervisor:
             return self._variable(msg.key)
         if self._state is not None and type(msg).__name__.endswith("TaskStateStore"):
             return self._task_state(msg)
-        if type(msg).__name__ == "GetXCom" and msg.task_id in self._results:
-            return XComResult(key=msg.key, value=json.loads(json.dumps(self._results[msg.task_id])))
+        if type(msg).__name__ == "GetXCom":  # without a result, Airflow answers so, too
+            return XComResult(key=msg.key, value=json.loads(json.dumps(self._results.get(msg.task_id))))
         return ErrorResponse(error=ErrorType.GENERIC_ERROR) if type(msg).__name__.startswith("Get") else None
 
     def _variable(self, key):

@@ -25,8 +25,8 @@ def operator(conf):
 
 def entries(run):
     """Return what the task pushed of its record, the last value of each key."""
-    messages = run.supervisor.messages
-    return {one.key: one.value for one in messages if str(getattr(one, "key", "")).startswith(PREFIX)}
+    pushed = [one for one in run.supervisor.messages if type(one).__name__ == "SetXCom"]
+    return {one.key: one.value for one in pushed if one.key.startswith(PREFIX)}
 
 
 def record(run):

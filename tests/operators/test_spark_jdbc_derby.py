@@ -99,7 +99,7 @@ class Page(threading.Thread):
         self.texts: dict[str, str] = {}
 
     def run(self) -> None:
-        while not self._done.wait(0.3):
+        while not self._done.wait(0.05):  # the job takes few seconds, and its pages are there for a part of them
             with contextlib.suppress(OSError, ValueError):
                 for file in Path("/tmp").glob("hsperfdata_*/*"):
                     self.texts[str(file)] = file.read_bytes().decode(errors="replace")

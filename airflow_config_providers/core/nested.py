@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import chain
 from operator import is_
-from typing import Final
+from typing import Any, Final, TypeGuard
 
 Change = Callable[[object], object]
 
 _DEEPEST: Final = 50
 
 _LEAVES: Final = frozenset({str, bytes, int, float, bool, type(None)})
-"""Types of leaves. Of any other, Python asks each subclass of Mapping once in a process whether it is one."""
+"""The most usual types of leaves, which are told at once."""
 
 _ITEMS: Final = (list, tuple, set, frozenset)
 """Types of collections that are not mappings."""
 
-_COLLECTIONS: Final = (*_ITEMS, Mapping)
+
+def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    """
+    Return whether ``value`` is a mapping.
+
+    This looks for ``keys`` first: otherwise, Python asks every subclass of Mapping about each type that it sees for the
+    first time in a process.
+    """
+    return any(hasattr(kind, "keys") for kind in (type(value), value.__class__)) and isinstance(value, Mapping)
 
 
 def map_leaves(value: object, change: Change, *, depth: int = _DEEPEST) -> object:
@@ -29,7 +37,7 @@ def map_leaves(value: object, change: Change, *, depth: int = _DEEPEST) -> objec
 
     :raises RecursionError: collections are nested deeper than ``depth``, or contain themselves
     """
-    if type(value) in _LEAVES or not isinstance(value, _COLLECTIONS):
+    if type(value) in _LEAVES or not (isinstance(value, _ITEMS) or is_mapping(value)):
         return change(value)
     if depth == 0:
         raise RecursionError("collections are nested too deep")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
+from airflow_config_providers.core.nested import is_mapping
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
@@ -43,8 +44,8 @@ def strings(value: object, depth: int = _DEEPEST) -> Iterator[str]:
     """Yield every string in ``value``, also keys. What is nested too deeply, and other objects, are left out."""
     if isinstance(value, str):
         yield value
-    elif depth and isinstance(value, list | tuple | Mapping):
-        for item in chain.from_iterable(value.items()) if isinstance(value, Mapping) else value:
+    elif depth and (isinstance(value, list | tuple) or is_mapping(value)):
+        for item in chain.from_iterable(value.items()) if is_mapping(value) else value:
             yield from strings(item, depth - 1)
 
 
@@ -62,7 +63,7 @@ def _replace(value: Any, label: str, change: Callable[[NestedString], str], skip
         return value
     if isinstance(value, str):
         return change(NestedString(label, value))
-    if value is None or not isinstance(value, list | tuple | Mapping):
+    if not isinstance(value, list | tuple) and not is_mapping(value):
         return value
     if depth == 0:
         raise ConfigException(f"{printable(label)}: collections are nested too deeply here. Flatten them.")

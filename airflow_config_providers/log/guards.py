@@ -69,6 +69,9 @@ _LAYOUTS: Final = tuple(
 )
 """The layouts in which renderers write JSON. In another one, what was found there could be shown."""
 
+_KEPT_IN_MESSAGES: Final = ("timestamp", "level", "logger")
+"""Entries by which a log is sorted and filtered."""
+
 
 class MessageGuard:
     """
@@ -122,12 +125,22 @@ class RenderGuard(MessageGuard):
         try:
             text = rendered if isinstance(rendered, str) else rendered.decode()
             event = json.loads(text)
-            layout = next(each for each in _LAYOUTS if each.encode(event) == text)
-        except (ValueError, RecursionError, StopIteration):
+            layout = next((each for each in _LAYOUTS if each.encode(event) == text), None)
+        except (ValueError, RecursionError):
             return None
-        shown = self._active.value(event)
-        found = self._safe(shown, layout) or self._safe(self._with_texts(shown, layout), layout)
+        found = self._laid_out(event, layout) if layout else self._as_message(event, text)
         return found.encode("utf-8", "replace") if found and not isinstance(rendered, str) else found
+
+    def _laid_out(self, event: object, layout: json.JSONEncoder) -> str | None:
+        shown = self._active.value(event)
+        return self._safe(shown, layout) or self._safe(self._with_texts(shown, layout), layout)
+
+    def _as_message(self, event: object, text: str) -> str | None:
+        """Return an event whose message is ``text``, reversed: Airflow's supervisor drops what is no JSON."""
+        if not isinstance(event, Mapping) or "event" not in event:
+            return None
+        kept = {key: event[key] for key in _KEPT_IN_MESSAGES if key in event}
+        return self._safe({**kept, "event": self._active.text(text)}, _LAYOUTS[0])
 
     def _safe(self, event: object, layout: json.JSONEncoder) -> str | None:
         """Return ``event`` as JSON; None if a value extends over several of its strings, as one that is JSON does."""

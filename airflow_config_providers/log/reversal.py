@@ -89,13 +89,15 @@ def reversing(reverser: ReverseTransformer) -> Iterator[None]:
 
 
 def _remove(reverser: ReverseTransformer) -> None:
-    for stream in list(_streams):
-        with suppress(OSError, ValueError):  # closed meanwhile
-            stream.release()
-    _active.remove(reverser)
-    if not _active:
-        while _undo:
-            _undo.pop()()
+    try:
+        for stream in list(_streams):
+            with suppress(OSError, ValueError, RuntimeError):  # closed meanwhile, or in the middle of a write
+                stream.release()
+    finally:  # a timeout of the task can be raised meanwhile
+        _active.remove(reverser)
+        if not _active:
+            while _undo:
+                _undo.pop()()
 
 
 def _guard_all() -> None:

@@ -1,8 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pytest
 
-from airflow_config_providers.core.nested import map_leaves
+from airflow_config_providers.core.nested import is_mapping, map_leaves
+
+
+class Proxy:
+    """Says that it has the class of another object, as a proxy does whose object is made on first use."""
+
+    def __init__(self, other):
+        self._other = other
+
+    @property
+    def __class__(self):
+        return type(self._other)
 
 
 def _upper(value):
@@ -46,3 +60,18 @@ def test_a_circle_is_an_error():
 
     with pytest.raises(RecursionError):
         map_leaves(value, _upper)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param({}, True, id="dict"),
+        pytest.param(MappingProxyType({}), True, id="mapping"),
+        pytest.param(Proxy({}), True, id="proxy-of-a-mapping"),
+        pytest.param(Proxy([]), False, id="proxy-of-a-list"),
+        pytest.param("keys", False, id="string"),
+        pytest.param(dict, False, id="class-of-mappings"),
+    ],
+)
+def test_a_mapping_is_known_by_its_class_even_behind_a_proxy(value, expected):
+    assert is_mapping(value) is isinstance(value, Mapping) is expected

@@ -130,6 +130,26 @@ def test_an_entry_that_is_a_value_as_json_becomes_its_reference(separators):
     assert json.loads(rendered) == {"event": "x", "is": f"{render({'it': 0})[:-2]}${{v:a}}}}"}
 
 
+@pytest.mark.parametrize("is_bytes", [True, False], ids=["bytes", "text"])
+def test_an_event_in_an_unknown_layout_stays_an_event_with_its_time_and_level(is_bytes):
+    credentials = {"user": "app", "password": "hunter22"}
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "a"): json.dumps(credentials)}))
+    event = {"event": "x", "level": "info", "timestamp": "2026-01-01T00:00:00Z", "share": 0.5, "is": credentials}
+
+    def render(_, __, shown):
+        text = json.dumps(shown).replace("0.5", "5e-1")  # as another library writes it
+        return text.encode() if is_bytes else text
+
+    rendered = _call(RenderGuard(render, active), event)
+
+    assert json.loads(rendered) == {
+        "timestamp": "2026-01-01T00:00:00Z",
+        "level": "info",
+        "event": json.dumps({**event, "is": 0}).replace("0.5", "5e-1").replace('"is": 0', '"is": ${v:a}'),
+    }
+
+
 def test_a_number_that_is_a_value_becomes_its_reference_as_a_string(active):
     active.add(ReverseTransformer({}, {ConfigVariable("v", "", "number"): "4711081500"}))
 

@@ -304,6 +304,29 @@ def test_a_stream_that_was_closed_meanwhile_does_no_harm():
         sys.stdout = kept
 
 
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        pytest.param(RuntimeError("reentrant call"), contextlib.nullcontext(), id="in-the-middle-of-a-write"),
+        pytest.param(TimeoutError("of the task"), contextlib.nullcontext(), id="error-of-the-system"),
+        pytest.param(KeyboardInterrupt(), pytest.raises(KeyboardInterrupt), id="interrupted"),
+    ],
+)
+def test_a_stream_that_cannot_be_written_leaves_no_guard(error, raised):
+    class Failing(io.StringIO):
+        def write(self, _):
+            raise error
+
+    screen, kept = Failing(), sys.stdout
+    sys.stdout = screen
+    try:
+        with raised, reversing(_reverser()):
+            print("held back", end="")
+        assert sys.stdout is screen
+    finally:
+        sys.stdout = kept
+
+
 def test_a_process_without_standard_output_is_served(logger, out):
     kept, sys.stdout = sys.stdout, None
     try:

@@ -29,6 +29,9 @@ _SEPARATORS: Final = (" ", ":")
 _FEWEST: Final = 5
 """Fewest bytes in hexadecimal that are decoded."""
 
+_GROUPS: Final = (2, 4)
+"""The numbers of bytes between which ``xxd`` writes blanks, by default and as people set it."""
+
 
 @cache
 def _sequence() -> re.Pattern[bytes]:
@@ -52,10 +55,10 @@ _QUOTED: Final = {b'"': rb"\"", b"\\": rb"\\"}
 
 @cache
 def _octets() -> re.Pattern[bytes]:
-    return re.compile(
-        rb"(?<![0-9A-Za-z])(?:0x)?[0-9A-Fa-f]{2}(?:(?: {1,2}|:|-|, ?)(?:0x)?[0-9A-Fa-f]{2}){%d,}(?![0-9A-Za-z])"
-        % (_FEWEST - 1)
-    )
+    octet = rb"[0-9A-Fa-f]{2}"
+    one_by_one = rb"(?:0x)?%b(?:(?: {1,2}|:|-|, ?)(?:0x)?%b){%d,}" % (octet, octet, _FEWEST - 1)
+    in_groups = (rb"(?:%b){%d}(?: (?:%b){%d})+(?: (?:%b){1,%d})?" % (octet, n, octet, n, octet, n) for n in _GROUPS)
+    return re.compile(rb"(?<![0-9A-Za-z])(?:%b)(?![0-9A-Za-z])" % b"|".join((one_by_one, *in_groups)))
 
 
 _OCTET: Final = re.compile(rb"(?:0x)?([0-9A-Fa-f]{2})")
@@ -122,7 +125,7 @@ def decoded(data: bytes, start: int, end: int) -> Iterator[Copy]:
 
 def spaced(texts: Iterable[bytes]) -> set[bytes]:
     """
-    Return short strings, one of which each of ``texts`` contains if its bytes are written one by one in hexadecimal.
+    Return short strings, one of which each of ``texts`` contains if it is written in hexadecimal with blanks or colons.
 
     They start with a byte that ends in a letter, since few numbers in a log do; a text without one has a longer string.
     """
@@ -132,6 +135,7 @@ def spaced(texts: Iterable[bytes]) -> set[bytes]:
         found = {(one, other >> 4) for one, other in pairwise(text) if one & 15 > 9}
         pairs |= found
         longer |= set() if found else {text[:4].hex(" ")}
+        longer |= set(_between_groups(text))
     written = longer | {f"{one:02x} {other:x}" for one, other in pairs}
     return {
         case(octets).replace(" ", separator).encode()
@@ -139,6 +143,15 @@ def spaced(texts: Iterable[bytes]) -> set[bytes]:
         for separator in _SEPARATORS
         for case in (str.lower, str.upper)
     }
+
+
+def _between_groups(text: bytes) -> Iterator[str]:
+    """Yield what is around a blank, for each place at which groups can begin and no pair of ``spaced`` is."""
+    for size in _GROUPS:
+        for first in range(1, min(size + 1, len(text))):
+            ends = range(first, len(text), size)
+            if not any(text[end - 1] & 15 > 9 for end in ends):
+                yield f"{text[first - 1 : first].hex()} {text[first : first + 1].hex()}"
 
 
 def _changed(data: bytes, pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes]) -> Iterator[Piece]:

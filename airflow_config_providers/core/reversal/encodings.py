@@ -59,6 +59,26 @@ def _python(text: str) -> Iterator[str]:
         yield body.replace(r"\'", "'")  # the form in double quotes; a double quote is never escaped
 
 
+def _yaml(text: str) -> Iterator[str]:
+    """Yield ``text`` in double quotes: in ASCII, and with the characters of 16 bits, or all, as they are."""
+    if _is_simple(text):
+        yield text
+        return
+    body = text.translate(_YAML_ESCAPES)
+    if body.isascii() and body.isprintable():
+        yield body
+        return
+    for kept in ("", _OF_16_BITS, rf"{_OF_16_BITS}\U00010000-\U0010ffff"):
+        yield re.sub(rf"[^ -~{kept}]", _yaml_escape, body)
+
+
+def _yaml_escape(mark: re.Match[str]) -> str:
+    code = ord(mark[0])
+    if code == _HARD_BLANK:
+        return r"\_"
+    return rf"\x{code:02X}" if code < 0x100 else rf"\u{code:04X}" if code < 0x10000 else rf"\U{code:08X}"
+
+
 def _url(text: str) -> Iterator[str]:
     data = octets(text)
     for digits in "Xx":
@@ -69,9 +89,15 @@ def _url(text: str) -> Iterator[str]:
         yield form.replace(escapes[ord("/")], "/")  # in a path
         yield plus
         yield plus.replace(escapes[ord("*")], "*").replace("~", f"%{ord('~'):{digits}}")  # Java's
-        for mark in _UNESCAPED.intersection(text):
-            form = form.replace(escapes[ord(mark)], mark)
-        yield form  # JavaScript's encodeURIComponent
+        yield (form := _unescaped(form, escapes, _UNESCAPED.intersection(text)))  # JavaScript's encodeURIComponent
+        if digits == "X":
+            yield _unescaped(form, escapes, _UNESCAPED_IN_URLS.intersection(text))  # and its encodeURI
+
+
+def _unescaped(form: str, escapes: list[str], marks: Iterable[str]) -> str:
+    for mark in marks:
+        form = form.replace(escapes[ord(mark)], mark)
+    return form
 
 
 @cache
@@ -111,6 +137,15 @@ def _markup(text: str) -> Iterator[str]:
         yield (attribute := body.replace('"', double).replace("'", single))
         if not attribute.isprintable():
             yield attribute.translate(_LINE_ENDS)
+        if not attribute.isascii():
+            yield attribute.translate(_named_references())
+
+
+@cache
+def _named_references() -> dict[int, str]:
+    from html.entities import codepoint2name  # noqa: PLC0415 - few values have other characters than ASCII
+
+    return {code: f"&{name};" for code, name in codepoint2name.items() if code > ord("~")}
 
 
 def _shell(text: str) -> Iterator[str]:
@@ -175,6 +210,7 @@ _UNCHANGED: Final = frozenset("_.-").union(filter(str.isalnum, _PRINTABLE))
 _SIMPLE: Final = _PRINTABLE.difference("\"'\\<>")
 _UNRESERVED: Final = _UNCHANGED.union("~")  # RFC 3986
 _UNESCAPED: Final = frozenset("!*'()")
+_UNESCAPED_IN_URLS: Final = frozenset(";,/?:@&=+$#")
 
 
 def _backslashed(marks: str) -> dict[int, str]:
@@ -193,6 +229,14 @@ _PROPERTIES_SEPARATORS: Final = _backslashed("=:#!")
 _C_ESCAPES: Final = {
     **{code: rf"\{code:03o}" for code in (*range(0x20), 0x7F)},
     **str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "'": r"\'", '"': r"\""}),
+}
+
+
+_OF_16_BITS: Final = r"\xa0-\ud7ff\ue000-\ufffd"
+_HARD_BLANK: Final = 0xA0
+_YAML_ESCAPES: Final = {
+    **{code: "\\" + letter for code, letter in zip((0, *range(7, 14), 0x1B), "0abtnvfre", strict=True)},
+    **str.maketrans({"\\": r"\\", '"': r"\"", "\x85": r"\N", "\u2028": r"\L", "\u2029": r"\P", "\ufeff": r"\uFEFF"}),
 }
 
 
@@ -217,6 +261,7 @@ ENCODINGS: Final[Mapping[str, Encoding]] = {
     "XML and HTML": _markup,
     "shell": _shell,
     "Java properties": _properties,
+    "YAML": _yaml,
     "C and protobuf": _c,
     "CSV and SQL": _quoted,
     "wrong character set": _lost,

@@ -48,6 +48,21 @@ def test_octets_in_hexadecimal_are_decoded(text):
     assert copy.range(0, 5) == (3, 3 + len(text))
 
 
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        pytest.param(b"5a71 382d 7333", b"Zq8-s3", id="twos"),
+        pytest.param(b"5A71 382D 73", b"Zq8-s", id="an-incomplete-group"),
+        pytest.param(b"5a71382d 73336372 3374", b"Zq8-s3cr3t", id="fours"),
+    ],
+)
+def test_groups_of_octets_are_decoded(text, content):
+    (copy,) = decoded(b"0000: " + text + b"  x", 0, len(text) + 9)
+
+    assert copy.data == content
+    assert copy.range(0, len(content)) == (6, 6 + len(text))
+
+
 @pytest.mark.parametrize("text", [b"5a:71:38:2d", b"12:31:45", b"a5a:71:38:2d:73", b"5a 71 xx 2d 73 74 75"])
 def test_few_octets_are_left_alone(text):
     assert not list(decoded(text, 0, len(text)))
@@ -56,6 +71,14 @@ def test_few_octets_are_left_alone(text):
 @given(st.binary(min_size=5, max_size=30), st.sampled_from([" ", ":"]), st.booleans())
 def test_a_text_in_hexadecimal_has_what_is_looked_for(text, separator, is_upper):
     written = text.hex(separator)
+    written = written.upper() if is_upper else written
+
+    assert any(found.decode() in written for found in spaced([text]))
+
+
+@given(st.binary(max_size=4), st.binary(min_size=6, max_size=30), st.sampled_from([2, 4]), st.booleans())
+def test_a_text_in_groups_has_what_is_looked_for_wherever_they_begin(before, text, size, is_upper):
+    written = (before + text).hex(" ", -size)
     written = written.upper() if is_upper else written
 
     assert any(found.decode() in written for found in spaced([text]))

@@ -3,14 +3,17 @@ from __future__ import annotations
 import base64
 import html
 import json
+import math
 import re
 import shlex
 import string
+from html.entities import codepoint2name
 from urllib.parse import quote, quote_plus, urlencode
 from xml.sax.saxutils import escape as xml_escape
 from xml.sax.saxutils import quoteattr
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +27,16 @@ def _upper(escape):
 
 def protobuf():
     return pytest.importorskip("google.protobuf.text_encoding")
+
+
+def named(markup):
+    return "".join(
+        f"&{name};" if (name := codepoint2name.get(ord(mark))) and ord(mark) > 126 else mark for mark in markup
+    )
+
+
+def in_yaml(text, **options):
+    return yaml.safe_dump({"k": text}, default_style='"', width=math.inf, **options)
 
 
 VALUE = "Zq8 s3cr3t/é+'1\"=\\&<$\n~x*"
@@ -42,6 +55,7 @@ TOOLS = [
     pytest.param(lambda text: quote_plus(octets(text)), id="url-form"),
     pytest.param(lambda text: urlencode({"password": octets(text)}), id="url-query"),
     pytest.param(lambda text: quote(octets(text), safe="!*'()"), id="url-javascript"),
+    pytest.param(lambda text: quote(octets(text), safe="!*'();,/?:@&=+$#"), id="url-javascript-whole"),
     pytest.param(lambda text: quote_plus(octets(text), safe="*").replace("~", "%7E"), id="url-java"),
     pytest.param(lambda text: octets(text).hex(), id="hex"),
     pytest.param(lambda text: octets(text).hex().upper(), id="hex-upper-case"),
@@ -49,11 +63,17 @@ TOOLS = [
     pytest.param(lambda text: base64.urlsafe_b64encode(octets(text)).decode().rstrip("="), id="base64-url"),
     pytest.param(html.escape, id="html"),
     pytest.param(lambda text: html.escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;"), id="html-jinja"),
+    pytest.param(lambda text: named(html.escape(text)), id="html-named"),
+    pytest.param(
+        lambda text: named(html.escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")), id="html-php"
+    ),
     pytest.param(xml_escape, id="xml"),
     pytest.param(lambda text: f'"{quoteattr(chr(39) + chr(34) + text)[7:-1]}"', id="xml-attribute"),
     pytest.param(lambda text: "'" + shlex.quote("'" + text)[6:], id="shell"),
     pytest.param(lambda text: "'" + text.replace("'", r"'\''") + "'", id="shell-trace"),
     pytest.param(lambda text: properties.dump({"k": text}), id="java-properties"),
+    pytest.param(in_yaml, id="yaml"),
+    pytest.param(lambda text: in_yaml(text, allow_unicode=True), id="yaml-unicode"),
     pytest.param(lambda text: protobuf().CEscape(text, as_utf8=True), id="protobuf"),
     pytest.param(lambda text: protobuf().CEscape(text, as_utf8=False), id="protobuf-ascii"),
 ]

@@ -20,7 +20,7 @@ from airflow_config_providers.job.authored_job import AuthoredJob, referring_pat
 from airflow_config_providers.job.dynamic_layers import dynamic_layers, previewed_layers, refresh_mark
 from airflow_config_providers.job.exposed_values import PlacedText
 from airflow_config_providers.job.fields import wins_over
-from airflow_config_providers.job.job_layers import JobLayers
+from airflow_config_providers.job.job_layers import JobLayers, require_unreserved
 from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.job.options import JobOptions
 from airflow_config_providers.job.providers import JobProviders
@@ -34,6 +34,7 @@ from airflow_config_providers.job.resolver import (
 from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.template_references import FilledIn
 from airflow_config_providers.spark.layer_files import ConfigFile
+from airflow_config_providers.spark.specification import is_specification
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +200,9 @@ class JobConfiguration:
         clusters = self.job.clusters
         if problems := [text for layer in clusters for problem in layer_problems(layer) for text in problem.problems]:
             raise ConfigException(*problems)
+        require_unreserved(
+            label_below(layer.name, key) for layer in clusters for key in layer.configs if is_specification(key)
+        )
         collected = JobLayers(
             files=files,
             render=self.render,

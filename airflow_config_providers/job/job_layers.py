@@ -14,17 +14,18 @@ from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadActio
 from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.kept_redaction import with_kept_redaction
 from airflow_config_providers.job.run_config import run_layers
 from airflow_config_providers.job.template_references import FilledIn, brought_problem, inserted_problem
-from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.catalogue import OF_DEPLOYMENT, spark_definition
 from airflow_config_providers.spark.expansion import has_inserted, is_substituted
 from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer
 from airflow_config_providers.spark.layer_sources import environment_layer
+from airflow_config_providers.spark.specification import is_specification
 
 ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
 """Returns the layer of the file at a path; if it cannot, it calls the function with the reason and returns None."""
@@ -64,9 +65,17 @@ class JobLayers:
         self._check_keys(layers)
         return with_kept_redaction([*layers, *self._environment(layers)])
 
-    def _check_keys(self, layers: Iterable[ConfigLayer]) -> None:
-        """Refuse keys that Spark would ignore, and warn about unknown ones, but not those in Spark's own file."""
+    def _check_keys(self, layers: Sequence[ConfigLayer]) -> None:
+        """
+        Refuse keys of the deployment, and those that Spark would ignore; warn about unknown ones.
+
+        In Spark's own file, and in those of the deployment, all are accepted, or all that belong to the deployment.
+        """
         of_spark = {file.name for file in self.files if file.is_lenient}
+        others = (layer for layer in layers if layer.name not in {*of_spark, *settings.config_files()})
+        require_unreserved(
+            f"'{key}' in {layer.origin(key)}" for layer in others for key in layer.configs if is_specification(key)
+        )
         found = find_in_layers(
             layers,
             settings.unknown_keys(),
@@ -108,6 +117,16 @@ class JobLayers:
         for doubt in doubts:
             self.warn(doubt)
         yield layer
+
+
+def require_unreserved(places: Iterable[str]) -> None:
+    """
+    Refuse keys at ``places`` that define providers for a driver: they could send its login to any server.
+
+    :raises ReservedKeyError: there is a place; names all of them
+    """
+    if problems := [f"{printable(place)}: {OF_DEPLOYMENT}" for place in places]:
+        raise ReservedKeyError(*problems)
 
 
 def with_reload_action(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:

@@ -13,6 +13,7 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.provider_definition import is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.specification import is_specification
 
 _SERVICE_LINK: Final = re.compile(r"(tcp|udp|sctp)://(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]{1,5}", re.ASCII)
 """The values that Kubernetes sets for ``<SERVICE>_PORT`` and ``<SERVICE>_PORT_<number>_TCP``."""
@@ -65,7 +66,7 @@ def environment_layer(
         different values
     """
     overrides, definition = EnvironmentOverrides(environ), definition or ConfigDef()
-    found = {key: name for key in keys if not is_reserved(key) and (name := overrides.origin(key)) is not None}
+    found = {key: name for key in keys if not _is_of_deployment(key) and (name := overrides.origin(key)) is not None}
     origins = {key: name for key, name in found.items() if not _is_service_link(key, environ[name], definition)}
     doubts = [_left_out(key, name) for key, name in found.items() if key not in origins]
     doubts += [
@@ -76,6 +77,11 @@ def environment_layer(
     configs = {key: overrides.lookup(key) or "" for key in origins}
     described = {key: f"environment variable {name}" for key, name in origins.items()}
     return ConfigLayer(ConfigSource.ENVIRONMENT_CONFIG, "environment", configs, described), doubts
+
+
+def _is_of_deployment(key: str) -> bool:
+    """Return whether ``key`` defines providers, for the worker or for a driver."""
+    return is_reserved(key) or is_specification(key)
 
 
 def _is_service_link(key: str, text: str, definition: ConfigDef) -> bool:

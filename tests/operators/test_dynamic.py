@@ -23,6 +23,7 @@ from airflow_config_providers.exceptions import (
 from airflow_config_providers.job.dynamic_layers import refresh_mark
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark.catalogue import READ_ONLY, spark_definition
+from airflow_config_providers.spark.specification import FILE_KEY
 from tests.dynamic.written import put
 from tests.limits import eventually
 from tests.operators.conftest import Supervisor
@@ -608,6 +609,18 @@ def test_a_read_only_key_is_described_as_such_and_not_altered(store, key):
 
     assert f"task 'job' of DAG 'flights': '{key}' is read-only: {READ_ONLY[key]}" in caught.value.problems
     assert store.texts == {}
+
+
+@pytest.mark.parametrize("key", ["spark.config.providers", "spark.config.providers.v.class", FILE_KEY])
+def test_the_providers_of_a_driver_are_not_altered_and_those_stored_can_be_deleted(store, key):
+    ConfigAdmin(store).incremental_alter_configs({TASK: [AlterConfigOp(key, "x")]})  # as before they were refused
+    admin = ConfigAdmin(store, spark_definition())
+    with pytest.raises(ConfigException, match="belong to the deployment"):
+        admin.incremental_alter_configs({TASK: [AlterConfigOp(key, "y")]})
+
+    admin.incremental_alter_configs({TASK: [AlterConfigOp(key, op=OpType.DELETE)]})
+
+    assert key not in admin.describe_configs([TASK])[TASK]
 
 
 def test_describe_tells_a_read_only_key(store):

@@ -1,4 +1,4 @@
-"""Keys that are misspelt, in a task that Airflow's real task runner runs."""
+"""Keys that are misspelt or reserved, in a task that Airflow's real task runner runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pytest
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.dynamic import ConfigAdmin
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from airflow_config_providers.spark.specification import FILE_KEY
 from tests.operators.conftest import structlog_to
 
 SETTING = "AIRFLOW__CONFIG_PROVIDERS__UNKNOWN_KEYS"
@@ -85,6 +86,30 @@ def test_a_key_that_spark_would_leave_out_is_refused_with_the_one_that_is_meant(
     assert isinstance(run.error, ConfigException)
     assert MEANT in str(run.error)
     assert not spark_submit()
+
+
+@pytest.mark.parametrize("key", ["spark.config.providers", "spark.config.providers.v.param.url", FILE_KEY])
+@pytest.mark.parametrize("place", PLACES)
+def test_keys_that_define_providers_for_a_driver_are_refused_wherever_the_job_is_resolved(
+    written, place, key, spark_submit
+):
+    run = written(place, key)
+
+    assert isinstance(run.error, ReservedKeyError)
+    assert f"'{key}' in " in str(run.error)
+    assert "belong to the deployment" in str(run.error)
+    assert not spark_submit()
+
+
+def test_files_of_the_deployment_may_define_providers_for_a_driver(
+    dag, run_task, tmp_path, monkeypatch, spark_submit, written
+):
+    (tmp_path / "all.properties").write_text("spark.config.providers=mounted\n")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__CONFIG_FILES", str(tmp_path / "all.properties"))
+    run = run_task(operator(dag))
+
+    assert run.state == "success"
+    assert spark_submit.spark_conf == {"spark.config.providers": "mounted"}
 
 
 def test_it_is_told_where_the_key_was_written(written, tmp_path):

@@ -48,7 +48,9 @@ def test_an_empty_variable_is_a_value():
 
 
 def test_attack_35_the_environment_cannot_define_a_provider():
-    layer, _ = environment_layer({"CONFIG_PROVIDERS": "x"}, ["config.providers"])
+    names = {"CONFIG_PROVIDERS": "x", "SPARK_CONFIG_PROVIDERS": "x", "SPARK_CONFIG_PROVIDERS_V_PARAM_URL": "x"}
+    keys = ["config.providers", "spark.config.providers", "spark.config.providers.v.param.url"]
+    layer, _ = environment_layer(names, keys)
 
     assert layer.configs == {}
 

@@ -18,9 +18,11 @@ _TEXTS: Final = (
     rf"(?i){_SETTING}(?:=|[ \t]{{1,8}}=[ \t]{{0,8}})(?![\"']{{2}})[^&;,\s]"
     rf"|{_SETTING}\\?[\"'][ \t]{{0,8}}:\s{{0,8}}(?:[0-9]|\\?[\"'](?!\\?[\"']))"
     rf"|(?m:^|[{{,;])[ \t]{{0,64}}(?:-[ \t]{{1,8}})?[\w.-]{{0,64}}?{_SETTING}[ \t]{{0,8}}:[ \t]{{1,8}}"
-    r"(?:\"[^\"\n]{1,1024}\"|'[^'\n]{1,1024}'|(?![{\[])[^\s\"',;}]{1,1024})[ \t]{0,8}(?m:$|[,;}])"
+    r"(?:\"[^\"\n]++\"|'[^'\n]++'|(?![{\[])[^\s\"',;}]++)[ \t]{0,8}(?m:$|[,;}])"
     r"|(?<![\w.-])sig=[^&;,\s]"
-    r"|//[^/\s:@]{0,256}:[^/\s@]{1,1024}@|jdbc:oracle:[a-z0-9]{1,8}:[^/\s:@]{1,256}/[^/\s@]{1,1024}@"
+    r"|//[^/\s:@]*+:[^/\s@]++@"
+    r"|//[^/\s:@\[]*+:(?![0-9]*[/,])(?:[^/\s@?#]|/(?!/))++@"
+    r"|jdbc:oracle:[a-z0-9]{1,8}:[^/\s:@]++/[^/\s@]++@"
     rf"|(?<![^\s\"'])--[\w.-]{{0,64}}?{_SETTING}[ \t]{{1,8}}(?!--)[^\s{{$]"
     r"|authorization\\?[\"']?[ \t]{0,8}[:=][ \t]{0,8}\\?[\"']?(?:basic|bearer|token)[ \t]{1,8}[^\s{$]"
     r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY"
@@ -28,6 +30,8 @@ _TEXTS: Final = (
 """
 A password in a URL, or among several settings in one string: ``name=``, ``--name``, or as in JSON and YAML; an
 ``Authorization`` header; a private key in PEM.
+
+What a pattern reads to its end stops where another match could begin, so that the time is linear.
 """
 
 _IN_NAMES: Final = ("secret", "pass", "pw", "token", "cred", "gnature", "connect", "key", "sas")

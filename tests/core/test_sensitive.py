@@ -11,6 +11,9 @@ from airflow_config_providers.core.sensitive import reveals, shows_secret
 from airflow_config_providers.spark.catalogue import spark_definition
 
 
+LONG = "k7Q" * 400
+
+
 @pytest.mark.parametrize(
     "text",
     ['{"password":"abc"}', "{'password':'abc'}", "password: abc", "//u:p@h", "sig=abc&se=1", "password=abc"],
@@ -30,6 +33,14 @@ def test_a_secret_is_seen_however_it_is_written(text):
         "jdbc:oracle:thin:scott/tiger@//db:1521/x",
         "--user me --password tiger",
         "--db-password tiger",
+        pytest.param(f"x://token:{LONG}@h", id="long-password"),
+        pytest.param(f"x://{LONG}:p@h", id="long-name"),
+        pytest.param(f"jdbc:oracle:thin:{LONG}/{LONG}@h", id="long-password-of-oracle"),
+        pytest.param(f"a: 1\npassword: {LONG}", id="long-password-in-yaml"),
+        pytest.param(f'password: "{LONG} x"', id="long-password-in-quotes"),
+        "x://u:ab/cd@h:5/x",
+        "x://u:1a/b/c@h",
+        "x://u:12,ab@h",
     ],
 )
 def test_a_secret_without_a_name_beside_it_is_seen(text):
@@ -51,6 +62,11 @@ def test_every_secret_that_is_looked_for_is_seen(text):
         "design=1",
         "s3a://b/c:d@e",
         "a@b",
+        "http://h:8080/a@b",
+        "http://[2001:db8::1]:8080/a@b",
+        "jdbc:x://h:5432/db?user=a@b",
+        "mongodb://h:27017,i:27017/a@b",
+        "file://C:/a@b",
         "-----BEGIN PUBLIC KEY-----",
         "-----BEGIN CERTIFICATE-----",
         "Authorization: Bearer ${vault:apps/api:token}",

@@ -94,16 +94,16 @@ class ImmutableKeys(AlterConfigPolicy):
     def validate(self, request: RequestMetadata) -> None:
         """Refuse each change of such a key."""
         before, after = set(all_settings(request.configs_before)), set(all_settings(request.configs_after))
-        changed = self._keys.matching({*request.changed, *(key for key, _ in before ^ after)})
+        changed = {*request.changed, *(key for key, _ in before ^ after)}
         present = {key for key, _ in after}
-        refused = [key for key in changed if not self._deletable or key in present]
+        refused = [key for key in self._keys.matching(changed) if not self._deletable or key in present]
         problems = [f"'{printable(key)}' must stay as it is. Remove it." for key in refused]
-        if problems := [*problems, *self._changed_through(request), *_changed_options(request)]:
+        if problems := [*problems, *self._changed_through(changed, request), *_changed_options(request)]:
             raise PolicyViolation(*problems)
 
-    def _changed_through(self, request: RequestMetadata) -> Iterator[str]:
-        """Yield the problems with keys that change because a part of their value changes."""
-        origins = _origins(request.changed, request.configs_after)
+    def _changed_through(self, changed: Collection[str], request: RequestMetadata) -> Iterator[str]:
+        """Yield the problems with keys that change because a part of their value is one of ``changed``."""
+        origins = _origins(changed, request.configs_after)
         for key in self._keys.matching(origins):
             yield (
                 f"'{printable(key)}' must stay as it is, and '{printable(origins[key])}' is a part of its value. "

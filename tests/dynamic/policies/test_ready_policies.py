@@ -320,6 +320,13 @@ def test_immutable_keys_do_not_change_through_a_part_of_their_value(text, other)
     assert keys_of(denied(policy, same, {**same, other: "1"})) == ["k"]
 
 
+def test_immutable_keys_do_not_change_through_an_option_of_the_jvm():
+    policy = made(ImmutableKeys, {"keys": ["k"]})
+    same = {"k": "${spark.app.size}"}
+
+    assert keys_of(denied(policy, {**same, "spark.driver.extraJavaOptions": "-Dspark.app.size=2"}, same)) == ["k"]
+
+
 def test_immutable_keys_may_take_in_what_does_not_change():
     configs = {"k": "${spark.app.size}", "spark.app.size": "1"}
 

@@ -10,7 +10,6 @@ from airflow_config_providers.core import sensitive
 from airflow_config_providers.core.sensitive import reveals, shows_secret
 from airflow_config_providers.spark.catalogue import spark_definition
 
-
 LONG = "k7Q" * 400
 
 

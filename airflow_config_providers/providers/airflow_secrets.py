@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from airflow_config_providers.core.document import as_text, parse
+from airflow_config_providers.core.process_environment import all_variables
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import (
     ConfigException,
@@ -173,7 +174,7 @@ def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
 
 def ids_of_variables() -> list[str]:
     """Return the ids of all connections that variables define, in lower case."""
-    return [name.removeprefix(_CONN).lower() for name in os.environ if name.startswith(_CONN)]
+    return [name.removeprefix(_CONN).lower() for name in all_variables(os.environ) if name.startswith(_CONN)]
 
 
 def broken_variable(conn_id: str) -> str | None:
@@ -183,7 +184,7 @@ def broken_variable(conn_id: str) -> str | None:
     Airflow ignores such a variable, and then has no such connection.
     """
     name = f"{_CONN}{conn_id.upper()}"
-    text = os.environ.get(name, "").strip()
+    text = all_variables(os.environ).get(name, "").strip()
     if not text.startswith("{"):
         return None
     try:
@@ -250,7 +251,7 @@ def _asks_task_sdk() -> bool:
 
 
 def _is_server() -> bool:
-    return os.environ.get("_AIRFLOW_PROCESS_CONTEXT") == "server"
+    return all_variables(os.environ).get("_AIRFLOW_PROCESS_CONTEXT") == "server"
 
 
 def _make_configured() -> Any | None:

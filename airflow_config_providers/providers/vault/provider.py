@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.document import read_keys
 from airflow_config_providers.core.polled_provider import PolledConfigProvider
+from airflow_config_providers.core.process_environment import all_variables
 from airflow_config_providers.core.provider import SecretIdProvider, require_configured
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.vault.logins import approle
+from airflow_config_providers.providers.vault.logins.credentials import TOKEN_VARIABLE
 from airflow_config_providers.providers.vault.parameters import read_settings
 from airflow_config_providers.providers.vault.paths import VaultPath
 from airflow_config_providers.providers.vault.secret_cache import CachedSecret, LeaseWatch, SecretCache
@@ -63,9 +65,14 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
 
         :raises ProviderDefinitionError: names all their problems
         """
-        settings = read_settings(configs, connections=self._connections, environ=self._environ)
+        settings = read_settings(configs, connections=self._connections, environ=all_variables(self._environ))
         self._poll_interval = settings.poll_interval
         self._cache = SecretCache(settings, self._sessions)
+
+    def environment_names(self, configs: Mapping[str, Any]) -> Collection[str]:
+        """Return the name of the variable with the token, if the parameters leave it to that, or to a connection."""
+        is_by_token = configs.get("auth_type") in (None, "", "token")
+        return (TOKEN_VARIABLE,) if is_by_token and not configs.get("token") and not configs.get("token_path") else ()
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """

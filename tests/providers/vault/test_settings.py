@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_config_providers.core.process_environment import lacking
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.logins.approle import AppRoleLogin
 from airflow_config_providers.providers.vault.logins.credentials import KubernetesLogin, TokenLogin, UserpassLogin
 from airflow_config_providers.providers.vault.logins.login import Credential
 from airflow_config_providers.providers.vault.parameters import PARAMS, read_settings
+from airflow_config_providers.providers.vault.provider import VaultConfigProvider
 from airflow_config_providers.providers.vault.settings import VaultSettings
 
 URL = "https://vault.example.com:8200"
@@ -119,6 +121,30 @@ def test_a_token_of_the_environment_counts_where_nothing_else_is_said(path: str)
     login = read({"url": URL, "token_path": path}, environ={"VAULT_TOKEN": "of-the-environment"}).login
 
     assert login == TokenLogin(Credential(path=path) if path else Credential("of-the-environment"))
+
+
+def test_a_token_of_the_environment_counts_while_a_child_must_lack_it() -> None:
+    environ = {"VAULT_TOKEN": "of-the-environment"}
+    provider = VaultConfigProvider(environ=environ)
+
+    with lacking(environ, ["VAULT_TOKEN"]):
+        provider.configure({"url": URL})
+
+    provider.close()
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        pytest.param({}, {"VAULT_TOKEN"}, id="nothing-said"),
+        pytest.param({"auth_type": "token"}, {"VAULT_TOKEN"}, id="token"),
+        pytest.param({"conn_id": "vault"}, {"VAULT_TOKEN"}, id="what-a-connection-says"),
+        pytest.param({"token_path": "/run/token"}, set(), id="file"),
+        pytest.param({"auth_type": "approle"}, set(), id="another-login"),
+    ],
+)
+def test_children_do_not_inherit_the_token_that_the_provider_can_read(params: dict[str, str], expected: object) -> None:
+    assert set(VaultConfigProvider().environment_names(params)) == expected
 
 
 def test_a_token_of_the_environment_is_not_for_other_logins() -> None:

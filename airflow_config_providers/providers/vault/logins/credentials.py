@@ -163,6 +163,9 @@ class TokenLogin(Login):
         return token
 
 
+TOKEN_VARIABLE: Final = "VAULT_TOKEN"  # noqa: S105 - the name of it
+"""The environment variable with a token, as for Vault's own command line."""
+
 NOTHING: Final = TokenLogin(Credential())
 """A login in place of one that cannot be read."""
 
@@ -170,8 +173,8 @@ NOTHING: Final = TokenLogin(Credential())
 def read_token(options: Options, *, environ: Mapping[str, str]) -> Login:
     """Return the login by the token in the options, or else by that in ``VAULT_TOKEN``."""
     if not options.has("token") and not options.has("token_path"):
-        if environ.get("VAULT_TOKEN"):
-            return TokenLogin(Credential(environ["VAULT_TOKEN"]))
+        if environ.get(TOKEN_VARIABLE):
+            return TokenLogin(Credential(environ[TOKEN_VARIABLE]))
         options.miss(
             "auth_type token needs token_path or token, or the environment variable VAULT_TOKEN. Add one, or name "
             "another auth_type."

@@ -67,7 +67,7 @@ class Timetable:
         self._waiting: dict[Hashable, _Due] = {}
         self._turns: list[_Turn] = []
         self._numbers = itertools.count()
-        self._is_running = False
+        self._in_charge: object | None = None
 
     def between(self, least: float, most: float) -> float:
         """Return a random moment that many seconds from now, so that many processes do not act at once."""
@@ -79,21 +79,23 @@ class Timetable:
         """
         Have ``call`` made at ``at``, instead of what was under ``key``.
 
-        :raises RuntimeError: no thread can be started now; the call waits until another is added
+        :raises RuntimeError: no thread can be started now; the call waits until the next try, with any call
         """
         with self._changed:
             self._put(key, _Due(at, call))
-            is_running, self._is_running = self._is_running, True
-        if not is_running:
-            self._begin()
+            self._have_thread()
 
     def ensure(self, key: Hashable, at: float, call: Call) -> None:
-        """Have ``call`` made at ``at``, unless a call waits under ``key``; one that is being made does not wait."""
+        """
+        Have ``call`` made at ``at``, unless a call waits under ``key``; one that is being made does not wait.
+
+        :raises RuntimeError: as for ``add``
+        """
         with self._changed:
             due = self._waiting.get(key)
-            waits = due is not None and not due.is_running
-        if not waits:
-            self.add(key, at, call)
+            if due is None or due.is_running:
+                self._put(key, _Due(at, call))
+            self._have_thread()
 
     def hasten(self, key: Hashable, at: float) -> None:
         """Make the call under ``key`` at ``at`` if it is due later, or is being made; do nothing if there is none."""
@@ -132,23 +134,28 @@ class Timetable:
             at = self._made(entry.call)
             self._put_back(key, entry, at)
 
-    def _begin(self) -> None:
+    def _have_thread(self) -> None:
+        """Start a thread, unless there is one."""
+        if self._in_charge is not None:
+            return
+        turn = self._in_charge = object()
         try:
-            self._start(self._run)
-        except BaseException:
-            with self._changed:
-                self._is_running = False
+            self._start(lambda: self._run(turn))
+        except BaseException:  # it can run nevertheless, if a timeout of the task was raised
+            self._in_charge = None
             raise
 
-    def _run(self) -> None:
-        while self._wait():
+    def _run(self, turn: object) -> None:
+        while self._wait(turn):
             self.run_due()
 
-    def _wait(self) -> bool:
-        """Wait until something might be due; return False if nothing is left, so that the thread ends."""
+    def _wait(self, turn: object) -> bool:
+        """Wait until something might be due; return False if nothing is left, or another thread is in charge."""
         with self._changed:
+            if self._in_charge not in (turn, None):
+                return False
+            self._in_charge = turn if self._waiting else None
             if not self._waiting:
-                self._is_running = False
                 return False
             left = self._next_at() - self.clock()
             if left > 0:

@@ -223,3 +223,39 @@ def test_after_a_thread_could_not_be_started_the_next_call_starts_one(clock: Fak
     table.add("b", 0, lambda: None)
 
     assert len(started) == 2
+
+
+def test_a_call_that_waits_for_want_of_a_thread_gets_one_when_it_is_ensured_again() -> None:
+    started: list[Callable[[], None]] = []
+
+    def start(run: Callable[[], None]) -> None:
+        started.append(run)
+        if len(started) == 1:
+            raise RuntimeError("can't start new thread")
+
+    table = Timetable("test", start=start)
+    with pytest.raises(RuntimeError):
+        table.ensure("a", 0, lambda: None)
+    table.ensure("a", 0, lambda: None)
+
+    assert len(started) == 2
+
+
+def test_a_thread_that_runs_although_its_start_was_interrupted_is_the_only_one() -> None:
+    made: list[str] = []
+    threads: list[Callable[[], None]] = []
+
+    def start(run: Callable[[], None]) -> None:
+        threads.append(run)
+        if len(threads) == 1:
+            raise KeyboardInterrupt  # as a timeout of the task can be raised
+
+    table = Timetable("test", lambda: 1.0, start)
+    with pytest.raises(KeyboardInterrupt):
+        table.add("a", 0, lambda: made.append("a"))
+    table.add("b", 0, lambda: made.append("b"))
+
+    threads[0]()
+    assert made == []
+    threads[1]()
+    assert made == ["a", "b"]

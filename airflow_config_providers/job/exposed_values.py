@@ -159,14 +159,14 @@ def refuse_broken_words(
 def _readable_word(label: str) -> str:
     return (
         f"{printable(label)}: the values of its references would be readable by others. Pass them through the Spark "
-        f"configuration, or set allow_exposed_arguments=True."
+        f"configuration, or the environment of a command, or set allow_exposed_arguments=True."
     )
 
 
 def _broken_word(label: str) -> str:
     return (
         f"{printable(label)}: a value has characters that would change the meaning of the surrounding text. Pass it "
-        f"through the Spark configuration."
+        f"through the Spark configuration, or the environment of a command."
     )
 
 

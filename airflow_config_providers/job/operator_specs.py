@@ -310,6 +310,15 @@ _SAME_AS: Final = {
 """Class -> the stock operator whose arguments it takes."""
 
 
+_PROGRAMS: Final = {
+    "airflow.providers.common.sql.operators.sql.SQLExecuteQueryOperator": "sql",
+    "airflow.providers.docker.operators.docker.DockerOperator": "command",
+    "airflow.providers.ssh.operators.ssh.SSHOperator": "command",
+    "airflow.providers.standard.operators.bash.BashOperator": "bash_command",
+}
+"""Class that is not for Spark -> its string that is split into words, or read as a program."""
+
+
 def spec_of_path(path: str) -> OperatorSpec | None:
     """Return the description of the operator's class at ``path``; None for a custom class."""
     return SUPPORTED.get(_SAME_AS.get(path, path))
@@ -321,6 +330,13 @@ def spec_of(kind: type) -> OperatorSpec | None:
         if spec := SUPPORTED.get(f"{base.__module__}.{base.__qualname__}"):
             return spec
     return None
+
+
+def spec_or_default(kind: type) -> OperatorSpec:
+    """Return the description of an operator's class, also of one that is not for Spark."""
+    return spec_of(kind) or OperatorSpec(
+        words=tuple(word for base in kind.__mro__ if (word := _PROGRAMS.get(f"{base.__module__}.{base.__qualname__}")))
+    )
 
 
 ALL: Final = "spark"

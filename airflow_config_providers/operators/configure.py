@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.job.fields import OURS
-from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
+from airflow_config_providers.job.operator_specs import spec_or_default
 from airflow_config_providers.operators.configured import ConfiguredOperator
 
 Operator = TypeVar("Operator", bound=type[BaseOperator])
@@ -74,6 +74,6 @@ def _empty(kind: Any) -> Any:
 
 
 def _mixin(kind: type) -> type:
-    module, _, name = (spec_of(kind) or OperatorSpec()).mixin.partition(":")
+    module, _, name = spec_or_default(kind).mixin.partition(":")
     found: type = getattr(import_module(module), name)
     return found

@@ -21,7 +21,7 @@ from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob, stored_text
 from airflow_config_providers.job.fields import JobFields, listed, refuse_odd_paths
 from airflow_config_providers.job.nested_texts import NestedString
-from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
+from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.storable_fields import refuse_unstorable
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
@@ -317,7 +317,7 @@ class ConfiguredOperator(RecordingOperator):
 
     def _job_fields(self) -> JobFields:
         own = type(self).spec  # an operator can have an attribute of this name
-        spec = own if isinstance(own, OperatorSpec) else spec_of(type(self)) or OperatorSpec()
+        spec = own if isinstance(own, OperatorSpec) else spec_or_default(type(self))
         return JobFields.of_operator(self, spec)
 
     def _properties_files(self, fields: JobFields) -> list[ConfigFile]:

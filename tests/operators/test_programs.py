@@ -1,0 +1,52 @@
+"""Operators that are not for Spark, and have a program in a template field."""
+
+from __future__ import annotations
+
+import pytest
+from airflow.providers.standard.operators.bash import BashOperator
+
+from airflow_config_providers.job.operator_specs import _PROGRAMS, spec_or_default
+from airflow_config_providers.operators.configure import configured
+from tests.operators.conftest import CANARY
+
+
+class OwnBashOperator(BashOperator):
+    """One of a user's own."""
+
+
+@pytest.fixture
+def bash(dag, connections):
+    return lambda **kwargs: configured(OwnBashOperator)(task_id="bash", dag=dag, **kwargs)
+
+
+def test_a_reference_in_a_command_is_refused(bash, no_leak, password, tmp_path):
+    run = no_leak(bash(bash_command=f"echo {password} > {tmp_path}/ran"))
+
+    assert "bash_command: the values of its references would be readable by others" in str(run.error)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("value", ["$(touch {0}/ran)", "a; touch {0}/ran", "`touch {0}/ran`", "a\ntouch {0}/ran"])
+def test_a_value_is_never_a_part_of_the_program(bash, run_task, password, secrets_dir, tmp_path, value):
+    (secrets_dir / "db-password").write_text(value.format(tmp_path))
+    run = run_task(bash(bash_command=f"echo {password}", allow_exposed_arguments=True))
+
+    assert "bash_command: a value has characters that would change the meaning" in str(run.error)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_value_is_passed_through_the_environment(bash, no_leak, password, tmp_path):
+    run = no_leak(bash(bash_command=f'echo "$PASSWORD" > {tmp_path}/ran', env={"PASSWORD": password}))
+
+    assert run.state == "success", run.error
+    assert (tmp_path / "ran").read_text() == f"{CANARY}\n"
+
+
+@pytest.mark.parametrize("path", _PROGRAMS)
+def test_each_field_with_a_program_is_one_of_the_operator(path):
+    module, _, name = path.rpartition(".")
+    provider = module.split(".")[2]
+    kind = getattr(pytest.importorskip(module, reason=f"pip install apache-airflow-providers-{provider}"), name)
+
+    assert spec_or_default(kind).words == (_PROGRAMS[path],)
+    assert _PROGRAMS[path] in kind.template_fields

@@ -11,7 +11,7 @@ from jinja2 import Environment, TemplateSyntaxError
 from jinja2.lexer import TOKEN_COMMENT, TOKEN_DATA, TOKEN_FLOAT, TOKEN_INTEGER, TOKEN_LINECOMMENT, TOKEN_STRING
 
 from airflow_config_providers.core.templates import is_template
-from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.core.variable import ConfigVariable, is_nested, no_default, variables
 from airflow_config_providers.exceptions import ConfigException
 
 CONNECTION: Final = "connection"
@@ -54,16 +54,33 @@ class Providers:
 
 
 def _written(provider: str, path: str, key: str) -> str:
-    """Return a reference; empty if none has exactly these parts, or if Jinja would change it."""
+    """Return a reference; empty if none has exactly these parts, or if it could be read as another."""
     try:
-        text = str(ConfigVariable(provider, path, key))
+        text = str(variable := ConfigVariable(provider, path, key))
     except ConfigException:
         return ""
-    return "" if is_template(text) else text
+    return "" if is_template(text) or is_nested(text) or no_default(variable) else text
 
 
 def reads_secrets(text: str) -> bool:
-    """Return whether a Jinja template in ``text`` reads a connection or a variable, in time linear in its length."""
+    """
+    Return whether a Jinja template in ``text`` reads a connection or a variable, in time linear in its length.
+
+    What looks like one counts too: a comment, or something that Jinja refuses.
+    """
+    return _seems_to_read_secrets(text) or any(map(_SOURCES.search, _code(text)))
+
+
+def _code(text: str) -> list[str]:
+    """Return the tokens of expressions and statements; none if ``text`` is not a template."""
+    try:
+        return [piece for _, kind, piece in _LEXER.lex(text) if kind != TOKEN_DATA]
+    except TemplateSyntaxError:
+        return []
+
+
+def _seems_to_read_secrets(text: str) -> bool:
+    """Return whether a source is named between what opens an expression, and the first that could close it."""
     place = 0
     while opening := _OPENING.search(text, place):
         closing = _CLOSING.search(text, opening.end())

@@ -15,7 +15,7 @@ from airflow_config_providers.cli.audited import (
     INCOMPLETE,
     show_found,
     spark_configs,
-    write_found,
+    writing_found,
 )
 from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import is_for_people
@@ -52,9 +52,9 @@ def leaks(args: Any) -> None:
         report = search_for(known, request, notes, tick=tick)
     scope = scope_of_leaks(request, known, _references_in(args), notes=notes.printed)
     rows = [leak.row() for leak in report.leaks]
-    show_found(_shown(rows, args.output), args.output, nothing=nothing_found(report))
-    _note_problems(report, notes)
-    write_found(args, rows, LEAK, partial(page, report, scope))  # last, because a disk can be full
+    with writing_found(args, rows, LEAK, partial(page, report, scope)):
+        show_found(_shown(rows, args.output), args.output, nothing=nothing_found(report))
+        _note_problems(report, notes)
     if code := _code(report):
         raise Finished(code)
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.audited import FOUND, INCOMPLETE, Audited, audited, known, show_found, write_found
+from airflow_config_providers.cli.audited import FOUND, INCOMPLETE, Audited, audited, known, show_found, writing_found
 from airflow_config_providers.cli.failing import Finished, Notes, reporting_errors
 from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import require_here
@@ -55,12 +55,12 @@ def history(args: Any) -> None:
     if args.no_database:
         notes(WITHOUT_DATABASE)
     shown = [_shown(row) for row in _with_authors(args, rows, notes)]
-    show_found(shown, args.output, nothing="Nothing found.")
     more = [("compared with", args.against), ("kinds of findings", args.kind)]
     scope = scope_of_records(found.choice, found.records, more, notes=_others(notes))
     if elsewhere.outcomes is None:
         scope = replace(scope, unknown=UNKNOWN)
-    write_found(args, shown, HISTORY, partial(history_audit.page, shown, drift, scope))
+    with writing_found(args, shown, HISTORY, partial(history_audit.page, shown, drift, scope)):
+        show_found(shown, args.output, nothing="Nothing found.")
 
 
 def _others(notes: Notes) -> list[str]:
@@ -108,9 +108,9 @@ def policies(args: Any) -> None:
     for file, problem in stopped.unjudged.items():
         notes(f"{printable(file)} was not judged: {problem}")
     rows = stopped.rows_with(of_dag)
-    show_found(rows, args.output, nothing="No run would have been stopped.")
     scope = scope_of_records(found.choice, found.records, [("policies", args.file)], notes=notes.printed)
-    write_found(args, rows, POLICY, partial(policy_audit.page, stopped, of_dag, scope))
+    with writing_found(args, rows, POLICY, partial(policy_audit.page, stopped, of_dag, scope)):
+        show_found(rows, args.output, nothing="No run would have been stopped.")
     sys.stderr.write(f"{policy_audit.summary(stopped)}\n")
     if stopped.unjudged or found.records.unread_count:
         raise Finished(INCOMPLETE)
@@ -134,7 +134,7 @@ def references(args: Any) -> None:
             "Some references have no hash of a value, so their generations are not known. Set [config_providers] "
             "password_encoder_secret where tasks run."
         )
-    show_found(shown, args.output, nothing="No record has such a reference.")
     more = [("references like", args.pattern), ("also those in", args.known)]
     scope = scope_of_records(found.choice, found.records, more, notes=notes.printed)
-    write_found(args, shown, REFERENCE, partial(reference_audit.page, shown, scope))
+    with writing_found(args, shown, REFERENCE, partial(reference_audit.page, shown, scope)):
+        show_found(shown, args.output, nothing="No record has such a reference.")

@@ -121,14 +121,22 @@ def show_found(rows: Sequence[Row], output: str, *, nothing: str) -> None:
         show(rows, output, nothing=nothing)
 
 
-def write_found(args: Any, rows: Sequence[Row], columns: Mapping[str, str], page: Callable[[], str]) -> None:
+@contextmanager
+def writing_found(
+    args: Any, rows: Sequence[Row], columns: Mapping[str, str], page: Callable[[], str]
+) -> Iterator[None]:
     """
-    Write the files that ``--output-parquet`` and ``--report`` name.
+    Write the files that ``--output-parquet`` and ``--report`` name, after the block, which prints the findings.
+
+    A disk can be full, so they come last; nobody may read all that is printed, so they come in any case.
 
     :param columns: those of the Parquet file
     :raises ConfigException: one cannot be written
     """
-    if args.output_parquet:
-        write_findings(args.output_parquet, rows, columns)
-    if args.report:
-        write_page(args.report, page())
+    try:
+        yield
+    finally:
+        if args.output_parquet:
+            write_findings(args.output_parquet, rows, columns)
+        if args.report:
+            write_page(args.report, page())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import logging
 import os
@@ -10,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.exceptions import (
@@ -31,7 +32,7 @@ INTERRUPTED: Final = 130
 """What shells return for a command that was ended by Ctrl-C."""
 
 UNREAD: Final = 141
-"""What shells return for a command whose output nobody reads to the end, as with ``head``."""
+"""What shells return for a command whose output nobody reads to the end, as with ``head``; also if it has no space."""
 
 
 class WrongArgumentsError(ConfigException):
@@ -70,8 +71,8 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
             problems, code = ("The command was ended by code that it ran, which raised SystemExit.",), REFUSED
         except KeyboardInterrupt:
             problems, code = ("Interrupted.",), INTERRUPTED
-        except BrokenPipeError:
-            problems, code = ((), UNREAD) if _has_no_reader() else ((_BROKEN_PIPE,), UNAVAILABLE)
+        except OSError as error:
+            problems, code = _of_system(error)
         else:
             return
         for problem in problems:
@@ -85,20 +86,42 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
 _BROKEN_PIPE: Final = "A server or another process closed its connection to this command. Run the command again."
 
 
+_NO_SPACE: Final = "There is no space left for the output or for a file. Free some, and run the command again."
+
+
+def _of_system(error: OSError) -> tuple[tuple[str, ...], int]:
+    """Return the problems and the exit code if something could not be written; raise any other error."""
+    if isinstance(error, BrokenPipeError):
+        return ((), UNREAD) if _has_no_reader() else ((_BROKEN_PIPE,), UNAVAILABLE)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (_NO_SPACE,), UNREAD
+    raise error
+
+
 def _has_no_reader() -> bool:
     """Return whether the program that read standard output has closed it."""
     poll = select.poll()
-    with suppress(ValueError):  # it is no file, so it cannot be a pipe
+    with suppress(ValueError, TypeError):  # it is no file, so it cannot be a pipe, or it was closed before
         poll.register(sys.stdout, 0)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def _flush() -> None:
-    """Write the rest of the output, or drop it if nobody reads it: Python would end with a code of its own."""
+    """Write the rest of the output, or drop it if it cannot be written: Python would end with a code of its own."""
+    for stream in (sys.stdout, sys.stderr):
+        _drop_unwritable(stream, lambda: None)
+
+
+def _drop_unwritable(stream: TextIO | None, write: Callable[[], object]) -> None:
+    """Write to ``stream``; if its reader is gone, or its disk is full, drop what is written to it from now on."""
+    if stream is None:
+        return
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        write()
+        stream.flush()
+    except OSError:
+        with suppress(OSError):  # a stream of a test has no descriptor
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _log_to_stderr() -> None:
@@ -127,7 +150,7 @@ class Notes:
 
 
 def _write(what: str, text: str) -> None:
-    sys.stderr.write(f"{what}: {one_line(text)}\n")
+    _drop_unwritable(sys.stderr, lambda: sys.stderr.write(f"{what}: {one_line(text)}\n"))
 
 
 def _code(error: ConfigProvidersError) -> int:

@@ -56,6 +56,10 @@ def test_a_template_becomes_a_reference(text: str, expected: str):
         "${vault:{{ var.value.env }}/db:password}",
         "${vault:{{ conn.db.host }}",
         "{{ conn.db.password }",
+        "{{ {'a': {'b': 1}}.get('z', var.value.password) }}",
+        "{{ '}}' ~ var.value.password }}",
+        "{% if {'a': {'%}': 1}} %}{{ '%}' ~ conn.db.password }}{% endif %}",
+        "{{ conn.a.password }}-{{ {'k': {}}.get('z', var.value.b) }}",
     ],
 )
 def test_a_template_that_does_more_stays(text: str):

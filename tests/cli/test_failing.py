@@ -9,7 +9,7 @@ import pkgutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import SimpleNamespace
 from typing import Any, TextIO
 
@@ -19,7 +19,16 @@ pytest.importorskip("airflow")
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.definition import commands
-from airflow_config_providers.cli.failing import INTERRUPTED, REFUSED, UNAVAILABLE, UNREAD, Finished, reporting_errors
+from airflow_config_providers.cli.failing import (
+    INTERRUPTED,
+    REFUSED,
+    UNAVAILABLE,
+    UNREAD,
+    Finished,
+    Notes,
+    reporting_errors,
+)
+from airflow_config_providers.exceptions import ConfigException
 
 
 def functions(command: Any) -> Iterator[Callable[[Any], None]]:
@@ -186,3 +195,55 @@ def test_a_connection_that_breaks_is_a_failure(capsys: pytest.CaptureFixture[str
 
     assert ended.value.code == UNAVAILABLE
     assert capsys.readouterr().err.startswith("error: A server or another process closed its connection")
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        pytest.param(Finished(0), 0, id="nothing-found"),
+        pytest.param(ConfigException("wrong"), REFUSED, id="refused"),
+        pytest.param(BrokenPipeError(), UNAVAILABLE, id="a-connection-that-breaks"),
+        pytest.param(KeyboardInterrupt(), INTERRUPTED, id="interrupted"),
+    ],
+)
+def test_notes_and_errors_that_nobody_reads_keep_the_code(end: BaseException, code: int):
+    @reporting_errors
+    def command(args: object) -> None:
+        Notes()("a note")
+        raise end
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as stream, redirect_stderr(stream):
+        with pytest.raises(SystemExit) as ended:
+            command(SimpleNamespace())
+
+        assert ended.value.code == code
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has /dev/full")  # noqa: PTH110 - a device
+@pytest.mark.parametrize(
+    ("size", "code"), [pytest.param(1, 1, id="buffered"), pytest.param(1 << 20, UNREAD, id="written-at-once")]
+)
+def test_output_on_a_full_disk_does_not_end_in_a_stack_trace(size: int, code: int):
+    @reporting_errors
+    def command(args: object) -> None:
+        sys.stdout.write("x" * size)
+        raise Finished(1)
+
+    with open("/dev/full", "w", encoding="utf-8") as stream, redirect_stdout(stream):  # noqa: PTH123 - a device
+        with pytest.raises(SystemExit) as ended:
+            command(SimpleNamespace())
+
+        assert ended.value.code == code
+
+
+def test_a_command_without_standard_output_can_tell_that_a_connection_broke():
+    @reporting_errors
+    def command(args: object) -> None:
+        raise BrokenPipeError
+
+    with redirect_stdout(None), pytest.raises(SystemExit) as ended:
+        command(SimpleNamespace())
+
+    assert ended.value.code == UNAVAILABLE

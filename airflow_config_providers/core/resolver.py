@@ -12,9 +12,15 @@ from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOp
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, unknown_provider
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.core.text import counted, nearest, odd_character, printable
+from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.core.transformer import DEFAULT_LIMITS, ConfigTransformer, ConfigTransformerResult, Limits
-from airflow_config_providers.core.variable import ConfigVariable, form_hint, scan, some_of, spelling_hint
+from airflow_config_providers.core.variable import (
+    ConfigVariable,
+    form_hint,
+    odd_references,
+    some_of,
+    spelling_hint,
+)
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
@@ -294,13 +300,7 @@ def _odd_references(texts: Mapping[str, str], place: Callable[[str], str]) -> It
     if together.isascii() and together.isprintable():
         return
     for name, text in texts.items():
-        for start, end, *_ in scan(text):
-            if (offset := odd_character(text[start:end])) is not None:
-                yield ConfigException(
-                    f"{place(name)}: character {start + offset + 1} of the text, {text[start + offset]!a}, "
-                    f"is inside a reference and is a control character, or of another script than its neighbours. "
-                    f"Write the reference again."
-                )
+        yield from (ConfigException(f"{place(name)}: {problem}") for problem in odd_references(text))
 
 
 def _failures(parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:

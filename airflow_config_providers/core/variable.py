@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
 
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import odd_character, printable
 from airflow_config_providers.exceptions import ConfigException
 
 _OF_SHELLS: Final = ("-", "=", "+", "?")
@@ -140,6 +140,16 @@ def some_of(references: Iterable[str], *, most: int = 3) -> str:
 def is_nested(reference: str) -> bool:
     """Return whether ``reference``, as it was written, contains the beginning of another one."""
     return "${" in reference[2:]
+
+
+def odd_references(text: str) -> Iterator[str]:
+    """Yield what is wrong with each reference in ``text`` that looks like another one; see ``odd_character``."""
+    for start, end, *_ in scan(text):
+        if (offset := odd_character(text[start:end])) is not None:
+            yield (
+                f"character {start + offset + 1} of the text, {text[start + offset]!a}, is inside a reference and is a "
+                f"control character, or of another script than its neighbours. Write the reference again."
+            )
 
 
 def spelling_hint(reference: str) -> str:

@@ -11,7 +11,7 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.reload import ReloadAction
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import ConfigVariable, scan, variables
+from airflow_config_providers.core.variable import ConfigVariable, odd_references, scan, variables
 from airflow_config_providers.exceptions import ConfigProvidersError, problems_of
 from airflow_config_providers.job.deployed_task import Warn, deployed_options, stored_spec
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_exposed
@@ -122,7 +122,8 @@ class DeployedObjections:
         return list(found.problems)
 
     def _of_text(self, key: str, text: str, jobs: Iterable[JobRules]) -> list[str]:
-        return list(dict.fromkeys(problem for job in jobs for problem in self._of_job(key, text, job)))
+        odd = [f"'{printable(key)}': {problem}" for problem in odd_references(text)]
+        return [*odd, *dict.fromkeys(problem for job in jobs for problem in self._of_job(key, text, job))]
 
     def _of_job(self, key: str, text: str, job: JobRules) -> Iterator[str]:
         known = self._definitions(job.conn_id)

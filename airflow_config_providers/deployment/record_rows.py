@@ -102,7 +102,7 @@ def _row(record: TryRecord, key: str, of: Sequence[RecordedValue], definition: C
         "source": of[0].source,
         "origin": of[0].origin,
         "type": defined.type_name or defined.type.name if defined else None,
-        "sensitive": definition.is_sensitive(key),
+        "sensitive": definition.is_sensitive(key) or of[0].value is None,
         "read_only": not alterable_at,
         "alterable_at": list(names(alterable_at)),
         "hashes": _hashes(record, of[0]),

@@ -92,7 +92,7 @@ def described(entries: Sequence[ConfigEntry]) -> list[Row]:
             "source": entry.source.name,
             "origin": entry.origin,
             "type": entry.type,
-            "sensitive": entry.is_sensitive,
+            "sensitive": entry.is_sensitive or entry.value is None,
             "read_only": entry.is_read_only,
             "alterable_at": list(names(entry.alterable_at)),
             "synonyms": [_synonym(synonym) for synonym in entry.synonyms],

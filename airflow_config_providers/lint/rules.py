@@ -20,6 +20,7 @@ from airflow_config_providers.core.variable import (
     beside_references,
     is_nested,
     no_default,
+    odd_references,
     scan,
     unclosed,
     variables,
@@ -143,6 +144,8 @@ def reference_findings(entry: WrittenEntry, known: KnownProviders | None) -> Ite
     """
     if provider := unclosed(entry.text):
         yield Finding(MALFORMED, entry.place, f"{entry.name}: {_UNCLOSED.format(printable(provider))}")
+    for problem in odd_references(entry.text):
+        yield Finding(MALFORMED, entry.place, f"{entry.name}: {problem}")
     for variable in variables(entry.text):
         if variable.provider in SUBSTITUTED_BY_SPARK and not (known and variable.provider in known.names):
             continue

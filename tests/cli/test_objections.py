@@ -136,6 +136,7 @@ REFUSED = [
     ),
     pytest.param("spark.app.a=${files:/etc/a.properties:b}", "not inside an allowed path", id="path not allowed"),
     pytest.param("spark.app.a=${variables:other}", "not allowed by allowlist.pattern", id="name not allowed"),
+    pytest.param("spark.app.x=${files:/tmp/a.properties:\u0430b}", "of another script", id="a look-alike"),
     pytest.param("spark.app.name=${files:/tmp/a.properties:b}", "would be readable by every user", id="a shown key"),
     pytest.param("spark.app.a=${x:-8g}", "Kafka's grammar of references has no defaults", id="a default"),
 ]

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.deployment.rows import KEY_COLUMNS, SECRET, key_columns
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.deployment.rows import KEY_COLUMNS, SECRET, KeySelection, described, key_columns
+from airflow_config_providers.spark.catalogue import spark_definition
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,18 @@ def test_spark_says_nothing_of_a_key_of_the_job():
     found = key_columns("spark.app.a", "1")
 
     assert not any(found.values())
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "is_sensitive"),
+    [
+        pytest.param("spark.app.password", "c4nary", True, id="key-of-a-secret"),
+        pytest.param("spark.app.url", "x://u:c4nary@h", True, id="value-that-is-hidden"),
+        pytest.param("spark.app.url", "x://h", False, id="no-secret"),
+    ],
+)
+def test_a_key_is_sensitive_if_its_value_is_hidden(key: str, text: str, is_sensitive: bool):
+    config = LayeredConfig([ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {key: text})], spark_definition())
+    (row,) = described(KeySelection().of(config.entries()))
+
+    assert row["sensitive"] is is_sensitive

@@ -21,6 +21,7 @@ CANARY = "c4nary-of-a-default"
         pytest.param("${vault:apps/db:}", "has no key", id="no key"),
         pytest.param("${ vault:apps/db:password}", "a blank beside its provider", id="blank"),
         pytest.param("${vault:apps/${env:STAGE}:password}", "contains another one", id="nested"),
+        pytest.param("${vault:apps/db:p\u0430ssword}", "of another script than its neighbours", id="look-alike"),
         pytest.param(f"${{vault:-{CANARY}}}", "has a default", id="default of a shell"),
     ],
 )

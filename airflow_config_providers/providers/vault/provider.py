@@ -71,8 +71,9 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
 
     def environment_names(self, configs: Mapping[str, Any]) -> Collection[str]:
         """Return the name of the variable with the token, if the parameters leave it to that, or to a connection."""
-        is_by_token = configs.get("auth_type") in (None, "", "token")
-        return (TOKEN_VARIABLE,) if is_by_token and not configs.get("token") and not configs.get("token_path") else ()
+        has_address = configs.get("url") or configs.get("conn_id")
+        is_by_token = has_address and configs.get("auth_type") in (None, "", "token")
+        return (TOKEN_VARIABLE,) if is_by_token and not (configs.get("token") or configs.get("token_path")) else ()
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """

@@ -136,11 +136,12 @@ def test_a_token_of_the_environment_counts_while_a_child_must_lack_it() -> None:
 @pytest.mark.parametrize(
     ("params", "expected"),
     [
-        pytest.param({}, {"VAULT_TOKEN"}, id="nothing-said"),
-        pytest.param({"auth_type": "token"}, {"VAULT_TOKEN"}, id="token"),
+        pytest.param({}, set(), id="no-address"),
+        pytest.param({"url": URL}, {"VAULT_TOKEN"}, id="nothing-said"),
+        pytest.param({"url": URL, "auth_type": "token"}, {"VAULT_TOKEN"}, id="token"),
         pytest.param({"conn_id": "vault"}, {"VAULT_TOKEN"}, id="what-a-connection-says"),
-        pytest.param({"token_path": "/run/token"}, set(), id="file"),
-        pytest.param({"auth_type": "approle"}, set(), id="another-login"),
+        pytest.param({"url": URL, "token_path": "/run/token"}, set(), id="file"),
+        pytest.param({"url": URL, "auth_type": "approle"}, set(), id="another-login"),
     ],
 )
 def test_children_do_not_inherit_the_token_that_the_provider_can_read(params: dict[str, str], expected: object) -> None:

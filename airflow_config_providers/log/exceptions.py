@@ -18,7 +18,8 @@ _Member = GetSetDescriptorType | MemberDescriptorType
 
 _DICT: Final = vars(BaseException)["__dict__"]
 _ARGS: Final = vars(BaseException)["args"]
-"""Where every exception has its attributes and arguments, whatever its class has under these names."""
+_EXCEPTIONS: Final = vars(BaseExceptionGroup)["exceptions"]
+"""Where every exception has its attributes, arguments and members, whatever its class has under these names."""
 
 
 def reverse_exception(exception: BaseException, reverser: ReverseTransformer) -> None:
@@ -35,7 +36,7 @@ def reverse_exception(exception: BaseException, reverser: ReverseTransformer) ->
 
 
 def _chain(exception: BaseException) -> Iterator[BaseException]:
-    """Yield ``exception`` and every cause, context and member of a group, each once."""
+    """Yield ``exception`` and every cause, context, member of a group, attribute and argument, each once."""
     seen: set[int] = set()
     todo: list[BaseException | None] = [exception]
     while todo:
@@ -44,18 +45,24 @@ def _chain(exception: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(linked))
         yield linked
-        members = linked.exceptions if isinstance(linked, BaseExceptionGroup) else ()
-        todo += linked.__cause__, linked.__context__, *members
+        members = _EXCEPTIONS.__get__(linked) if isinstance(linked, BaseExceptionGroup) else ()
+        held = (*_DICT.__get__(linked).values(), *_ARGS.__get__(linked))
+        todo += linked.__cause__, linked.__context__, *members, *filter(_is_exception, held)
+
+
+def _is_exception(value: object) -> bool:
+    return issubclass(type(value), BaseException)  # not its __class__, which can be anything
 
 
 def _clean(exception: BaseException, reverser: ReverseTransformer) -> None:
     traceback.clear_frames(exception.__traceback__)
     _reverse_items(_DICT.__get__(exception), reverser, _DEEPEST, is_own=True)
-    _ARGS.__set__(exception, tuple(_reversed(argument, reverser, 0) for argument in _ARGS.__get__(exception)))
+    _ARGS.__set__(exception, tuple(_reversed(argument, reverser, _DEEPEST) for argument in _ARGS.__get__(exception)))
     fixed = dict(_reverse_members(exception, reverser))
     shown = _reversed(exception, reverser, 0)
     if shown is not exception:
-        fixed |= {"__str__": lambda _: shown, "__repr__": lambda _: f"{type(exception).__name__}({shown!r})"}
+        fixed |= {"__format__": lambda _, form: format(shown, form), "__str__": lambda _: shown}
+        fixed |= {"__repr__": lambda _: f"{type(exception).__name__}({shown!r})"}
     if fixed:
         _override(exception, fixed)
 
@@ -89,16 +96,16 @@ def _members(kind: type[BaseException]) -> Iterator[tuple[str, _Member]]:
             yield name, found
 
 
-def _read(exception: BaseException, member: _Member) -> object:
+def _read(holder: object, member: _Member) -> object:
     try:
-        return member.__get__(exception)
+        return member.__get__(holder)
     except Exception:  # noqa: BLE001 - such as of an empty slot; what cannot be read shows nothing
         return None
 
 
-def _is_set(exception: BaseException, member: _Member, value: object) -> bool:
+def _is_set(holder: object, member: _Member, value: object) -> bool:
     try:
-        member.__set__(exception, value)
+        member.__set__(holder, value)
     except Exception:  # noqa: BLE001 - it is read-only, or takes values of one type alone
         return False
     return True
@@ -119,6 +126,17 @@ def _reverse_inside(value: object, reverser: ReverseTransformer, depth: int) -> 
     """Reverse the attributes of an object that its ``str()`` does not show, such as the body of a failed request."""
     if depth and not isinstance(value, type | ModuleType | BaseException | logging.Logger):
         _reverse_items(getattr(value, "__dict__", {}), reverser, depth - 1)
+        for member in _slots(type(value)):
+            held = _read(value, member)
+            hidden = _reversed(held, reverser, depth - 1)
+            if hidden is not held and hidden != UNCHECKED:
+                _is_set(value, member, hidden)
+
+
+def _slots(kind: type) -> list[MemberDescriptorType]:
+    """Return the slots of classes that are written in Python."""
+    members = (member for base in kind.__mro__ if "__slots__" in vars(base) for member in vars(base).values())
+    return [member for member in members if isinstance(member, MemberDescriptorType)]
 
 
 def _override(exception: BaseException, fixed: Mapping[str, Any]) -> None:

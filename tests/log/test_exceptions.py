@@ -103,6 +103,31 @@ def _holding(value):
     return exception
 
 
+class SlottedResponse(Response):
+    __slots__ = ("_url",)
+
+    def __init__(self, url):
+        super().__init__(None)
+        self._url = url
+
+
+class OnlySlots:
+    __slots__ = ("_text",)
+
+    def __init__(self, text):
+        self._text = text
+
+
+class FailingGroup(ExceptionGroup):
+    exceptions = property(_refused)
+
+
+def _with(**attributes):
+    exception = ValueError("x")
+    vars(exception).update(attributes)
+    return exception
+
+
 EXCEPTIONS = [
     pytest.param(_holding(LazyObject()), id="lazy-object"),
     pytest.param(_holding(ProxyWithoutObject()), id="proxy-without-object"),
@@ -150,6 +175,35 @@ def test_it_stays_an_instance_of_its_class(exception):
 
     assert isinstance(exception, kind)
     assert type(exception).__name__ == kind.__name__
+
+
+def test_members_of_a_group_are_reversed_though_its_class_does_not_show_them():
+    member = ValueError(VALUE)
+
+    reverse_exception(FailingGroup("x", [member]), REVERSER)
+
+    assert member.args == ("${v:a}",)
+
+
+@pytest.mark.parametrize(
+    ("exception", "read"),
+    [
+        pytest.param(ValueError(OnlySlots(VALUE)), lambda error: error.args[0]._text, id="slot-of-an-argument"),
+        pytest.param(ValueError(Response(VALUE)), lambda error: error.args[0].raw, id="attribute-of-an-argument"),
+        pytest.param(_with(a=OnlySlots(VALUE)), lambda error: error.a._text, id="slot-of-an-attribute"),
+        pytest.param(_with(a=SlottedResponse(VALUE)), lambda error: error.a._url, id="slot-beside-attributes"),
+        pytest.param(_with(a=HoldingError(VALUE)), lambda error: error.a.args, id="error-as-attribute"),
+        pytest.param(_with(a=_holding(VALUE)), lambda error: error.a.response.raw, id="what-that-error-holds"),
+        pytest.param(OwnTextError("x"), lambda error: f"{error}", id="formatted"),
+    ],
+)
+def test_objects_near_an_exception_show_no_value(exception, read):
+    assert VALUE in str(read(exception))
+
+    reverse_exception(exception, REVERSER)
+
+    assert "${v:a}" in str(read(exception))
+    assert VALUE not in str(read(exception))
 
 
 def test_references_stand_where_values_stood():

@@ -31,8 +31,12 @@ LARGEST: Final = 256 * 1024 * 1024
 _STEP: Final = 4096
 """How many compressed bytes are decompressed at a time."""
 
+_USUAL: Final = b"x"
+_HAS_DICTIONARY: Final = 0x20
+"""The first byte of what zlib compresses unless it is told otherwise, and a bit of the second."""
+
 _TOO_LARGE: Final = f"Of its decompressed content, only the first {LARGEST:,} bytes were searched."
-_DAMAGED: Final = "Its compressed content is damaged, or ends too early: only what comes before that was searched."
+_DAMAGED: Final = "Its compressed content is damaged, or ends too early: what comes after that was searched as it is."
 _TOO_MANY: Final = f"It has {MOST_LEAKS:,} leaks: no more are listed of that."
 
 
@@ -138,12 +142,12 @@ def _cell(value: Any) -> _Cell:
 
 
 def _is_compressed(data: bytes) -> bool:
-    """Return whether ``data`` begins as what zlib has compressed."""
+    """Return whether ``data`` begins as what zlib has compressed without a dictionary, which only its writer has."""
     try:
         zlib.decompressobj().decompress(data[:2])
     except zlib.error:
         return False
-    return len(data) > 1
+    return len(data) > 1 and not data[1] & _HAS_DICTIONARY
 
 
 def _decompressed(data: bytes) -> _Cell:
@@ -157,8 +161,10 @@ def _decompressed(data: bytes) -> _Cell:
         content += piece
         if after is not None:
             rest, problem = after, ""
-        if len(content) >= LARGEST:
+        if len(content) > LARGEST:
             return _Cell(bytes(content[:LARGEST]), _TOO_LARGE)
+    if not content and not data.startswith(_USUAL):
+        return _Cell(data)  # it only looks compressed
     return _Cell(b"\0".join((bytes(content), rest)) if rest else bytes(content), problem)
 
 

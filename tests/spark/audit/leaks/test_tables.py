@@ -172,7 +172,9 @@ def test_a_damaged_compressed_value_is_named(data: bytes) -> None:
     assert problem.startswith("Its compressed content is damaged, or ends too early")
 
 
-@pytest.mark.parametrize("data", [b"", b"x", b"\x80\x04pickle", zlib.compress(b"sound") + b"more"])
+@pytest.mark.parametrize(
+    "data", [b"", b"x", b"80", b"8080", b"x = 1", b"HK", b"(Sx", b"\x80\x04pickle", zlib.compress(b"sound") + b"more"]
+)
 def test_bytes_that_are_sound_or_not_compressed_are_not_named(data: bytes) -> None:
     assert search(("flights", "a", AT, "a", data)).problems == {}
 

@@ -103,7 +103,7 @@ _NOT_STARTED: Final = (
 @contextmanager
 def audit_session(master: str | None = None, configs: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
     """
-    Yield a session, and stop it at the end, unless it was there before.
+    Yield a session, and stop it at the end. In a Spark that was there before, it is a new one beside that of others.
 
     :param master: None for the one of Spark's own defaults, or else ``local[*]``
     :param configs: configuration that overrides the defaults of the audit
@@ -162,7 +162,7 @@ def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]
     require(SPARK_CONTEXT)
     is_new = SparkContext._active_spark_context is None  # an active session is one of this thread
     try:
-        session = _session(master, configs)
+        session = _session(master, configs) if is_new else _session_beside({**_DEFAULTS, **configs})
     except Exception as error:  # noqa: BLE001 - Py4J's errors are of many kinds, and hold a whole stack of Java
         problem = _LACKS_SECRET if _SECRET in str(error) else _NOT_STARTED.format(type(error).__name__)
     else:
@@ -192,6 +192,17 @@ def _session(master: str | None, configs: Mapping[str, str]) -> Any:
         launch(conf)
     session = SparkSession.builder.config(conf=conf).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _session_beside(configs: Mapping[str, str]) -> Any:
+    """Return a session with settings of its own, in the Spark that runs in this process."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    session = SparkSession.builder.getOrCreate().newSession()
+    for key, text in configs.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, text)
     return session
 
 

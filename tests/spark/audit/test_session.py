@@ -62,6 +62,18 @@ def _in_a_session() -> None:
         pass
 
 
+def test_a_session_of_others_keeps_its_settings() -> None:
+    key, own = "spark.sql.session.timeZone", "Europe/Berlin"
+    with audit_session("local[1]", {key: own}) as of_others:
+        with audit_session(configs={"spark.sql.shuffle.partitions": "3"}) as session:
+            assert session.conf.get(key) == "UTC"
+            assert session.conf.get("spark.sql.shuffle.partitions") == "3"
+
+        assert of_others.conf.get(key) == own
+        assert of_others.conf.get("spark.sql.shuffle.partitions") == "8"
+        assert of_others.range(3).count() == 3
+
+
 def test_an_interrupt_while_the_jvm_starts_leaves_no_jvm() -> None:
     script = (
         "from airflow_config_providers.spark.audit.session import audit_session\nwith audit_session('local[1]'): pass"

@@ -147,9 +147,9 @@ class DagReader(ClosedOnExit):
         self._end()
 
     def _end(self) -> None:
-        if self._worker is not None:
-            self._worker.end()
-        self._worker = None
+        worker, self._worker = self._worker, None  # ``close`` can come from another thread
+        if worker is not None:
+            worker.end()
 
 
 def _dag_file(path: str, absolute: str, found: dict[str, Any], *, is_stored: bool) -> DagFile:

@@ -7,8 +7,8 @@ installation. The zip contains only Python code; compiled modules and documentat
 
 from __future__ import annotations
 
-import os
 import re
+import shutil
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +18,7 @@ from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from airflow_config_providers.exceptions import ConfigException
 
@@ -70,11 +71,13 @@ def _found(name: str) -> Distribution | None:
 
 def _write(path: Path, libraries: Iterable[Distribution]) -> None:
     target = path.resolve()
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    partial = target.with_name(f".{target.name}.{uuid4().hex}")
     try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as bundle:
+        with partial.open("xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
             for name, content in chain(_own(), *map(_of, libraries)):
                 bundle.writestr(name, content)
+        if target.exists():
+            shutil.copymode(target, partial)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)

@@ -22,6 +22,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
@@ -32,9 +33,20 @@ UNPACKED: Mapping[bytes, Callable[[bytes], bytes]] = {
     b"BZh": bz2.decompress,
     b"\xfd7zXZ\x00": lzma.decompress,
     b"\x78\x01": zlib.decompress,
+    b"\x78\x5e": zlib.decompress,
     b"\x78\x9c": zlib.decompress,
     b"\x78\xda": zlib.decompress,
 }
+DAMAGED = (
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
+"""What is raised for content that cannot be unpacked."""
 SEALED = (b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"LZ4Block", b"\x82SNAPPY\x00", b"\xff\x06\x00\x00sNaPpY")
 
 
@@ -202,23 +214,27 @@ class Search:
         else:
             for start, unpack in UNPACKED.items():
                 if content.startswith(start):
-                    yield from self._unpacked(place, content, unpack)
+                    inner = self._unpacked(place, partial(unpack, content))
+                    yield from ((f"{place}, unpacked", one) for one in inner)
 
-    def _unpacked(self, place: str, content: bytes, unpack: Callable[[bytes], bytes]) -> Iterator[tuple[str, bytes]]:
+    def _unpacked(self, place: str, unpack: Callable[[], bytes]) -> Iterator[bytes]:
         try:
-            inner = unpack(content)
-        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
+            inner = unpack()
+        except DAMAGED:
             self.unread.append(f"{place} (damaged)")
         else:
-            yield f"{place}, unpacked", inner
+            yield inner
 
     def _members(self, place: str, content: bytes) -> Iterator[tuple[str, bytes]]:
         try:
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                for name in archive.namelist():
-                    yield f"{place}, member {name}", archive.read(name)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError):
+            archive = zipfile.ZipFile(io.BytesIO(content))
+        except DAMAGED:
             self.unread.append(f"{place} (damaged)")
+            return
+        with archive:
+            for member in archive.infolist():
+                name = f"{place}, member {member.filename}"
+                yield from ((name, one) for one in self._unpacked(name, partial(archive.read, member)))
 
 
 def _data(path: Path) -> Iterator[bytes]:

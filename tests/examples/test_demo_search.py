@@ -18,6 +18,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
@@ -117,7 +118,7 @@ PACKERS = [
     pytest.param(gzip.compress, id="gzip"),
     pytest.param(bz2.compress, id="bzip2"),
     pytest.param(lzma.compress, id="xz"),
-    pytest.param(zlib.compress, id="zlib"),
+    *(pytest.param(partial(zlib.compress, level=level), id=f"zlib-{level}") for level in (0, 3, 6, 9)),
     pytest.param(lambda content: gzip.compress(gzip.compress(content)), id="gzip-in-gzip"),
 ]
 
@@ -138,6 +139,21 @@ def test_the_members_of_a_zip_archive_are_searched(search: Search, tmp_path: Pat
     search.tree(tmp_path)
 
     assert [finding.place for finding in search.found] == [f"{tmp_path / 'a.zip'}, member inner.txt"]
+
+
+def test_a_damaged_member_of_a_zip_archive_is_told_and_the_others_are_searched(search: Search, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("damaged", "text" * 999)
+        archive.writestr("sound", CANARY)
+        start = archive.getinfo("sound").header_offset - archive.getinfo("damaged").compress_size
+    content = bytearray((tmp_path / "a.zip").read_bytes())
+    content[start : start + 4] = b"\xff" * 4
+    (tmp_path / "a.zip").write_bytes(content)
+
+    search.tree(tmp_path)
+
+    assert search.unread == [f"{tmp_path / 'a.zip'}, member damaged (damaged)"]
+    assert [finding.place for finding in search.found] == [f"{tmp_path / 'a.zip'}, member sound"]
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,31 @@ def resolve(provider: EnvVarConfigProvider, unresolved: Unresolved = Unresolved.
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "SPARK_CONNECT_AUTHENTICATE_TOKEN",
+        "SPARK_REMOTE",
+        "AIRFLOW_CLI_TOKEN",
+        "CLOUDSDK_AUTH_ACCESS_TOKEN",
+        "IDENTITY_HEADER",
+        "MSI_SECRET",
+        "ARM_CLIENT_SECRET",
+        "DATABRICKS_TOKEN",
+        "HADOOP_CREDSTORE_PASSWORD",
+        "ALIBABA_CLOUD_ACCESS_KEY_SECRET",
+    ],
+)
+def test_what_clients_sign_in_with_is_given_only_by_its_full_name(name: str) -> None:
+    provider = EnvVarConfigProvider({name: "x"})
+
+    provider.configure({"allowlist.pattern": ".*"})
+    assert provider.get("").data == {}
+
+    provider.configure({"allowlist.pattern": f"A|{name}"})
+    assert provider.get("").data == {name: "x"}
+
+
+@pytest.mark.parametrize(
     ("name", "way"),
     [
         pytest.param("DB_USER", "ask the deployment owner to allow it.", id="set"),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import sys
 import zipfile
@@ -128,3 +130,15 @@ def test_a_failure_leaves_the_earlier_zip(tmp_path: Path) -> None:
 
     assert path.read_bytes() == b"complete"
     assert {one.name for one in tmp_path.iterdir()} == {"driver.zip", "site"}
+
+
+def test_a_zip_keeps_its_rights_and_no_link_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "driver.zip"
+    path.touch(0o600)
+    (tmp_path / f".driver.zip.{os.getpid()}").symlink_to(tmp_path / "victim")
+
+    bundle.write_bundle(path)
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert not path.is_symlink()
+    assert not (tmp_path / "victim").exists()

@@ -84,8 +84,6 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 _BROKEN_PIPE: Final = "A server or another process closed its connection to this command. Run the command again."
-
-
 _NO_SPACE: Final = "There is no space left for the output or for a file. Free some, and run the command again."
 
 

@@ -69,7 +69,7 @@ class JobLayers:
         """
         Refuse keys of the deployment, and those that Spark would ignore; warn about unknown ones.
 
-        In Spark's own file, and in those of the deployment, all are accepted, or all that belong to the deployment.
+        Spark's own file can have any key, and the files of the deployment can have keys of the deployment.
         """
         of_spark = {file.name for file in self.files if file.is_lenient}
         others = (layer for layer in layers if layer.name not in {*of_spark, *settings.config_files()})

@@ -69,7 +69,8 @@ class Submissions:
         self._record = record
 
     def __call__(self) -> list[SimpleNamespace]:
-        lines = self._record.read_text().splitlines() if self._record.exists() else []
+        text = self._record.read_text() if self._record.exists() else ""
+        lines = text.rpartition("\n")[0].splitlines()  # the last can be half written
         return [SimpleNamespace(**json.loads(line)) for line in lines]
 
     @property

@@ -14,6 +14,9 @@ from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTra
 _DEEPEST: Final = 3
 """How many levels of attributes are searched, such as an exception's response, its request, and its headers."""
 
+_LEFT_ALONE: Final = type | ModuleType | BaseException | logging.Logger | ReverseTransformer
+"""Objects that are searched elsewhere, that the whole process uses, or that need the values and do not show them."""
+
 _Member = GetSetDescriptorType | MemberDescriptorType
 
 _DICT: Final = vars(BaseException)["__dict__"]
@@ -124,7 +127,7 @@ def _reversed(value: object, reverser: ReverseTransformer, depth: int) -> object
 
 def _reverse_inside(value: object, reverser: ReverseTransformer, depth: int) -> None:
     """Reverse the attributes of an object that its ``str()`` does not show, such as the body of a failed request."""
-    if depth and not isinstance(value, type | ModuleType | BaseException | logging.Logger):
+    if depth and not isinstance(value, _LEFT_ALONE):
         _reverse_items(getattr(value, "__dict__", {}), reverser, depth - 1)
         for member in _slots(type(value)):
             held = _read(value, member)

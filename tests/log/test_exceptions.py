@@ -206,6 +206,14 @@ def test_objects_near_an_exception_show_no_value(exception, read):
     assert VALUE not in str(read(exception))
 
 
+def test_a_reverser_near_an_exception_still_hides_its_values():
+    another = ReverseTransformer({}, {ConfigVariable("v", "", "b"): VALUE})
+
+    reverse_exception(_with(a=another), REVERSER)
+
+    assert another.reverse_text(VALUE) == "${v:b}"
+
+
 def test_references_stand_where_values_stood():
     exception = ValueError(f"bad {VALUE}", 7)
 

@@ -131,18 +131,15 @@ def spaced(texts: Iterable[bytes]) -> set[bytes]:
     """
     pairs: set[tuple[int, int]] = set()
     longer: set[str] = set()
+    grouped: set[str] = set()
     for text in texts:
         found = {(one, other >> 4) for one, other in pairwise(text) if one & 15 > 9}
         pairs |= found
         longer |= set() if found else {text[:4].hex(" ")}
-        longer |= set(_between_groups(text))
+        grouped.update(_between_groups(text))
     written = longer | {f"{one:02x} {other:x}" for one, other in pairs}
-    return {
-        case(octets).replace(" ", separator).encode()
-        for octets in written
-        for separator in _SEPARATORS
-        for case in (str.lower, str.upper)
-    }
+    marks = grouped | {octets.replace(" ", separator) for octets in written for separator in _SEPARATORS}
+    return {case(mark).encode() for mark in marks for case in (str.lower, str.upper)}
 
 
 def _between_groups(text: bytes) -> Iterator[str]:
@@ -151,7 +148,7 @@ def _between_groups(text: bytes) -> Iterator[str]:
         for first in range(1, min(size + 1, len(text))):
             ends = range(first, len(text), size)
             if not any(text[end - 1] & 15 > 9 for end in ends):
-                yield f"{text[first - 1 : first].hex()} {text[first : first + 1].hex()}"
+                yield text[first - 1 : first + 1].hex(" ")
 
 
 def _changed(data: bytes, pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes]) -> Iterator[Piece]:

@@ -45,6 +45,13 @@ def all_variables(environ: Mapping[str, str]) -> dict[str, str]:
         return hidden | {name: value for name in [*environ] if (value := environ.get(name)) is not None}
 
 
+def value_of(environ: Mapping[str, str], name: str) -> str | None:
+    """Return the value of one variable, also if it is hidden at the moment; None if it is not set."""
+    with _LOCK:
+        hidden = _HIDDEN.get((id(environ), name))
+        return environ.get(name, hidden.value if hidden else None)
+
+
 def _hide(environ: MutableMapping[str, str], names: Collection[str]) -> dict[str, _HiddenVariable]:
     with _LOCK:
         taken = {name: value for name in names if (value := environ.pop(name, None)) is not None}

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from airflow_config_providers.core.document import as_text, parse
-from airflow_config_providers.core.process_environment import all_variables
+from airflow_config_providers.core.process_environment import all_variables, value_of
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import (
     ConfigException,
@@ -184,7 +184,7 @@ def broken_variable(conn_id: str) -> str | None:
     Airflow ignores such a variable, and then has no such connection.
     """
     name = f"{_CONN}{conn_id.upper()}"
-    text = all_variables(os.environ).get(name, "").strip()
+    text = (value_of(os.environ, name) or "").strip()
     if not text.startswith("{"):
         return None
     try:
@@ -251,7 +251,7 @@ def _asks_task_sdk() -> bool:
 
 
 def _is_server() -> bool:
-    return all_variables(os.environ).get("_AIRFLOW_PROCESS_CONTEXT") == "server"
+    return value_of(os.environ, "_AIRFLOW_PROCESS_CONTEXT") == "server"
 
 
 def _make_configured() -> Any | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 
-from airflow_config_providers.core.process_environment import all_variables, lacking
+from airflow_config_providers.core.process_environment import all_variables, lacking, value_of
 
 
 def test_names_are_back_when_the_child_has_started() -> None:
@@ -15,6 +15,14 @@ def test_names_are_back_when_the_child_has_started() -> None:
 
     assert meanwhile == {"MODE": "test"}
     assert environ == {"SECRET": "x", "MODE": "test"}
+
+
+def test_the_value_of_a_hidden_variable_is_known_meanwhile() -> None:
+    environ = {"SECRET": "x", "MODE": "test"}
+    with lacking(environ, {"SECRET"}):
+        meanwhile = [value_of(environ, name) for name in ("SECRET", "MODE", "ABSENT")]
+
+    assert meanwhile == ["x", "test", None]
 
 
 def test_what_was_set_meanwhile_stays() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.arguments import NamedArguments
+
+_Entry = TypeVar("_Entry")
 
 _REMOTE: Final = frozenset({"databricks", "dataproc", "emr", "kubernetes", "livy"})
 
@@ -310,7 +312,7 @@ _SAME_AS: Final = {
 """Class -> the stock operator whose arguments it takes."""
 
 
-_PROGRAMS: Final = {
+PROGRAMS: Final = {
     "airflow.providers.common.sql.operators.sql.SQLExecuteQueryOperator": "sql",
     "airflow.providers.docker.operators.docker.DockerOperator": "command",
     "airflow.providers.ssh.operators.ssh.SSHOperator": "command",
@@ -326,17 +328,19 @@ def spec_of_path(path: str) -> OperatorSpec | None:
 
 def spec_of(kind: type) -> OperatorSpec | None:
     """Return the description of an operator's class; None if neither it nor a base of it is in the table."""
-    for base in kind.__mro__:
-        if spec := SUPPORTED.get(f"{base.__module__}.{base.__qualname__}"):
-            return spec
-    return None
+    return _of_nearest(kind, SUPPORTED)
 
 
 def spec_or_default(kind: type) -> OperatorSpec:
     """Return the description of an operator's class, also of one that is not for Spark."""
-    return spec_of(kind) or OperatorSpec(
-        words=tuple(word for base in kind.__mro__ if (word := _PROGRAMS.get(f"{base.__module__}.{base.__qualname__}")))
-    )
+    program = _of_nearest(kind, PROGRAMS)
+    return spec_of(kind) or OperatorSpec(words=(program,) if program else ())
+
+
+def _of_nearest(kind: type, table: Mapping[str, _Entry]) -> _Entry | None:
+    """Return what ``table`` has for ``kind``, or else for its nearest base."""
+    paths = (f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__)
+    return next((table[path] for path in paths if path in table), None)
 
 
 ALL: Final = "spark"

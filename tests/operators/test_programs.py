@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from airflow.providers.standard.operators.bash import BashOperator
 
-from airflow_config_providers.job.operator_specs import _PROGRAMS, spec_or_default
+from airflow_config_providers.job.operator_specs import PROGRAMS, spec_or_default
 from airflow_config_providers.operators.configure import configured
 from tests.operators.conftest import CANARY
 
@@ -42,11 +42,11 @@ def test_a_value_is_passed_through_the_environment(bash, no_leak, password, tmp_
     assert (tmp_path / "ran").read_text() == f"{CANARY}\n"
 
 
-@pytest.mark.parametrize("path", _PROGRAMS)
+@pytest.mark.parametrize("path", PROGRAMS)
 def test_each_field_with_a_program_is_one_of_the_operator(path):
     module, _, name = path.rpartition(".")
     provider = module.split(".")[2]
     kind = getattr(pytest.importorskip(module, reason=f"pip install apache-airflow-providers-{provider}"), name)
 
-    assert spec_or_default(kind).words == (_PROGRAMS[path],)
-    assert _PROGRAMS[path] in kind.template_fields
+    assert spec_or_default(kind).words == (PROGRAMS[path],)
+    assert PROGRAMS[path] in kind.template_fields

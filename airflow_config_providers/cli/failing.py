@@ -107,15 +107,15 @@ def _has_no_reader() -> bool:
 def _flush() -> None:
     """Write the rest of the output, or drop it if it cannot be written: Python would end with a code of its own."""
     for stream in (sys.stdout, sys.stderr):
-        _drop_unwritable(stream, lambda: None)
+        _put(stream)
 
 
-def _drop_unwritable(stream: TextIO | None, write: Callable[[], object]) -> None:
-    """Write to ``stream``; if its reader is gone, or its disk is full, drop what is written to it from now on."""
+def _put(stream: TextIO | None, text: str = "") -> None:
+    """Write ``text`` to ``stream``; if its reader is gone, or its disk is full, drop that and all that follows."""
     if stream is None:
         return
     try:
-        write()
+        stream.write(text)
         stream.flush()
     except OSError:
         with suppress(OSError):  # a stream of a test has no descriptor
@@ -148,7 +148,7 @@ class Notes:
 
 
 def _write(what: str, text: str) -> None:
-    _drop_unwritable(sys.stderr, lambda: sys.stderr.write(f"{what}: {one_line(text)}\n"))
+    _put(sys.stderr, f"{what}: {one_line(text)}\n")
 
 
 def _code(error: ConfigProvidersError) -> int:

@@ -135,7 +135,7 @@ class Timetable:
             self._put_back(key, entry, at)
 
     def _have_thread(self) -> None:
-        """Start a thread, unless there is one."""
+        """Start a thread, unless there is one. The caller holds the lock."""
         if self._in_charge is not None:
             return
         turn = self._in_charge = object()

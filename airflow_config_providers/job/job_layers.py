@@ -20,12 +20,12 @@ from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.kept_redaction import with_kept_redaction
 from airflow_config_providers.job.run_config import run_layers
 from airflow_config_providers.job.template_references import FilledIn, brought_problem, inserted_problem
-from airflow_config_providers.spark.catalogue import OF_DEPLOYMENT, spark_definition
+from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import has_inserted, is_substituted
 from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer
 from airflow_config_providers.spark.layer_sources import environment_layer
-from airflow_config_providers.spark.specification import is_specification
+from airflow_config_providers.spark.specification import OF_DEPLOYMENT, is_specification
 
 ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
 """Returns the layer of the file at a path; if it cannot, it calls the function with the reason and returns None."""

@@ -36,7 +36,7 @@ SENSITIVE_PREFIXES: Final = (
     "VAULT_",
     "_SPARK_",
 )
-"""Prefixes of the names under which Airflow, Spark, Vault and the clouds keep their credentials."""
+"""Prefixes of the names under which Airflow, Spark, Hadoop, Vault and the clouds keep their credentials."""
 
 
 class EnvVarConfigProvider(ConfigProvider):

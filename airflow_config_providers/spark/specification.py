@@ -20,6 +20,9 @@ FILE_KEY: Final = "spark.config.providers_file"
 WRAPPED: Final = "wrapped_secret_id"
 """The one secret that a specification may hold, since it works only once and for a short time."""
 
+OF_DEPLOYMENT: Final = "the providers of a driver belong to the deployment. Remove the key."
+"""The reason to refuse a key that defines providers for a driver."""
+
 _OF_AIRFLOW: Final = frozenset({"airflow_connection", "airflow_variable", "secrets_backend"})
 _HOLDERS: Final = re.compile(r"(?:_dict|_kwargs)$")
 _PLACES: Final = re.compile(r"(?:_path|\.paths?|\.pattern)$")

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TextIO
 
@@ -221,7 +222,10 @@ def test_notes_and_errors_that_nobody_reads_keep_the_code(end: BaseException, co
         assert ended.value.code == code
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has /dev/full")  # noqa: PTH110 - a device
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="only Linux has /dev/full")
 @pytest.mark.parametrize(
     ("size", "code"), [pytest.param(1, 1, id="buffered"), pytest.param(1 << 20, UNREAD, id="written-at-once")]
 )
@@ -231,7 +235,7 @@ def test_output_on_a_full_disk_does_not_end_in_a_stack_trace(size: int, code: in
         sys.stdout.write("x" * size)
         raise Finished(1)
 
-    with open("/dev/full", "w", encoding="utf-8") as stream, redirect_stdout(stream):  # noqa: PTH123 - a device
+    with FULL.open("w", encoding="utf-8") as stream, redirect_stdout(stream):
         with pytest.raises(SystemExit) as ended:
             command(SimpleNamespace())
 

@@ -101,9 +101,7 @@ def test_keys_that_define_providers_for_a_driver_are_refused_wherever_the_job_is
     assert not spark_submit()
 
 
-def test_files_of_the_deployment_may_define_providers_for_a_driver(
-    dag, run_task, tmp_path, monkeypatch, spark_submit, written
-):
+def test_files_of_the_deployment_may_define_providers_for_a_driver(dag, run_task, tmp_path, monkeypatch, spark_submit):
     (tmp_path / "all.properties").write_text("spark.config.providers=mounted\n")
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__CONFIG_FILES", str(tmp_path / "all.properties"))
     run = run_task(operator(dag))

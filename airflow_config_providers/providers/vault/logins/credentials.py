@@ -163,7 +163,7 @@ class TokenLogin(Login):
         return token
 
 
-TOKEN_VARIABLE: Final = "VAULT_TOKEN"  # noqa: S105 - the name of it
+TOKEN_VARIABLE: Final = "VAULT_TOKEN"  # noqa: S105 - the name of a variable, no token
 """The environment variable with a token, as for Vault's own command line."""
 
 NOTHING: Final = TokenLogin(Credential())

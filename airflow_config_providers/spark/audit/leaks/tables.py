@@ -32,11 +32,15 @@ _STEP: Final = 4096
 """How many compressed bytes are decompressed at a time."""
 
 _USUAL: Final = b"x"
+"""The first byte of zlib's output with the default window size."""
+
 _HAS_DICTIONARY: Final = 0x20
-"""The first byte of what zlib compresses unless it is told otherwise, and a bit of the second."""
+"""The bit of the second byte that says that a preset dictionary is needed."""
 
 _TOO_LARGE: Final = f"Of its decompressed content, only the first {LARGEST:,} bytes were searched."
-_DAMAGED: Final = "Its compressed content is damaged, or ends too early: what comes after that was searched as it is."
+_DAMAGED: Final = (
+    "Its compressed content is damaged, or ends too early: the rest was searched without decompressing it."
+)
 _TOO_MANY: Final = f"It has {MOST_LEAKS:,} leaks: no more are listed of that."
 
 
@@ -142,7 +146,7 @@ def _cell(value: Any) -> _Cell:
 
 
 def _is_compressed(data: bytes) -> bool:
-    """Return whether ``data`` begins as what zlib has compressed without a dictionary, which only its writer has."""
+    """Return whether ``data`` begins like zlib's output; with a preset dictionary, it could not be decompressed."""
     try:
         zlib.decompressobj().decompress(data[:2])
     except zlib.error:

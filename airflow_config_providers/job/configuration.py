@@ -34,7 +34,6 @@ from airflow_config_providers.job.resolver import (
 from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.template_references import FilledIn
 from airflow_config_providers.spark.layer_files import ConfigFile
-from airflow_config_providers.spark.specification import is_specification
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +200,9 @@ class JobConfiguration:
         if problems := [text for layer in clusters for problem in layer_problems(layer) for text in problem.problems]:
             raise ConfigException(*problems)
         require_unreserved(
-            label_below(layer.name, key) for layer in clusters for key in layer.configs if is_specification(key)
+            PlacedText(label_below(layer.name, key), key, text)
+            for layer in clusters
+            for key, text in layer.configs.items()
         )
         collected = JobLayers(
             files=files,

@@ -25,7 +25,7 @@ from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.settings import ResolveIn
 from airflow_config_providers.spark import child_process, specification
-from airflow_config_providers.spark.catalogue import OF_DEPLOYMENT, spark_definition
+from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.exposure import is_early
 from airflow_config_providers.spark.layer_files import ConfigFile
@@ -247,7 +247,7 @@ class DriverResolver(JobResolver):
         placed = [*placed_texts(layered.settled), *own]
         for item in placed:
             if specification.is_specification(item.key):
-                yield f"{printable(item.name)}: {OF_DEPLOYMENT}"
+                yield f"{printable(item.name)}: {specification.OF_DEPLOYMENT}"
             for variable in variables(item.text):
                 if problem := _why_not(item, variable.provider, names, self.not_python):
                     yield f"{printable(item.name)}: {printable(str(variable))}: {problem}"

@@ -17,7 +17,7 @@ from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
 from airflow_config_providers.spark.redaction import is_hidden_by_spark
-from airflow_config_providers.spark.specification import is_specification
+from airflow_config_providers.spark.specification import OF_DEPLOYMENT, is_specification
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.definition.validators import Validator
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 _CONNECTION: Final = "the operator takes it from its Spark connection. Change it there."
 _FOLLOWED: Final = "the operator sets it when it follows a job that runs elsewhere. Change durable in the DAG."
 _SPARK: Final = "Spark itself sets it when a job starts. Remove it."
-
-OF_DEPLOYMENT: Final = "the providers of a driver belong to the deployment. Remove the key."
-"""The reason for keys that define providers for a driver."""
 
 READ_ONLY: Final[Mapping[str, str]] = {
     "spark.app.id": _SPARK,

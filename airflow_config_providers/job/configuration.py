@@ -179,7 +179,7 @@ class JobConfiguration:
 
     def _placed(self, worker: JobResolver, layered: LayeredConfig) -> JobResolver:
         """Return the worker's resolver, or the one that leaves references to the driver."""
-        concerns = concerns_driver(layered, self.job.texts, self.job.clusters)
+        concerns = concerns_driver(layered, self.job.texts)
         definitions = driver_definitions(worker.providers, self.job.options.place, self.driver, concerns=concerns)
         if definitions is None:
             return worker

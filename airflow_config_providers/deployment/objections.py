@@ -101,7 +101,7 @@ class DeployedObjections:
         misnamed = {key: self._of_name(key, takes_any_key=take_any_key(jobs)) for key in texts}
         of_texts = {key: self._of_text(key, text, jobs) for key, text in used.items()}
         return {
-            key: [*found, *of_texts.get(key, ()), *_of_reload_action(key, texts[key])]
+            key: [*found, *of_texts.get(key, ()), *_of_reload_action(key, texts[key]), *_of_options(key, texts[key])]
             for key, found in misnamed.items()
         }
 
@@ -193,6 +193,11 @@ class ProvidersOfConnection:
 
 def _of_reload_action(key: str, text: str) -> tuple[str, ...]:
     return problems_of(lambda: ReloadAction.of({key: text}))
+
+
+def _of_options(key: str, text: str) -> Iterator[str]:
+    if refusal := specification.refusal_of_options(text):
+        yield f"'{printable(key)}': {refusal}"
 
 
 def _exposed(key: str, text: str, providers: Iterable[str]) -> tuple[str, ...]:

@@ -34,7 +34,6 @@ from airflow_config_providers.job.resolver import (
 from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.template_references import FilledIn
 from airflow_config_providers.spark.layer_files import ConfigFile
-from airflow_config_providers.spark.specification import is_specification
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +179,7 @@ class JobConfiguration:
 
     def _placed(self, worker: JobResolver, layered: LayeredConfig) -> JobResolver:
         """Return the worker's resolver, or the one that leaves references to the driver."""
-        concerns = concerns_driver(layered, self.job.texts, self.job.clusters)
+        concerns = concerns_driver(layered, self.job.texts)
         definitions = driver_definitions(worker.providers, self.job.options.place, self.driver, concerns=concerns)
         if definitions is None:
             return worker
@@ -201,7 +200,9 @@ class JobConfiguration:
         if problems := [text for layer in clusters for problem in layer_problems(layer) for text in problem.problems]:
             raise ConfigException(*problems)
         require_unreserved(
-            label_below(layer.name, key) for layer in clusters for key in layer.configs if is_specification(key)
+            PlacedText(label_below(layer.name, key), key, text)
+            for layer in clusters
+            for key, text in layer.configs.items()
         )
         collected = JobLayers(
             files=files,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
+from airflow_config_providers.job.exposed_values import PlacedText
 from airflow_config_providers.job.kept_redaction import with_kept_redaction
 from airflow_config_providers.job.run_config import run_layers
 from airflow_config_providers.job.template_references import FilledIn, brought_problem, inserted_problem
@@ -25,7 +26,7 @@ from airflow_config_providers.spark.expansion import has_inserted, is_substitute
 from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer
 from airflow_config_providers.spark.layer_sources import environment_layer
-from airflow_config_providers.spark.specification import OF_DEPLOYMENT, is_specification
+from airflow_config_providers.spark.specification import refusal
 
 ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
 """Returns the layer of the file at a path; if it cannot, it calls the function with the reason and returns None."""
@@ -62,24 +63,17 @@ class JobLayers:
         :param own: the layers that the author of the DAG wrote
         """
         layers = with_reload_action([*self._files(), *own, *self.dynamic, *run_layers(run_conf or {}, warn=self.warn)])
+        environment = list(self._environment(layers))
+        require_unreserved(_placed([*layers, *environment], but=self._of_deployment()))
         self._check_keys(layers)
-        return with_kept_redaction([*layers, *self._environment(layers)])
+        return with_kept_redaction([*layers, *environment])
 
     def _check_keys(self, layers: Sequence[ConfigLayer]) -> None:
-        """
-        Refuse keys of the deployment, and those that Spark would ignore; warn about unknown ones.
-
-        Spark's own file can have any key, and the files of the deployment can have keys of the deployment.
-        """
-        of_spark = {file.name for file in self.files if file.is_lenient}
-        others = (layer for layer in layers if layer.name not in {*of_spark, *settings.config_files()})
-        require_unreserved(
-            f"'{key}' in {layer.origin(key)}" for layer in others for key in layer.configs if is_specification(key)
-        )
+        """Refuse keys that Spark would ignore, and warn about unknown ones, but not those in Spark's own file."""
         found = find_in_layers(
             layers,
             settings.unknown_keys(),
-            but=of_spark,
+            but=self._of_spark(),
             takes_any_key=self.takes_any_key,
             spark_version=self.spark_version,
         )
@@ -87,6 +81,12 @@ class JobLayers:
             self.warn(doubt)
         if found.problems:
             raise ConfigException(*found.problems)
+
+    def _of_spark(self) -> set[str]:
+        return {file.name for file in self.files if file.is_lenient}
+
+    def _of_deployment(self) -> set[str]:
+        return {*self._of_spark(), *settings.config_files()}
 
     def _files(self) -> Iterable[ConfigLayer]:
         for file in self.files:
@@ -119,14 +119,22 @@ class JobLayers:
         yield layer
 
 
-def require_unreserved(places: Iterable[str]) -> None:
+def require_unreserved(texts: Iterable[PlacedText]) -> None:
     """
-    Refuse keys at ``places`` that define providers for a driver: they could send its login to any server.
+    Refuse ``texts`` that define providers for a driver: they could send its login to any server.
 
-    :raises ReservedKeyError: there is a place; names all of them
+    :raises ReservedKeyError: one does; names all of them
     """
-    if problems := [f"{printable(place)}: {OF_DEPLOYMENT}" for place in places]:
+    problems = [f"{printable(item.name)}: {why}" for item in texts if (why := refusal(item.key, item.text))]
+    if problems:
         raise ReservedKeyError(*problems)
+
+
+def _placed(layers: Iterable[ConfigLayer], *, but: Collection[str]) -> Iterator[PlacedText]:
+    """Yield each string of ``layers`` with its place, without the layers named in ``but``."""
+    for layer in (layer for layer in layers if layer.name not in but):
+        for key, text in layer.configs.items():
+            yield PlacedText(f"'{key}' in {layer.origin(key)}", key, text)
 
 
 def with_reload_action(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:

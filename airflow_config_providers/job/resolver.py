@@ -157,11 +157,9 @@ def driver_definitions(
     return definitions
 
 
-def concerns_driver(layered: LayeredConfig, texts: Mapping[str, str], clusters: Sequence[ConfigLayer] = ()) -> bool:
-    """Return whether a job has references, or what ``DriverResolver`` refuses: secrets, or keys of its providers."""
-    refers = any(map(scan, [*layered.settled.values(), *texts.values()]))
-    keys = [*layered.settled, *(key for cluster in clusters for key in cluster.configs)]
-    return refers or bool(layered.secrets) or any(map(specification.is_specification, keys))
+def concerns_driver(layered: LayeredConfig, texts: Mapping[str, str]) -> bool:
+    """Return whether a job has references, or secrets, which ``DriverResolver`` refuses."""
+    return bool(layered.secrets) or any(map(scan, [*layered.settled.values(), *texts.values()]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,10 +242,13 @@ class DriverResolver(JobResolver):
                 f"{printable(key)}: its secret is encrypted for the worker, and the driver cannot decrypt it. Use a "
                 f"reference to a provider of the driver, or set resolve_in='worker'."
             )
+        for key in filter(specification.is_specification, layered.settled):
+            yield (
+                f"{layered.place(key)} would change the definitions that the driver gets from connection "
+                f"'{printable(self.providers.conn_id)}'. Remove it there, or set resolve_in='worker'."
+            )
         placed = [*placed_texts(layered.settled), *own]
         for item in placed:
-            if specification.is_specification(item.key):
-                yield f"{printable(item.name)}: {specification.OF_DEPLOYMENT}"
             for variable in variables(item.text):
                 if problem := _why_not(item, variable.provider, names, self.not_python):
                     yield f"{printable(item.name)}: {printable(str(variable))}: {problem}"

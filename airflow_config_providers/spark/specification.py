@@ -23,6 +23,11 @@ WRAPPED: Final = "wrapped_secret_id"
 OF_DEPLOYMENT: Final = "the providers of a driver belong to the deployment. Remove the key."
 """The reason to refuse a key that defines providers for a driver."""
 
+_OPTION: Final = f"-D{PREFIX}{CONFIG_PROVIDERS}"
+"""How an option of the driver's JVM begins that sets such a key: Spark takes its own keys from system properties."""
+
+_QUOTING: Final = str.maketrans("", "", "\\\"'")
+
 _OF_AIRFLOW: Final = frozenset({"airflow_connection", "airflow_variable", "secrets_backend"})
 _HOLDERS: Final = re.compile(r"(?:_dict|_kwargs)$")
 _PLACES: Final = re.compile(r"(?:_path|\.paths?|\.pattern)$")
@@ -32,6 +37,22 @@ def is_specification(key: str) -> bool:
     """Return whether ``key`` of Spark's configuration defines providers for a driver."""
     own = key.removeprefix(PREFIX)
     return key == FILE_KEY or (own != key and (own == CONFIG_PROVIDERS or own.startswith(f"{CONFIG_PROVIDERS}.")))
+
+
+def refusal(key: str, text: str) -> str:
+    """Return why only the deployment may write ``text`` under ``key``; an empty string if others may."""
+    return OF_DEPLOYMENT if is_specification(key) else refusal_of_options(text)
+
+
+def refusal_of_options(text: str) -> str:
+    """
+    Return why only the deployment may write ``text`` under any key; an empty string if others may.
+
+    Options reach the driver's JVM under several keys, some of which name environment variables, and by substitution.
+    """
+    if "D" not in text or _OPTION not in text.translate(_QUOTING):
+        return ""
+    return f"{_OPTION} defines providers of the driver, which belong to the deployment. Remove the option."
 
 
 def carried(definitions: Mapping[str, str]) -> dict[str, str]:

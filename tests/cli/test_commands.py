@@ -377,6 +377,13 @@ WRONG = [
     pytest.param("alter --default --append spark.app.a=b", 3, "needs a list", id="append to what is no list"),
     pytest.param("alter --default --add-config spark.executor.cores=many", 3, "Not a number", id="a wrong type"),
     pytest.param("alter --default --add-config config.providers=x", 3, "belong to the deployment", id="reserved"),
+    pytest.param("alter --default --add-config spark.config.providers=x", 3, "is read-only", id="of a driver"),
+    pytest.param(
+        "alter --default --add-config spark.driver.extraJavaOptions=-Dspark.config.providers=x",
+        3,
+        "'spark.driver.extraJavaOptions': -Dspark.config.providers defines providers of the driver",
+        id="of a driver, in options",
+    ),
     pytest.param("alter --default --add-config-file nowhere.properties", 3, "cannot be read", id="no such file"),
     pytest.param("alter --default --add-config-file /dev/null", 2, "'/dev/null' sets no key", id="a file without keys"),
     pytest.param("rollback --default", 3, "nothing to roll back", id="nothing to go back to"),

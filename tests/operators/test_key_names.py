@@ -101,6 +101,44 @@ def test_keys_that_define_providers_for_a_driver_are_refused_wherever_the_job_is
     assert not spark_submit()
 
 
+OPTIONS = [
+    pytest.param("spark.driver.extraJavaOptions", "-Xss4m -Dspark.config.providers_file=/tmp/x", id="option"),
+    pytest.param("spark.driver.defaultJavaOptions", "-Dspark.config.providers=x", id="default option"),
+    pytest.param("spark.driver.extraJavaOptions", "'-Dspark.con'\"fig.providers.v.param.url=x\"", id="quoted"),
+    pytest.param("spark.yarn.appMasterEnv.JAVA_TOOL_OPTIONS", "-Dspark.config.providers=x", id="variable"),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), OPTIONS)
+@pytest.mark.parametrize("place", PLACES)
+def test_options_of_the_jvm_that_define_providers_for_a_driver_are_refused(written, place, key, value, spark_submit):
+    run = written(place, key, value)
+
+    assert isinstance(run.error, ReservedKeyError)
+    assert f"'{key}' in " in str(run.error)
+    assert "-Dspark.config.providers defines providers of the driver" in str(run.error)
+    assert not spark_submit()
+
+
+def test_a_variable_with_options_of_the_jvm_that_define_providers_for_a_driver_is_refused(
+    dag, run_task, monkeypatch, spark_submit
+):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ENVIRONMENT_ENABLED", "True")
+    monkeypatch.setenv("SPARK_DRIVER_EXTRAJAVAOPTIONS", "-Dspark.config.providers_file=/tmp/x")
+    run = run_task(operator(dag))
+
+    assert isinstance(run.error, ReservedKeyError)
+    assert "in environment variable SPARK_DRIVER_EXTRAJAVAOPTIONS: -Dspark.config.providers" in str(run.error)
+    assert not spark_submit()
+
+
+def test_other_options_of_the_jvm_are_not_refused(written, spark_submit):
+    run = written("conf", "spark.driver.extraJavaOptions", "-Dspark.config.x=1 -Duser.timezone=UTC")
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf["spark.driver.extraJavaOptions"] == "-Dspark.config.x=1 -Duser.timezone=UTC"
+
+
 def test_files_of_the_deployment_may_define_providers_for_a_driver(dag, run_task, tmp_path, monkeypatch, spark_submit):
     (tmp_path / "all.properties").write_text("spark.config.providers=mounted\n")
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__CONFIG_FILES", str(tmp_path / "all.properties"))

@@ -215,6 +215,34 @@ def test_what_the_driver_could_not_do_is_refused_before_anything_leaves(
     assert spark_submit() == []
 
 
+@pytest.fixture
+def of_deployment(tmp_path, monkeypatch):
+    """A file of the deployment that names another file with the driver's definitions."""
+    file = tmp_path / "all.properties"
+    file.write_text("spark.config.providers_file=/etc/spark/providers.properties\n")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__CONFIG_FILES", str(file))
+    return file
+
+
+def test_a_job_without_references_may_have_the_definitions_of_the_deployments_files(
+    dag, run_task, define, spark_submit, of_deployment
+):
+    run = run_task(job(dag, {}))
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf == {"spark.config.providers_file": "/etc/spark/providers.properties"}
+
+
+def test_two_definitions_of_the_deployment_for_one_driver_are_refused_with_the_places_of_both(
+    dag, run_task, define, spark_submit, of_deployment
+):
+    run = run_task(job(dag))
+
+    assert f"spark.config.providers_file ({of_deployment}:1) would change the definitions" in str(run.error)
+    assert "from connection 'config_providers_default'. Remove it there, or set resolve_in='worker'." in str(run.error)
+    assert spark_submit() == []
+
+
 def test_dynamic_configuration_does_not_have_the_driver_show_a_secret_that_the_author_wrote_out(
     dag, run_task, define, spark_submit, store
 ):

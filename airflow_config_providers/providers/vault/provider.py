@@ -19,6 +19,7 @@ from airflow_config_providers.providers.vault.parameters import read_settings
 from airflow_config_providers.providers.vault.paths import VaultPath
 from airflow_config_providers.providers.vault.secret_cache import CachedSecret, LeaseWatch, SecretCache
 from airflow_config_providers.providers.vault.session import SESSIONS, Sessions
+from airflow_config_providers.providers.vault.settings import Options
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.diagnosis import Diagnosis
@@ -71,9 +72,10 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
 
     def environment_names(self, configs: Mapping[str, Any]) -> Collection[str]:
         """Return the name of the variable with the token, if the parameters leave it to that, or to a connection."""
-        has_address = configs.get("url") or configs.get("conn_id")
-        is_by_token = has_address and configs.get("auth_type") in (None, "", "token")
-        return (TOKEN_VARIABLE,) if is_by_token and not (configs.get("token") or configs.get("token_path")) else ()
+        options = Options(configs)
+        has_address = any(map(options.has, ("url", "address", "conn_id")))
+        is_by_token = has_address and options.text("auth_type") in {"", "token"}
+        return () if not is_by_token or options.has("token") or options.has("token_path") else (TOKEN_VARIABLE,)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """

@@ -138,7 +138,10 @@ def test_a_token_of_the_environment_counts_while_a_child_must_lack_it() -> None:
     [
         pytest.param({}, set(), id="no-address"),
         pytest.param({"url": URL}, {"VAULT_TOKEN"}, id="nothing-said"),
+        pytest.param({"address": URL}, {"VAULT_TOKEN"}, id="the-other-name-of-the-address"),
         pytest.param({"url": URL, "auth_type": "token"}, {"VAULT_TOKEN"}, id="token"),
+        pytest.param({"url": URL, "auth_type": " token "}, {"VAULT_TOKEN"}, id="token-between-spaces"),
+        pytest.param({"url": URL, "token": " "}, {"VAULT_TOKEN"}, id="blank-token"),
         pytest.param({"conn_id": "vault"}, {"VAULT_TOKEN"}, id="what-a-connection-says"),
         pytest.param({"url": URL, "token_path": "/run/token"}, set(), id="file"),
         pytest.param({"url": URL, "auth_type": "approle"}, set(), id="another-login"),

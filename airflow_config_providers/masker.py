@@ -55,9 +55,10 @@ def mask_everywhere(values: Iterable[str]) -> None:
     """
     Register secrets as ``mask_secrets`` does, but all of them, and also with the masker of servers.
 
-    This is for values that Airflow shows, and that no reversal hides before.
+    This is for values that Airflow shows, and that no reversal hides before. As there, only the longest lines of all
+    values together are registered, because the masker of the supervisor compiles all patterns again for each one.
     """
-    if secrets := [*dict.fromkeys(secret for value in _longest(values) for secret in _with_lines([value]))]:
+    if secrets := _with_lines(_longest(values)):
         _mask_in_server(secrets)
         _mask_in_task(secrets)
 
@@ -66,7 +67,9 @@ def _with_lines(values: Collection[str]) -> list[str]:
     """Return the longest lines of ``values``, and ``values``, each once."""
     from airflow_config_providers.core.reversal.reverse import telling_lines  # noqa: PLC0415 - a DAG file masks nothing
 
-    lines = (line for value in values for line in telling_lines(value) if len(line) >= _SHORTEST_LINE)
+    lines = {line for value in values for line in telling_lines(value) if len(line) >= _SHORTEST_LINE}
+    if len(lines) > _LINES_AT_MOST:  # at the start of a value, the masker could find the line and show the other lines
+        lines -= {value.splitlines()[0].rstrip() for value in values}
     return [*dict.fromkeys((*_longest(lines, _LINES_AT_MOST), *values))]
 
 

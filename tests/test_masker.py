@@ -10,11 +10,12 @@ from secrets import token_hex
 from types import SimpleNamespace
 
 import pytest
+from airflow._shared.secrets_masker import reset_secrets_masker as reset_masker_of_servers
 from airflow.sdk._shared.secrets_masker import _secrets_masker, reset_secrets_masker
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import MaskSecret
 
-from airflow_config_providers.masker import mask_secrets, masked
+from airflow_config_providers.masker import mask_everywhere, mask_secrets, masked
 from tests.limits import LONGEST
 
 SHORT = 0.5
@@ -26,6 +27,7 @@ def of_a_new_process() -> Iterator[None]:
     """Each secret makes masking slower."""
     yield
     reset_secrets_masker()
+    reset_masker_of_servers()
 
 
 def test_a_secret_is_masked() -> None:
@@ -125,6 +127,15 @@ def test_the_lines_of_a_long_secret_displace_no_other_secret() -> None:
     assert sum(masked(line) == "***" for line in key.splitlines()) == 50
 
 
+def test_of_many_values_that_airflow_shows_all_are_masked_and_only_the_longest_lines() -> None:
+    keys = ["\n".join(token_hex(16) for _ in range(40)) for _ in range(3)]
+
+    mask_everywhere(keys)
+
+    assert [masked(key) for key in keys] == ["***"] * 3
+    assert sum(masked(line) == "***" for key in keys for line in key.splitlines()) == 50
+
+
 def test_what_the_masker_knew_before_stays_masked() -> None:
     secrets = [token_hex(6) for _ in range(3)]
 
@@ -168,3 +179,11 @@ def test_a_supervisor_in_this_process_gets_no_secret_which_it_would_log(monkeypa
 
     assert messages == []
     assert masked(secret) == "***"
+
+
+def test_a_value_with_more_lines_than_are_registered_is_masked_as_a_whole() -> None:
+    values = ["\n".join([token_hex(20), *(token_hex(16) for _ in range(6))]) for _ in range(10)]
+
+    mask_secrets(values)
+
+    assert [masked(value) for value in values] == ["***"] * 10

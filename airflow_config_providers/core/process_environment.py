@@ -8,13 +8,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from airflow_config_providers.core.per_process import hold_forks
+from airflow_config_providers.core.per_process import hold_forks, run_in_children
 
 
 @dataclass(slots=True)
 class _HiddenVariable:
+    """
+    A variable that blocks hide.
+
+    :param threads: of the blocks, each once for each of its blocks
+    """
+
+    environ: MutableMapping[str, str] = field(repr=False)
     value: str = field(repr=False)
-    blocks: int = 0
+    threads: list[int] = field(default_factory=list)
 
 
 _HIDDEN: Final[dict[tuple[int, str], _HiddenVariable]] = {}
@@ -30,12 +37,14 @@ def lacking(environ: MutableMapping[str, str], names: Collection[str]) -> Iterat
     Remove ``names`` from ``environ`` during the block, for a child that inherits all of it. Thread-safe.
 
     If blocks of several threads overlap, a name is back when the last of them ends. ``all_variables`` has it meanwhile.
+    In a forked child, only blocks of the thread that forked go on.
     """
-    hidden = _hide(environ, names)
+    thread = threading.get_ident()
+    hidden = _hide(environ, names, thread)
     try:
         yield
     finally:
-        _show(environ, hidden)
+        _show(hidden, thread)
 
 
 def all_variables(environ: Mapping[str, str]) -> dict[str, str]:
@@ -52,21 +61,36 @@ def value_of(environ: Mapping[str, str], name: str) -> str | None:
         return environ.get(name, hidden.value if hidden else None)
 
 
-def _hide(environ: MutableMapping[str, str], names: Collection[str]) -> dict[str, _HiddenVariable]:
+def _hide(environ: MutableMapping[str, str], names: Collection[str], thread: int) -> dict[str, _HiddenVariable]:
     with _LOCK:
         taken = {name: value for name in names if (value := environ.pop(name, None)) is not None}
         for name, value in taken.items():
-            _HIDDEN.setdefault((id(environ), name), _HiddenVariable(value)).value = value
+            _HIDDEN.setdefault((id(environ), name), _HiddenVariable(environ, value)).value = value
         hidden = {name: one for name in names if (one := _HIDDEN.get((id(environ), name)))}
         for one in hidden.values():
-            one.blocks += 1
+            one.threads.append(thread)
         return hidden
 
 
-def _show(environ: MutableMapping[str, str], hidden: Mapping[str, _HiddenVariable]) -> None:
+def _show(hidden: Mapping[str, _HiddenVariable], thread: int) -> None:
     with _LOCK:
         for name, one in hidden.items():
-            one.blocks -= 1
-            if not one.blocks:
-                environ.setdefault(name, one.value)
-                _HIDDEN.pop((id(environ), name), None)
+            one.threads.remove(thread)
+            _put_back_if_free(name, one)
+
+
+def _put_back_if_free(name: str, one: _HiddenVariable) -> None:
+    if not one.threads:
+        one.environ.setdefault(name, one.value)
+        _HIDDEN.pop((id(one.environ), name), None)
+
+
+def _end_blocks_of_other_threads() -> None:
+    """In a forked child: the threads of these blocks do not exist here, and would never end them."""
+    own = threading.get_ident()
+    for (_, name), one in [*_HIDDEN.items()]:
+        one.threads[:] = [thread for thread in one.threads if thread == own]
+        _put_back_if_free(name, one)
+
+
+run_in_children(_end_blocks_of_other_threads)

@@ -57,6 +57,7 @@ class ChangeSignals(ClosedOnExit):
 
     :param engine: the database, of which ``has_signals`` is true
     :param call: called after each signal, and when the connection was made, since a signal can have been missed
+    :raises RuntimeError: no thread can be started now
     """
 
     def __init__(self, engine: Engine, call: Callable[[], object]) -> None:
@@ -64,7 +65,12 @@ class ChangeSignals(ClosedOnExit):
         self._call = call
         self._end, self._ended = socket.socketpair()
         self._thread = threading.Thread(target=self._run, name="config-signals", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._end.close()
+            self._ended.close()
+            raise
 
     def close(self) -> None:
         """Receive no signals any longer; the thread and the connection end, at the latest when it is made."""

@@ -6,7 +6,8 @@ import errno
 import os
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, Final
 
@@ -85,8 +86,7 @@ class _Process:
             ending = [] if self._blocks else self._pumps
             if not self._blocks:
                 self._guards.close()
-        for pump in ending:  # also those of earlier blocks, whose children keep their pipes
-            pump.join(_PATIENCE)
+        join_all(ending, _PATIENCE)  # also those of earlier blocks, whose children keep their pipes
 
     def _guard_all(self) -> None:
         if self._blocks:
@@ -113,7 +113,7 @@ class _Process:
         guards.callback(_left, descriptor, outside)
 
     def _start_pump(self, inside: BinaryIO, outside: BinaryIO) -> None:
-        pump = threading.Thread(target=_pump, args=(inside, outside, self._active), daemon=True)
+        pump = threading.Thread(target=pass_on, args=(inside, outside, self._active), daemon=True)
         pump.start()
         self._pumps.append(pump)
 
@@ -144,14 +144,22 @@ def _left(descriptor: int, outside: BinaryIO) -> None:
         os.dup2(outside.fileno(), descriptor)
 
 
-def _pump(inside: BinaryIO, outside: BinaryIO, active: ActiveReversers) -> None:
+def join_all(threads: Iterable[threading.Thread], seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+    """Wait until ``threads`` have ended, for ``seconds`` at most, however many there are."""
+    end = clock() + seconds
+    for thread in threads:
+        thread.join(max(0.0, end - clock()))
+
+
+def pass_on(inside: BinaryIO, outside: BinaryIO, active: ActiveReversers) -> None:
+    """Write what ``inside`` has to ``outside`` until it ends, with references in place of values; close both."""
     with inside, outside:
         guarded = GuardedStream(outside, active, line_end=b"\n")
         while piece := inside.read(_LARGEST):
-            with suppress(OSError):  # the output is no longer read, but the writer must not block
+            with suppress(Exception):  # no longer read, or not reversed: lost, but the writer must not block
                 guarded.write(piece)
                 outside.flush()
-        with suppress(OSError):
+        with suppress(Exception):
             guarded.flush()
 
 

@@ -43,28 +43,29 @@ class FileWatch:
         self._paths: frozenset[str] = frozenset()
         self._touch: Callable[[str], None] = lambda path: None
         self._has_changed = threading.Event()
-        self._is_running = False
+        self._in_charge: object | None = None
 
     def follow(self, paths: Collection[str], touch: Callable[[str], None]) -> None:
         """Call ``touch(path)`` when a path can have changed."""
         with self._lock:
             self._paths, self._touch = frozenset(paths), touch
             self._has_changed.set()
-            if paths and not self._is_running:
-                self._is_running = self._has_started()
+            if paths and self._in_charge is None:
+                self._in_charge = self._started()
 
-    def _has_started(self) -> bool:
-        """Start the thread, and return whether it runs; if the system has none now, the next call tries again."""
+    def _started(self) -> object | None:
+        """Return what a new thread runs as; None if the system has no thread now, so that the next call tries again."""
+        turn = object()
         try:
-            self._start(self._run)
+            self._start(lambda: self._run(turn))
         except RuntimeError as error:
             _warn(error)
-            return False
-        return True
+            return None
+        return turn
 
-    def _run(self) -> None:
+    def _run(self, turn: object) -> None:
         is_watching = True
-        while paths := self._next():
+        while paths := self._next(turn):
             try:
                 for changed in _changes(paths, self._has_changed):
                     is_watching = True
@@ -76,11 +77,13 @@ class FileWatch:
                 is_watching = False
                 self._has_changed.wait(_NEXT_TRY)
 
-    def _next(self) -> frozenset[str]:
-        """Return the paths to watch; if there is none, the thread ends."""
+    def _next(self, turn: object) -> frozenset[str]:
+        """Return the paths to watch; if there is none, or another thread is in charge, the thread ends."""
         with self._lock:
+            if self._in_charge not in (turn, None):  # the start of this one was interrupted, and another one started
+                return frozenset()
             self._has_changed.clear()
-            self._is_running = bool(self._paths)
+            self._in_charge = turn if self._paths else None
             return self._paths
 
 

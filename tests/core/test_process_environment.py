@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
+import pytest
+
 from airflow_config_providers.core.process_environment import all_variables, lacking, value_of
+from tests.core.forks import in_child
+from tests.limits import LONGEST
 
 
 def test_names_are_back_when_the_child_has_started() -> None:
@@ -78,3 +84,42 @@ class Changing(Mapping[str, str]):
 
 def test_a_variable_that_is_removed_meanwhile_is_left_out() -> None:
     assert all_variables(Changing()) == {"MODE": "test"}
+
+
+FORKS_ARE_MEANT = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+"""Python warns of ``os.fork`` amid threads from 3.12 on."""
+
+
+@FORKS_ARE_MEANT
+def test_a_forked_child_has_what_another_thread_hid_at_the_fork() -> None:
+    environ, is_hidden, has_forked = {"SECRET": "x"}, threading.Event(), threading.Event()
+
+    def hide() -> None:
+        with lacking(environ, {"SECRET"}):
+            is_hidden.set()
+            has_forked.wait(LONGEST)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(hide)
+        is_hidden.wait(LONGEST)
+        found = in_child(lambda: environ)
+        has_forked.set()
+
+    assert found == "{'SECRET': 'x'}"
+    assert environ == {"SECRET": "x"}
+
+
+@FORKS_ARE_MEANT
+def test_a_forked_child_lacks_what_its_own_block_hides_until_it_ends() -> None:
+    environ, block = {"SECRET": "x"}, ExitStack()
+
+    def in_block_and_after() -> tuple[str, str]:
+        inside = str(environ)
+        block.close()
+        return inside, str(environ)
+
+    with block:
+        block.enter_context(lacking(environ, {"SECRET"}))
+        found = in_child(in_block_and_after)
+
+    assert found == str(("{}", "{'SECRET': 'x'}"))

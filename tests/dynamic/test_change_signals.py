@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import socket
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -90,6 +92,24 @@ def test_in_a_process_with_many_open_files_signals_are_waited_for(many_files: No
         assert called.wait(LONGEST)
 
     assert engine.asked == 1
+
+
+@pytest.fixture
+def no_thread() -> Iterator[None]:
+    usual = threading.stack_size(1 << 46)  # more than any machine has
+    yield
+    threading.stack_size(usual)
+
+
+def test_without_a_thread_no_socket_stays_open(no_thread: None) -> None:
+    gc.collect()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ResourceWarning)
+        with pytest.raises(RuntimeError):
+            ChangeSignals(Engine(away), away)  # type: ignore[arg-type]  # a stand-in
+        gc.collect()
+
+    assert [str(warning.message) for warning in caught] == []
 
 
 def test_the_end_does_not_wait_for_a_database_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:

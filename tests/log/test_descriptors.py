@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -9,6 +10,9 @@ import textwrap
 
 import pytest
 
+from airflow_config_providers.log.descriptors import join_all, pass_on
+from airflow_config_providers.log.guards import ActiveReversers
+from airflow_config_providers.testing import FakeClock
 from tests.limits import LONGEST
 
 CANARY = "c4nary/s3cret+value"
@@ -325,3 +329,49 @@ def test_a_fork_within_a_block_stays_guarded_by_its_parent():
     )
 
     assert done.stdout == "is ${v:k}"
+
+
+class Lines(io.BytesIO):
+    """The end of a pipe to which each line was written by itself."""
+
+    def read(self, size=-1):
+        return self.readline(size)
+
+
+class FailingAtFirst(ActiveReversers):
+    """Reversers that cannot be asked the first time."""
+
+    has_failed = False
+
+    @property
+    def reversers(self):
+        if not self.has_failed:
+            self.has_failed = True
+            raise MemoryError
+        return super().reversers
+
+
+def test_output_that_cannot_be_reversed_is_lost_and_what_follows_is_passed_on(tmp_path):
+    outside = (tmp_path / "outside").open("wb")
+
+    pass_on(Lines(b"first\nsecond\n"), outside, FailingAtFirst())
+
+    assert (tmp_path / "outside").read_bytes() == b"second\n"
+
+
+class Endless:
+    """A thread that does not end."""
+
+    def __init__(self, clock):
+        self.clock = clock
+
+    def join(self, seconds):
+        self.clock.sleep(seconds)
+
+
+def test_a_block_waits_no_longer_for_many_children_that_go_on_than_for_one():
+    clock = FakeClock()
+
+    join_all([Endless(clock)] * 3, 0.5, clock)
+
+    assert clock() == 0.5

@@ -304,3 +304,25 @@ def test_a_watch_that_got_no_thread_gets_one_when_it_follows_again(tmp_path):
 
     assert eventually(lambda: touched)
     watch.follow((), touched.append)
+
+
+def test_a_watch_whose_first_thread_runs_although_its_start_was_interrupted_has_one_thread(tmp_path):
+    (file := tmp_path / "db.properties").write_text("password=one\n")
+    touched, threads = [], []
+
+    def start(run):
+        threads.append(run)
+        if len(threads) == 1:
+            raise KeyboardInterrupt  # as a timeout of the task can be raised
+        threading.Thread(target=run, daemon=True).start()
+
+    watch = file_watch.FileWatch(start=start)
+    with pytest.raises(KeyboardInterrupt):
+        watch.follow([str(file)], touched.append)
+    watch.follow([str(file)], touched.append)
+    late = threading.Thread(target=threads[0], daemon=True)
+    late.start()
+    has_ended = eventually(lambda: not late.is_alive())
+    watch.follow((), touched.append)
+
+    assert has_ended

@@ -219,6 +219,7 @@ class Transport:
         self._login_adapter.namespace = login_namespace
         self._where = where
         self._breakers = breakers
+        self._is_closed = False
 
     def get(
         self, path: str, *, token: str = "", query: Mapping[str, str] | None = None, mount: str = ""
@@ -247,7 +248,8 @@ class Transport:
         return self._ask("post", path, token, json=body, **more)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, and from now on the one of each request after it."""
+        self._is_closed = True
         self._adapter.close()
 
     def _ask(self, method: str, path: str, token: str, *, mount: str = "", **kwargs: Any) -> VaultAnswer:
@@ -273,7 +275,7 @@ class Transport:
         answers: list[requests.Response] = []
 
         def send() -> None:
-            with suppress(AnswerTooLargeError):
+            with self._closing_again(), suppress(AnswerTooLargeError):
                 answers.append(adapter.request(method, f"/v1/{path}", headers=headers, raise_exception=False, **kwargs))
 
         with self._breakers.watching(mount, ProviderLookupError, is_limit=lambda: any(map(is_limit, answers))):
@@ -282,6 +284,15 @@ class Transport:
                 _log.debug("%s %s %s: %d", self._where, method.upper(), printable(path), response.status_code)
                 faults.check_server(response.status_code, where=self._where, retry_after=retry_after(response))
         return answers[0] if answers else None
+
+    @contextmanager
+    def _closing_again(self) -> Iterator[None]:
+        """Close the connection that a request opens after ``close``, such as one that gives back a late lease."""
+        try:
+            yield
+        finally:
+            if self._is_closed:
+                self._adapter.close()
 
 
 def is_limit(response: requests.Response) -> bool:

@@ -17,7 +17,7 @@ from airflow_config_providers.exceptions import AccessDeniedError, ProviderLooku
 from airflow_config_providers.providers.vault.logins.credentials import TokenLogin
 from airflow_config_providers.providers.vault.logins.login import Credential
 from airflow_config_providers.providers.vault.settings import VaultSettings
-from airflow_config_providers.providers.vault.transport import THREADS, Breaker, Breakers, make_client
+from airflow_config_providers.providers.vault.transport import THREADS, Breaker, Breakers, Transport, make_client
 from airflow_config_providers.testing import FakeClock
 from tests.limits import LONGEST
 from tests.servers.certificates import self_signed
@@ -98,6 +98,16 @@ def test_sixty_four_threads_keep_their_connections() -> None:
         client.adapter.close()
 
     assert opened == THREADS
+
+
+def test_a_request_after_the_end_leaves_no_connection_open(address: str) -> None:
+    client = make_client(settings(address))
+    transport = Transport(client, where="Vault", breakers=Breakers(FakeClock()), login_namespace=None)
+
+    transport.close()
+    transport.post("sys/leases/revoke", {"lease_id": "late"}, token="t")
+
+    assert len(client.session.get_adapter(address).poolmanager.pools) == 0
 
 
 @pytest.mark.parametrize(

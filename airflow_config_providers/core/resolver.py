@@ -218,7 +218,7 @@ class ConfigResolver:
         :raises ConfigException: a value does not fit its type
         """
         layered, texts = layers if isinstance(layers, LayeredConfig) else self.settle(layers), texts or {}
-        _raise([*_odd_references(layered.settled, layered.place), *_odd_references(texts, printable)])
+        refuse_odd_references(layered, texts)
         opened = _opened(layered)
         configs, others = self._transformer.attempt(layered.settled, texts)
         parts = keys, further = _Part(configs, layered.place), _Part(others, printable)
@@ -293,6 +293,15 @@ def _opened(layered: LayeredConfig) -> dict[str, str]:
             problems += [ConfigException(f"{layered.place(key)}: {problem}") for problem in error.problems]
     _raise(problems)
     return opened
+
+
+def refuse_odd_references(layered: LayeredConfig, texts: Mapping[str, str]) -> None:
+    """
+    Make sure that no reference looks like another one, without reading a secret.
+
+    :raises ConfigException: one does; names all of them
+    """
+    _raise([*_odd_references(layered.settled, layered.place), *_odd_references(texts, printable)])
 
 
 def _odd_references(texts: Mapping[str, str], place: Callable[[str], str]) -> Iterator[ConfigProvidersError]:

@@ -16,7 +16,7 @@ from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.failures import NOT_FOUND
 from airflow_config_providers.deployment.objections import DeployedObjections, JobRules
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.dynamic.admin import ConfigAdmin
+from airflow_config_providers.dynamic.admin import ConfigAdmin, no_notes
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.unavailable_database import unavailable
 from airflow_config_providers.dynamic.writer import ChangeAuthor
@@ -85,7 +85,9 @@ def admin(
         policies,
         layers=layers,
         seal=settings.seal(),
-        objections=DeployedObjections(layers.jobs, warn, spark_version=version_at_hand(caller.environ)),
+        objections=DeployedObjections(
+            layers.jobs, DeployedLayers(no_notes, caller).of_jobs, warn, spark_version=version_at_hand(caller.environ)
+        ),
         author=ChangeAuthor(caller.name),
         warn=warn,
     )
@@ -154,6 +156,18 @@ class DeployedLayers:
         if resource not in self._jobs:
             self._jobs[resource] = [JobRules.of(task) for task in self._configured(resource)]
         return self._jobs[resource]
+
+    def of_jobs(self, resource: ConfigResource) -> Mapping[ConfigResource, Sequence[ConfigLayer]]:
+        """
+        Return the tasks whose jobs ``resource`` configures, with their layers; the resource itself if they are unknown.
+
+        :return: nothing if the resource does not exist
+        :raises ProviderUnavailableError: the database is unavailable
+        """
+        try:
+            return {one: self(one) for one in self.concerned(resource)}
+        except UnknownResourceError:
+            return {}
 
     def show_dag(self, task: ConfigResource) -> bool:
         """

@@ -8,13 +8,15 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.reload import ReloadAction
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, odd_references, scan, variables
+from airflow_config_providers.dynamic.planner import DynamicLayers
 from airflow_config_providers.exceptions import ConfigProvidersError, problems_of
 from airflow_config_providers.job.deployed_task import Warn, deployed_options, stored_spec
-from airflow_config_providers.job.exposed_values import PlacedText, refuse_exposed
+from airflow_config_providers.job.exposed_values import PlacedText, put_in_problem, put_in_secrets, refuse_exposed
 from airflow_config_providers.job.providers import definitions_of, deployment_registry, driver_definitions_of
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark import specification
@@ -60,6 +62,9 @@ class JobRules:
 JobsOfResource = Callable[[ConfigResource], Iterable[JobRules]]
 """Returns the jobs that a resource configures; none if they are unknown."""
 
+LayersOfJobs = Callable[[ConfigResource], Mapping[ConfigResource, Sequence[ConfigLayer]]]
+"""Returns task -> its layers that are not dynamic, for the jobs that a resource configures."""
+
 
 def have_other_keys(keys: Iterable[str]) -> bool:
     """Return whether one of ``keys`` does not begin with ``spark.``, so that it depends on the jobs if it is valid."""
@@ -81,17 +86,23 @@ class DeployedObjections:
     Finds reasons to refuse new strings: those with which the runs of a job of the resource would fail.
 
     :param jobs: returns the jobs of a resource
+    :param layers: returns the layers of these jobs
     :param warn: is called with each doubt that is no reason to refuse
     :param spark_version: the version of the Spark of this machine; None if it has none, or runs no jobs
     """
 
-    def __init__(self, jobs: JobsOfResource, warn: Warn, *, spark_version: str | None = None) -> None:
+    def __init__(
+        self, jobs: JobsOfResource, layers: LayersOfJobs, warn: Warn, *, spark_version: str | None = None
+    ) -> None:
         self._jobs = jobs
+        self._layers = layers
         self._warn = warn
         self._spark_version = spark_version
         self._known: dict[str, ProvidersOfConnection | None] = {}
 
-    def __call__(self, resource: ConfigResource, texts: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+    def __call__(
+        self, resource: ConfigResource, texts: Mapping[str, str], before: DynamicLayers, after: DynamicLayers
+    ) -> Mapping[str, Sequence[str]]:
         """Return key -> the reasons to refuse it."""
         used = {key: text for key, text in texts.items() if scan(text) or spark_definition().is_secret(key, text)}
         jobs = (
@@ -100,10 +111,30 @@ class DeployedObjections:
         self._warn_of_absent(resource, texts)
         misnamed = {key: self._of_name(key, takes_any_key=take_any_key(jobs)) for key in texts}
         of_texts = {key: self._of_text(key, text, jobs) for key, text in used.items()}
+        put_in = self._put_in(resource, texts, before, after) if used or "${" in "".join(texts.values()) else {}
         return {
-            key: [*found, *of_texts.get(key, ()), *_of_reload_action(key, texts[key]), *_of_options(key, texts[key])]
+            key: [*found, *of_texts.get(key, ()), *put_in.get(key, ()), *_of_own_text(key, texts[key])]
             for key, found in misnamed.items()
         }
+
+    def _put_in(
+        self, resource: ConfigResource, texts: Mapping[str, str], before: DynamicLayers, after: DynamicLayers
+    ) -> Mapping[str, Sequence[str]]:
+        """Return key -> the secrets that Spark would show since the change, because it puts them into a string."""
+        found: dict[str, dict[str, None]] = {}
+        for task, static in self._layers(resource).items():
+            for job in self._jobs(task) or [JobRules.usual()]:
+                now, then = (self._put_in_secrets([*dynamic(task), *static], job) for dynamic in (before, after))
+                for key, secret in sorted(then - now):
+                    changed = next((one for one in (key, secret) if one in texts), next(iter(texts)))
+                    found.setdefault(changed, {})[put_in_problem(key, secret)] = None
+        return {key: list(problems) for key, problems in found.items()}
+
+    def _put_in_secrets(self, layers: Sequence[ConfigLayer], job: JobRules) -> set[tuple[str, str]]:
+        if job.allows_exposed:
+            return set()
+        known = self._definitions(job.conn_id)
+        return put_in_secrets(LayeredConfig(layers, spark_definition()), () if known is None else known.names)
 
     def _warn_of_absent(self, resource: ConfigResource, keys: Iterable[str]) -> None:
         """Warn of keys that the Spark of this machine does not have, unless all jobs of ``resource`` run elsewhere."""
@@ -191,11 +222,9 @@ class ProvidersOfConnection:
         return (unresolved or settings.unresolved()) is Unresolved.FAIL
 
 
-def _of_reload_action(key: str, text: str) -> tuple[str, ...]:
-    return problems_of(lambda: ReloadAction.of({key: text}))
-
-
-def _of_options(key: str, text: str) -> Iterator[str]:
+def _of_own_text(key: str, text: str) -> Iterator[str]:
+    """Yield what is wrong with a text in every job."""
+    yield from problems_of(lambda: ReloadAction.of({key: text}))
     if refusal := specification.refusal_of_options(text):
         yield f"'{printable(key)}': {refusal}"
 

@@ -22,7 +22,9 @@ from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, settled, shown
 from airflow_config_providers.dynamic.planner import (
     CheckedChange,
+    DynamicLayers,
     Edit,
+    LayersAfter,
     Objections,
     PlannedChange,
     Planner,
@@ -334,7 +336,7 @@ class ConfigAdmin:
             before = _stored(resource, snapshot)
             _refuse_stale(resource, before.version, request.if_version.get(resource))
         is_judged = not reasons
-        checked = self._checked(resource, before, request.edits[resource], reasons)
+        checked = self._checked(resource, before, request.edits[resource], partial(_layers_after, snapshot), reasons)
         if static.unknown and not (checked and checked.is_cleanup):
             reasons.add(_unknown(static.unknown, before))
         elif checked and is_judged:
@@ -342,10 +344,10 @@ class ConfigAdmin:
         return checked.plan if checked and not reasons else reasons.together()
 
     def _checked(
-        self, resource: ConfigResource, before: StoredConfig, edit: Edit, reasons: Reasons
+        self, resource: ConfigResource, before: StoredConfig, edit: Edit, layers_after: LayersAfter, reasons: Reasons
     ) -> CheckedChange | None:
         with reasons:
-            checked = self._planner.check(resource, before, edit)
+            checked = self._planner.check(resource, before, edit, layers_after)
             if checked.problem:
                 reasons.add(checked.problem)
             return checked
@@ -377,8 +379,7 @@ class ConfigAdmin:
                 f"deleted."
             )
         self._warn_of_unlisted(resource, snapshot)
-        dynamic = [dynamic_layer(one, snapshot.config(one)) for one in inherited(resource)]
-        return LayeredConfig([*dynamic, *static.layers], self._definition)
+        return LayeredConfig([*_layers_after(snapshot, {})(resource), *static.layers], self._definition)
 
     def _warn_of_unlisted(self, resource: ConfigResource, snapshot: Snapshot) -> None:
         name, of_deployment = name_of(resource), name_of(DEPLOYMENT)
@@ -393,11 +394,9 @@ class ConfigAdmin:
     def _results(
         self, plans: Sequence[PlannedChange], snapshot: Snapshot, request: _ChangeRequest
     ) -> dict[ConfigResource, AlterConfigResult]:
-        results, all_plans = {}, by_resource(plans)
+        results, dynamic = {}, _layers_after(snapshot, by_resource(plans))
         for plan in plans:
-            configs = _configs_after(plan.resource, all_plans, snapshot)
-            dynamic = [dynamic_layer(one, config) for one, config in configs.items()]
-            layers = (*dynamic, *request.static(plan.resource).layers)
+            layers = (*dynamic(plan.resource), *request.static(plan.resource).layers)
             entries = LayeredConfig(layers, self._definition).entries()
             changed = {key: entries.get(key) for key in plan.keys}
             operations = request.operations.get(plan.resource, ())
@@ -473,6 +472,14 @@ def _stored(resource: ConfigResource, snapshot: Snapshot) -> StoredConfig:
 def _unknown(error: UnknownResourceError, before: StoredConfig) -> UnknownResourceError:
     rest = ["Stored values can only be deleted."] if before.version else []
     return UnknownResourceError(" ".join([*error.problems, *rest]))
+
+
+def _layers_after(snapshot: Snapshot, plans: Plans) -> DynamicLayers:
+    def layers(resource: ConfigResource) -> list[ConfigLayer]:
+        configs = _configs_after(resource, plans, snapshot)
+        return [dynamic_layer(one, config) for one, config in configs.items()]
+
+    return layers
 
 
 def _configs_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -> dict[ConfigResource, StoredConfig]:

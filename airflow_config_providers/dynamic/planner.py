@@ -10,7 +10,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, Altered, ConfigRe
 from airflow_config_providers.core.data import HIDDEN, Password
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.keys import key_problem, text_problem
-from airflow_config_providers.core.layers import LayeredConfig
+from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.policy import RequestMetadata
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
@@ -45,11 +45,23 @@ Edit = Callable[[Mapping[str, Value]], Altered[Value]]
 Seal = Callable[[Password], str]
 """Returns the encrypted string of a secret."""
 
-Objections = Callable[[ConfigResource, Mapping[str, str]], Mapping[str, Sequence[str]]]
-"""Returns key -> the reasons to refuse its new text; an acceptable key has none."""
+DynamicLayers = Callable[[ConfigResource], Sequence[ConfigLayer]]
+"""Returns the layers of the dynamic configuration that a resource has and inherits."""
+
+Objections = Callable[
+    [ConfigResource, Mapping[str, str], DynamicLayers, DynamicLayers],
+    Mapping[str, Sequence[str]],
+]
+"""
+Returns key -> the reasons to refuse its new text; an acceptable key has none.
+
+It is called with the resource, its new texts, and the dynamic layers before and after the change.
+"""
 
 
-def no_objections(resource: ConfigResource, texts: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+def no_objections(
+    resource: ConfigResource, texts: Mapping[str, str], before: DynamicLayers, after: DynamicLayers
+) -> Mapping[str, Sequence[str]]:
     """Return no objections."""
     return {}
 
@@ -117,6 +129,9 @@ class PlannedChange:
 Plans = Mapping[ConfigResource, PlannedChange]
 """Resource of a request -> its planned change."""
 
+LayersAfter = Callable[[Plans], DynamicLayers]
+"""Returns the dynamic layers after planned changes."""
+
 
 def by_resource(plans: Iterable[PlannedChange]) -> Plans:
     """Return resource -> plan for ``plans``."""
@@ -177,15 +192,19 @@ class Planner:
     seal: Seal | None = None
     objections: Objections = no_objections
 
-    def check(self, resource: ConfigResource, before: StoredConfig, edit: Edit) -> CheckedChange:
+    def check(
+        self, resource: ConfigResource, before: StoredConfig, edit: Edit, layers_after: LayersAfter
+    ) -> CheckedChange:
         """
         Return the change that ``edit`` describes, separated into a valid and an invalid part.
 
+        :param layers_after: what other resources have is taken from here
         :raises ConfigException: the whole change is invalid, or too large; lists all problems
         """
         done = edit(before.values)
         texts = _fresh(done.after, before.values)
-        objections = self.objections(resource, texts) if texts else {}
+        now, then = layers_after({}), layers_after({resource: PlannedChange(resource, before, done.after)})
+        objections = self.objections(resource, texts, now, then) if texts else {}
         wrong = {
             key: found
             for key, text in texts.items()

@@ -11,6 +11,7 @@ from typing import Any
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.reload import ReloadAction
+from airflow_config_providers.core.resolver import refuse_odd_references
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.core.variable import scan, unclosed
@@ -90,8 +91,13 @@ class JobConfiguration:
             worker = _worker(providers, self.job.options, self.spark_version)
             layered = worker.settle(layers)
             notes += problems_of(lambda: self._require_allowed(layers))
+            notes += problems_of(lambda: self._refuse_odd_references(layered))
             notes += problems_of(lambda: self._require_unexposed(worker, layered))
         return Shown(layered, notes)
+
+    def _refuse_odd_references(self, layered: LayeredConfig) -> None:
+        texts, own = self._texts(layered)
+        refuse_odd_references(layered, {**texts, **{item.name: item.text for item in own}})
 
     def _require_unexposed(self, worker: JobResolver, layered: LayeredConfig) -> None:
         self._placed(worker, layered).require_unexposed(layered, *self._texts(layered))

@@ -67,7 +67,7 @@ def exposed_texts(
                     value = f"the value of {printable(str(variable))}"
                     yield item, _problem(printable(item.name), value, f"Pass it {_elsewhere(item)}")
     for item, key in substituted_secrets(texts, providers, secrets):
-        yield item, _problem(printable(item.name), _replaced(key), "Remove it")
+        yield item, put_in_problem(item.name, key)
 
 
 def _problem(place: str, value: str, way_out: str) -> str:
@@ -106,20 +106,32 @@ def refuse_shown(layered: LayeredConfig) -> None:
 
     :raises ExposedValueError: it does
     """
+    shown = ((layered.place(key), name) for key, name in _shown_secrets(layered))
+    if problems := [_problem(place, _replaced(name), "Remove it") for place, name in shown]:
+        raise ExposedValueError(*problems)
+
+
+def put_in_secrets(layered: LayeredConfig, providers: Collection[str]) -> set[tuple[str, str]]:
+    """Return (key, other key) if Spark shows the key's string with the other's secret in it, which a run refuses."""
+    found = substituted_secrets(placed_texts(layered.settled), providers, layered.secrets)
+    return {*((item.key, key) for item, key in found), *_shown_secrets(layered)}
+
+
+def put_in_problem(key: str, secret: str) -> str:
+    """Return what is wrong with a pair of ``put_in_secrets``."""
+    return _problem(printable(key), _replaced(secret), "Remove it")
+
+
+def _shown_secrets(layered: LayeredConfig) -> Iterator[tuple[str, str]]:
+    """Yield each key that others than the author wrote, with a key whose written-out secret it has Spark show."""
     steered = {key for key, text in layered.settled.items() if "${" in text and layered.source(key).is_steered}
     if not steered:
         return
     put_in = _substitutions(layered.settled)
     shown = {key for key in put_in if exposure.is_exposed(key, layered.settled[key])}
     shown |= {name for key in shown for name in put_in[key]}
-    problems = [
-        _problem(layered.place(key), _replaced(name), "Remove it")
-        for key in sorted(shown & put_in.keys() & steered)
-        for name in sorted(put_in[key])
-        if layered.is_secret(name, layered.settled[name])
-    ]
-    if problems:
-        raise ExposedValueError(*problems)
+    for key in sorted(shown & put_in.keys() & steered):
+        yield from ((key, name) for name in sorted(put_in[key]) if layered.is_secret(name, layered.settled[name]))
 
 
 def _substitutions(configs: Mapping[str, str]) -> dict[str, set[str]]:

@@ -174,6 +174,54 @@ def test_a_shown_key_may_have_a_reference_where_the_deployment_allows_it(cli: Cl
     assert (done.code, done.errors) == (0, [])
 
 
+OPTIONS = "spark.executor.extraJavaOptions"
+
+
+@pytest.mark.parametrize("resource", [["--dag", "flights"], ["--dag", "flights", "--task", "report"]])
+@pytest.mark.parametrize("secret", ["spark.app.db.password", "spark.app.old.password"])
+def test_a_secret_of_the_dag_may_not_be_put_into_a_shown_key(cli: Cli, resource: list[str], secret: str) -> None:
+    pair = f"{OPTIONS}=-Da=${{{secret}}}"
+    done = alter(cli, *resource, "--add-config", pair, "--validate-only", connection=CONNECTION)
+
+    assert done.code == 3
+    (error,) = done.errors
+    assert f"{OPTIONS}: Spark replaces {secret} in it by its secret, which would be readable" in error
+
+
+def test_another_key_of_the_dag_may_be_put_into_a_shown_key(cli: Cli) -> None:
+    pair = f"{OPTIONS}=-Da=${{spark.app.tags}}"
+    done = alter(cli, "--dag", "flights", "--add-config", pair, "--validate-only", connection=CONNECTION)
+
+    assert (done.code, done.errors, done.notes) == (0, [], [])
+
+
+def test_a_key_that_is_put_into_a_shown_key_may_not_become_a_secret(cli: Cli) -> None:
+    alter(cli, "--default", "--add-config", f"{OPTIONS}=-Da=${{spark.app.a}}", connection=CONNECTION)
+    pair = "spark.app.a=${files:/tmp/a.properties:b}"
+    done = alter(cli, "--dag", "own", "--task", "usual", "--add-config", pair, connection=CONNECTION)
+
+    assert done.code == 3
+    assert f"{OPTIONS}: Spark replaces spark.app.a in it" in done.errors[0]
+
+
+def test_a_secret_that_was_shown_before_the_change_is_not_held_against_it(cli: Cli) -> None:
+    shown = f"{OPTIONS}=-Da=${{spark.app.db.password}}"
+    alter(cli, "--dag", "flights", "--add-config", shown, connection=CONNECTION, allow_exposed_arguments="True")
+    pair = "spark.app.a=${files:/tmp/a.properties:b}"
+    done = alter(cli, "--dag", "flights", "--add-config", pair, connection=CONNECTION)
+
+    assert (done.code, done.errors) == (0, [])
+
+
+def test_a_change_that_removes_the_secret_may_put_its_key_into_a_shown_key(cli: Cli) -> None:
+    words = ("--dag", "own", "--task", "usual", "--add-config")
+    alter(cli, *words, "spark.app.a=${files:/tmp/a.properties:b}", connection=CONNECTION)
+    pair = f"{OPTIONS}=-Da=${{spark.app.a}}"
+    done = alter(cli, *words, pair, "--delete-config", "spark.app.a", "--validate-only", connection=CONNECTION)
+
+    assert (done.code, done.errors) == (0, [])
+
+
 def test_an_unknown_provider_may_be_stored_where_references_are_kept(cli: Cli) -> None:
     done = alter(cli, "--default", "--add-config", "spark.app.a=${x:y}", connection=CONNECTION, unresolved="keep")
 

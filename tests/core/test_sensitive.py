@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +42,10 @@ def test_a_secret_is_seen_however_it_is_written(text):
         "x://u:ab/cd@h:5/x",
         "x://u:1a/b/c@h",
         "x://u:12,ab@h",
+        "x://u@server:ab@h",
+        "jdbc:oracle:thin:u/ab/cd@h",
+        'jdbc:oracle:thin:u/"ab/cd"@h',
+        "jdbc:oracle:thin:u/ajdb@h",
     ],
 )
 def test_a_secret_without_a_name_beside_it_is_seen(text):
@@ -66,6 +72,8 @@ def test_every_secret_that_is_looked_for_is_seen(text):
         "jdbc:x://h:5432/db?user=a@b",
         "mongodb://h:27017,i:27017/a@b",
         "file://C:/a@b",
+        "abfss://a@b.example:443/c@d",
+        "git+ssh://git@h:a/b.git@v1",
         "-----BEGIN PUBLIC KEY-----",
         "-----BEGIN CERTIFICATE-----",
         "Authorization: Bearer ${vault:apps/api:token}",
@@ -73,6 +81,7 @@ def test_every_secret_that_is_looked_for_is_seen(text):
         "authorization: none",
         "jdbc:oracle:thin:/@alias",
         "jdbc:oracle:thin:@//db:1521/x",
+        "jdbc:oracle:thin:@//db:1521/a@b",
         "--password-file /run/x",
         "--password --user me",
         "--password ${vault:apps/db:password}",
@@ -89,3 +98,17 @@ def test_no_default_of_spark_looks_like_a_secret():
 @pytest.mark.parametrize("key", ["spark.x.pw", "spark.x.cred", "spark.x.dbCreds", "spark.x.pwFile"])
 def test_a_short_name_of_a_secret_is_one(key):
     assert reveals(key, "")
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["//u:", "//u:a/", "//u@", "/:", "jdbc:oracle:a:u/", "{password: x", ",password: '", 'password=""', "\npassword: "],
+)
+def test_attack_14_hostile_text_is_searched_in_linear_time(part):
+    """The bound is twenty times the expected time, and a tenth of what a quadratic search needs."""
+    text = part * (500_000 // len(part)) + " //key:"
+    began = time.process_time()
+
+    shows_secret(text)
+
+    assert time.process_time() - began < 5

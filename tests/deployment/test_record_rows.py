@@ -33,6 +33,16 @@ def test_a_secret_in_a_record_is_hidden(key: str, value: str, name: str):
     assert (row["value"], row["typed"], row["synonyms"][0]["value"]) == (SECRET, None, SECRET)
 
 
+@pytest.mark.parametrize(
+    ("value", "is_sensitive"),
+    [pytest.param("x://u:literal@h", True, id="hidden"), pytest.param("x://h", False, id="shown")],
+)
+def test_a_key_in_a_record_is_sensitive_if_its_value_is_hidden(value: str, *, is_sensitive: bool):
+    (row,) = of_record(record("spark.app.url", value), KeySelection())
+
+    assert row["sensitive"] is is_sensitive
+
+
 def test_a_secret_that_the_last_job_had_is_hidden():
     now = {"key": "spark.app.password", "value": REFERENCE, "source": "DAG_CONFIG"}
     (row,) = with_applied([now], record("spark.app.password", "literal"))

@@ -592,6 +592,13 @@ def test_a_preview_says_first_what_a_policy_would_deny(preview, store, policies)
     assert lines[1].startswith("spark.executor.memory = 16g   # DYNAMIC_DAG_CONFIG, ")
 
 
+def test_a_preview_says_first_which_reference_looks_like_another(preview):
+    lines = preview(conf={"spark.app.x": "${dir:/x:p\u0430ss}"}, env_vars={"X": "${dir:/x:p\u0430ss}"})
+
+    assert "! spark.app.x (conf): character 11 of the text, '\\u0430', is inside a reference" in lines[0]
+    assert lines[1].startswith("! env_vars['X']: character 11 of the text, ")
+
+
 def test_a_preview_says_first_which_files_it_does_not_read(preview):
     lines = preview(config_files=["${dir:/x:y}"])
 

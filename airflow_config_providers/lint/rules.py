@@ -203,16 +203,19 @@ def exposed_findings(job: WrittenJob, known: KnownProviders | None) -> Iterator[
     """
     if not job.is_configured or job.keeps_unresolved or job.allows_exposed:
         return
-    winners = {entry.key: entry for layer in job.layers for entry in layer}
-    for cluster in job.clusters or ((),):
-        yield from _exposed_in([*{**winners, **{entry.key: entry for entry in cluster}}.values(), *job.texts], known)
-
-
-def _exposed_in(entries: Iterable[WrittenEntry], known: KnownProviders | None) -> Iterator[Finding]:
-    places = {PlacedText(entry.name, entry.key, entry.text): entry.place for entry in entries}
+    places = {PlacedText(entry.name, entry.key, entry.text, cluster): entry.place for entry, cluster in _placed(job)}
     named = {variable.provider for item in places for variable in variables(item.text)}
     providers = named & known.names if known else named - set(SUBSTITUTED_BY_SPARK)
     yield from (Finding(EXPOSED, places[item], problem) for item, problem in exposed_texts(places, providers))
+
+
+def _placed(job: WrittenJob) -> Iterator[tuple[WrittenEntry, str]]:
+    """Yield the strings that a run has, each with the number of the cluster that has it; empty if all can."""
+    winners = {entry.key: entry for layer in job.layers for entry in layer}
+    own = [{entry.key for entry in cluster} for cluster in job.clusters]
+    beaten = set.intersection(*own) if own else set()
+    yield from ((entry, "") for entry in [*winners.values(), *job.texts] if entry.key not in beaten)
+    yield from ((entry, str(number)) for number, cluster in enumerate(job.clusters) for entry in cluster)
 
 
 def is_read_by_other_jobs(file: LayerFile, jobs: Iterable[WrittenJob]) -> bool:

@@ -176,7 +176,7 @@ class JobConfiguration:
         names = {label_below(cluster.name, key) for cluster in self.job.clusters for key in cluster.configs}
         texts = {label: text for label, text in self.job.texts.items() if label not in names}
         own = (
-            PlacedText(label_below(cluster.name, key), key, text)
+            PlacedText(label_below(cluster.name, key), key, text, cluster.name)
             for cluster in self.job.clusters
             for key, text in cluster.configs.items()
             if wins_over(layered, key)

@@ -26,11 +26,13 @@ class PlacedText:
 
     :param name: the name of the place in messages
     :param key: the text's key in Spark's configuration; the name again if it has none
+    :param cluster: the name of the only cluster that has it; empty if all have it that have no other under its key
     """
 
     name: str
     key: str
     text: str = field(repr=False)
+    cluster: str = ""
 
 
 def placed_texts(texts: Mapping[str, str]) -> list[PlacedText]:
@@ -82,17 +84,29 @@ def _replaced(key: str) -> str:
 def substituted_secrets(
     texts: Collection[PlacedText], providers: Collection[str], secrets: Collection[str]
 ) -> Iterator[tuple[PlacedText, str]]:
-    """Yield each string that Spark shows, with a key whose secret Spark puts into it."""
-    shown = [item for item in texts if "${" in item.text and exposure.is_exposed(item.key, item.text)]
-    if not shown:
-        return
-    configs: dict[str, list[str]] = {}
-    secret = set(secrets)
-    for item in texts:
-        configs.setdefault(item.key, []).append(item.text)
-        if any(variable.provider in providers for variable in variables(item.text)):
-            secret.add(item.key)
-    for item in shown:
+    """Yield each string that Spark shows, with a key whose secret Spark puts into it, in any of the clusters."""
+    if any(map(_can_show_another, texts)):
+        groups = (_of_cluster(name, texts) for name in dict.fromkeys(["", *(item.cluster for item in texts)]))
+        yield from dict.fromkeys(pair for group in groups for pair in _substituted_in(group, providers, secrets))
+
+
+def _can_show_another(item: PlacedText) -> bool:
+    return "${" in item.text and exposure.is_exposed(item.key, item.text)
+
+
+def _of_cluster(name: str, texts: Iterable[PlacedText]) -> dict[str, PlacedText]:
+    """Return key -> the string that a cluster has; that of a cluster without strings of its own for the empty name."""
+    shared = {item.key: item for item in texts if not item.cluster}
+    return {**shared, **{item.key: item for item in texts if item.cluster == name}}
+
+
+def _substituted_in(
+    texts: Mapping[str, PlacedText], providers: Collection[str], secrets: Collection[str]
+) -> Iterator[tuple[PlacedText, str]]:
+    configs = {key: (item.text,) for key, item in texts.items()}
+    refers = (key for key, item in texts.items() if any(one.provider in providers for one in variables(item.text)))
+    secret = {*secrets, *refers}
+    for item in filter(_can_show_another, texts.values()):
         found = map(_label_of, substituted_keys(item.key, item.text, configs))
         for key in sorted(secret.intersection(found)):
             yield item, key

@@ -57,6 +57,7 @@ class WrittenJob:
     :param refused: the keys with values that no layer can have, such as lists; the text of each is the reason
     :param unresolved: the arguments with references that nothing resolves; the text of each is the reason
     :param unstorable: the arguments that Airflow's database cannot store; the text of each is the reason
+    :param literals: the strings without references in the environment and the arguments of its program
     """
 
     place: SourcePlace
@@ -73,6 +74,7 @@ class WrittenJob:
     refused: tuple[WrittenEntry, ...] = ()
     unresolved: tuple[WrittenEntry, ...] = ()
     unstorable: tuple[WrittenEntry, ...] = ()
+    literals: tuple[WrittenEntry, ...] = ()
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Self:
@@ -87,6 +89,7 @@ class WrittenJob:
             refused=tuple(map(WrittenEntry.read, found["refused"])),
             unresolved=tuple(map(WrittenEntry.read, found["unresolved"])),
             unstorable=tuple(map(WrittenEntry.read, found["unstorable"])),
+            literals=tuple(map(WrittenEntry.read, found["literals"])),
         )
 
     def entries(self) -> Iterator[WrittenEntry]:

@@ -128,6 +128,8 @@ class _Rules:
         known = None if job.keeps_unresolved or not job.is_configured else self._known(job.conn_id)
         for entry in (*job.entries(), *job.texts):
             yield from rules.reference_findings(entry, known)
+        for entry in (*job.texts, *job.literals):
+            yield from rules.literal_findings(entry)
         yield from rules.exposed_findings(job, known)
 
     def _of_file(self, file: LayerFile) -> Iterator[Finding]:

@@ -44,10 +44,10 @@ from airflow_config_providers.lint.finding import (
     Finding,
 )
 from airflow_config_providers.lint.known_providers import KnownProviders
+from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.key_check import UnknownKeys, absent, find_in
-from airflow_config_providers.spark.redaction import is_hidden_by_spark
 
 
 def key_findings(
@@ -102,22 +102,27 @@ def refused_findings(job: WrittenJob) -> Iterator[Finding]:
 
 
 _NAMES_ONLY: Final = re.compile(
-    r"spark\.kubernetes\.(?:driver|executor)\.(?:secrets|secretKeyRef)\.|.*(?:file|path|provider)\Z",
+    r"spark\.kubernetes\.(?:driver|executor)\.(?:secrets|secretKeyRef)\."
+    r"|.*(?:(?:file|path|provider|provider\.uri|GOOGLE_APPLICATION_CREDENTIALS)(?:['\"]\])?\Z|provider\.type\b)",
     re.IGNORECASE | re.DOTALL,
 )
-"""Keys with sensitive names whose values are names of Kubernetes' secrets, paths or classes."""
+"""Sensitive names whose values are names of Kubernetes' secrets, paths, addresses or classes."""
+
+_NO_SECRET: Final = re.compile(r"\s*(?:true|false|arn:\S*)?\s*", re.IGNORECASE)
+"""Nothing, a switch, or the name of a resource of AWS, such as a key that never leaves its store."""
 
 
 def literal_findings(entry: WrittenEntry) -> Iterator[Finding]:
     """Yield a finding if the value of an entry is a secret; it says how long the value is, and nothing else of it."""
     if not _is_secret(entry.key, entry.text):
         return
-    length = len(entry.text)
+    length = counted(len(entry.text), "character")
+    where = " in conf" if entry.key.partition("[")[0] in IN_COMMAND else ""
     yield Finding(
         LITERAL_SECRET,
         entry.place,
-        f"{entry.name}: a literal of {counted(length, 'character')} looks like a secret. Keep it outside, and "
-        f"write a reference such as ${{vault:path:key}}.",
+        f"{entry.name}: a literal of {length} looks like a secret. Keep it outside, and write a reference such as "
+        f"${{vault:path:key}}{where}.",
     )
 
 
@@ -126,8 +131,8 @@ def _is_secret(key: str, text: str) -> bool:
         return shows_secret(beside_references(without_templates(text)))
     if shows_secret(text):
         return True
-    is_value = text.strip() and text.strip().lower() not in {"true", "false"}
-    return bool(is_value) and is_hidden_by_spark(key) and not _NAMES_ONLY.match(key) and not has_other_type(key)
+    is_value = not (_NO_SECRET.fullmatch(text) or _NAMES_ONLY.match(key) or has_other_type(key))
+    return is_value and spark_definition().is_secret(key, "")
 
 
 def has_other_type(key: str) -> bool:
@@ -198,16 +203,19 @@ def exposed_findings(job: WrittenJob, known: KnownProviders | None) -> Iterator[
     """
     if not job.is_configured or job.keeps_unresolved or job.allows_exposed:
         return
-    winners = {entry.key: entry for layer in job.layers for entry in layer}
-    for cluster in job.clusters or ((),):
-        yield from _exposed_in([*{**winners, **{entry.key: entry for entry in cluster}}.values(), *job.texts], known)
-
-
-def _exposed_in(entries: Iterable[WrittenEntry], known: KnownProviders | None) -> Iterator[Finding]:
-    places = {PlacedText(entry.name, entry.key, entry.text): entry.place for entry in entries}
+    places = {PlacedText(entry.name, entry.key, entry.text, cluster): entry.place for entry, cluster in _placed(job)}
     named = {variable.provider for item in places for variable in variables(item.text)}
     providers = named & known.names if known else named - set(SUBSTITUTED_BY_SPARK)
     yield from (Finding(EXPOSED, places[item], problem) for item, problem in exposed_texts(places, providers))
+
+
+def _placed(job: WrittenJob) -> Iterator[tuple[WrittenEntry, str]]:
+    """Yield the strings that a run has, each with the number of the cluster that has it; empty if all can."""
+    winners = {entry.key: entry for layer in job.layers for entry in layer}
+    own = [{entry.key for entry in cluster} for cluster in job.clusters]
+    beaten = set.intersection(*own) if own else set()
+    yield from ((entry, "") for entry in [*winners.values(), *job.texts] if entry.key not in beaten)
+    yield from ((entry, str(number)) for number, cluster in enumerate(job.clusters) for entry in cluster)
 
 
 def is_read_by_other_jobs(file: LayerFile, jobs: Iterable[WrittenJob]) -> bool:

@@ -16,6 +16,7 @@ from airflow_config_providers.exceptions import ConfigException, problems_of
 from airflow_config_providers.job.deployed_task import deployed_options, is_configured
 from airflow_config_providers.job.fields import FieldPath, JobFields
 from airflow_config_providers.job.mapped_task import shared_arguments
+from airflow_config_providers.job.nested_texts import NestedString
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.storable_fields import unstorable_arguments
@@ -142,6 +143,7 @@ class _TaskReader:
             refused=tuple(WrittenEntry(key, why, self._at(key, conf.argument)) for conf, key, why in self._refused),
             unresolved=tuple(WrittenEntry(name, why, self._at(name)) for name, why in self._unresolved),
             unstorable=tuple(WrittenEntry(name, why, self._at(name)) for name, why in self._unstorable),
+            literals=tuple(self._literals()),
         )
 
     def _layers(self, read: Any) -> tuple[tuple[WrittenEntry, ...], ...]:
@@ -158,8 +160,15 @@ class _TaskReader:
 
     def _texts(self) -> Iterator[WrittenEntry]:
         with suppress(ConfigException):  # a reference in a key, which the run refuses
-            for text in self._fields.other_texts():
-                yield WrittenEntry(text.label, text.text, self._at(text.label, _field(text.label)))
+            yield from map(self._text, self._fields.other_texts())
+
+    def _literals(self) -> Iterator[WrittenEntry]:
+        with suppress(ConfigException):  # as above
+            found = self._fields.texts("env_vars", "application_args")
+            yield from (self._text(text) for text in found if not scan(text.text))
+
+    def _text(self, text: NestedString) -> WrittenEntry:
+        return WrittenEntry(text.label, text.text, self._at(text.label, _field(text.label)))
 
     def _files(self) -> Iterator[str]:
         with suppress(ConfigException):

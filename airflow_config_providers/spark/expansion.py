@@ -61,7 +61,7 @@ def substituted_keys(key: str, text: str, configs: Mapping[str, Collection[str]]
 
     An environment variable is named as in Spark, ``env:NAME``.
 
-    :param configs: key -> its string; several if several clusters have the key
+    :param configs: key -> its string, or the strings that it can have
     """
     found: set[str] = set()
     todo = [(key, text)]

@@ -92,6 +92,8 @@ def test_a_variable_with_a_colon_in_its_name_keeps_its_name():
     [
         pytest.param('Variable.get("a}b")', id="brace"),
         pytest.param('Variable.get("a{{ ds }")', id="template"),
+        pytest.param('Variable.get("-x")', id="default-of-a-shell"),
+        pytest.param('Variable.get("${x")', id="nested"),
         pytest.param('BaseHook.get_connection("team:db").password', id="colon-in-a-connection"),
     ],
 )

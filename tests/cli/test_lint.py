@@ -148,6 +148,31 @@ def test_a_dags_folder_that_does_not_exist_ends_with_2(
     assert "[core] dags_folder" in err
 
 
+@pytest.mark.integration
+def test_secrets_in_the_environment_and_the_arguments_of_a_job_are_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    dag = tmp_path / "flights.py"
+    dag.write_text(
+        "from airflow.sdk import DAG\n"
+        "from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator\n"
+        'with DAG("flights", schedule=None):\n'
+        '    ConfiguredSparkSubmitOperator(task_id="report", application="x.py",\n'
+        f'        env_vars={{"DB_PASSWORD": "{CANARY}", "DB_URL": "x://u:{CANARY}@${{vault:a:b}}"}},\n'
+        f'        application_args=["--password={CANARY}", "2026-11-27"])\n'
+    )
+
+    code, out, _ = run(capsys, dag, select=["CP201"])
+
+    assert code == 1
+    assert [line.split(": CP201 flights.report: ")[1].partition(":")[0] for line in out.splitlines()] == [
+        "'env_vars['DB_PASSWORD']'",
+        "'env_vars['DB_URL']'",
+        "'application_args[0]'",
+    ]
+    assert CANARY not in out
+
+
 @pytest.mark.slow
 @pytest.mark.integration
 def test_it_needs_no_database(tmp_path: Path):

@@ -33,7 +33,8 @@ with DAG("flights", schedule=None):
     ConfiguredSparkSubmitOperator(
         task_id="ours",
         application="x.py",
-        application_args=["${{vault:apps/db:url}}"],
+        application_args=["${{vault:apps/db:url}}", "password={CANARY}"],
+        env_vars={{"DB_PASSWORD": "{CANARY}"}},
         conf={{
             "spark.executor.memory": "4g",
             "spark.app.filled": output,
@@ -185,6 +186,13 @@ def test_a_job_has_its_other_references_files_and_options(read: Read):
     ]
     assert job.files == ("/etc/base.properties",)
     assert (job.conn_id, job.keeps_unresolved, job.is_configured) == ("own_providers", True, True)
+
+
+def test_a_job_has_the_strings_of_its_environment_and_arguments_without_references(read: Read):
+    assert shown(read.job("ours").literals) == [
+        ("env_vars['DB_PASSWORD']", CANARY, read.line("env_vars"), ""),
+        ("application_args[1]", f"password={CANARY}", read.line("application_args"), ""),
+    ]
 
 
 def test_a_job_has_whether_its_author_allows_exposed_values(read: Read):

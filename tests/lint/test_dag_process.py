@@ -214,6 +214,33 @@ def test_a_file_whose_reader_is_closed_is_not_read_again(origin: AirflowProcess,
     assert len(started.read_text().splitlines()) == 1
 
 
+class EndingCopy:
+    """A copy that ends while it is asked. When it is ended, another thread closes its reader at the same time."""
+
+    def __init__(self) -> None:
+        self.reader = DagReader(DagImports([], LONGEST), self)
+        self.ended = 0
+
+    def copy(self) -> EndingCopy:
+        return self
+
+    def ask(self, request: dict[str, object], seconds: float) -> dict[str, object]:
+        raise EOFError
+
+    def end(self) -> None:
+        self.ended += 1
+        if self.ended == 1:
+            self.reader.close()
+
+
+def test_a_copy_whose_reader_is_closed_while_it_ends_is_ended_once(tmp_path: Path) -> None:
+    copy = EndingCopy()
+
+    copy.reader.read(str(tmp_path / "dag.py"))
+
+    assert copy.ended == 1
+
+
 def request_for(path: Path) -> dict[str, object]:
     return {"path": str(path), "name": path.name, "roots": []}
 

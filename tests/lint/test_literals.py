@@ -16,6 +16,12 @@ CANARY = "c4nary-of-nineteen!"
         pytest.param("spark.app.password", CANARY, id="password"),
         pytest.param("spark.hadoop.fs.s3a.secret.key", CANARY, id="secret"),
         pytest.param("spark.hadoop.fs.s3a.access.key", CANARY, id="access key"),
+        *(
+            pytest.param(f"spark.app.{name}", CANARY, id=name)
+            for name in ("access_key", "pwd", "credentials", "apiKey")
+        ),
+        pytest.param("env_vars['DB_PASSWORD']", CANARY, id="environment"),
+        pytest.param("application_args[1]", f"password={CANARY}", id="argument"),
         pytest.param("spark.app.url", f"jdbc:x://u:{CANARY}@db/x", id="password in a URL"),
         pytest.param("spark.app.options", f"user=u;password={CANARY}", id="password among settings"),
         pytest.param("spark.app.url", f"jdbc:x://u:{CANARY}@${{vault:apps/db:host}}/x", id="beside a reference"),
@@ -43,7 +49,28 @@ def test_a_secret_is_found_and_not_shown(key: str, text: str):
         pytest.param("spark.kubernetes.driver.secrets.db-password", "/etc/secrets", id="mount of Kubernetes"),
         pytest.param("spark.kubernetes.authenticate.oauthTokenFile", "/var/run/token", id="path"),
         pytest.param("spark.network.crypto.enabled", "x", id="ordinary"),
+        pytest.param("spark.kerberos.renewal.credentials", "ccache", id="key that Spark shows"),
+        pytest.param("spark.hadoop.fs.s3a.encryption.key", "arn:aws:kms:eu-west-1:1:key/2", id="resource of AWS"),
+        pytest.param("spark.hadoop.dfs.encryption.key.provider.uri", "kms://http@kms:9600/kms", id="address"),
+        pytest.param("spark.hadoop.fs.azure.sas.token.provider.type.a.dfs.core.windows.net", "a.B", id="class"),
+        pytest.param("spark.executorEnv.GOOGLE_APPLICATION_CREDENTIALS", "/key.json", id="path of Google"),
+        pytest.param("env_vars['GOOGLE_APPLICATION_CREDENTIALS']", "/key.json", id="path of Google in the environment"),
+        pytest.param("env_vars['DB_PASSWORD_FILE']", "/run/secrets/db", id="path in the environment"),
+        pytest.param("application_args[0]", "2026-11-27", id="argument"),
     ],
 )
 def test_what_is_no_secret_is_not_found(key: str, text: str):
     assert list(rules.literal_findings(in_conf(key, text))) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "way_out"),
+    [
+        pytest.param("application_args[0]", "such as ${vault:path:key} in conf.", id="argument"),
+        pytest.param("spark.app.url", "such as ${vault:path:key}.", id="key"),
+    ],
+)
+def test_the_way_out_of_a_literal_is_one_that_a_run_accepts(key: str, way_out: str):
+    (found,) = rules.literal_findings(in_conf(key, f"password={CANARY}"))
+
+    assert found.message.endswith(way_out)

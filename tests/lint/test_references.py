@@ -109,6 +109,7 @@ NAME = in_conf("spark.app.name", "report ${spark.app.secret}")
         pytest.param(job([SECRET, NAME]), id="layer"),
         pytest.param(job([SECRET], [NAME]), id="layers"),
         pytest.param(job([SECRET], clusters=((NAME,), ())), id="cluster"),
+        pytest.param(job([SECRET, NAME], clusters=((in_conf(SECRET.key, "x"),), ())), id="cluster with all layers"),
     ],
 )
 def test_a_secret_that_spark_puts_into_what_others_can_read_is_found(found):
@@ -129,6 +130,7 @@ def test_an_exposed_reference_is_found_without_a_definition_of_providers():
         pytest.param(job([JARS], keeps_unresolved=True), id="kept"),
         pytest.param(job([JARS], [in_conf("spark.jars", "/a.jar")]), id="overridden"),
         pytest.param(job([JARS], clusters=((in_conf("spark.jars", "/a.jar"),),)), id="overridden in each cluster"),
+        pytest.param(job([], clusters=((SECRET,), (in_conf(SECRET.key, "x"), NAME))), id="put together by no cluster"),
         pytest.param(job([SECRET, in_conf("spark.app.note", NAME.text)]), id="put into what nobody else can read"),
         pytest.param(job([in_conf("spark.app.x", "${vault:a:b}")]), id="not exposed"),
         pytest.param(job([in_conf("spark.jars", "${env:HOME}/a.jar")]), id="of Spark"),

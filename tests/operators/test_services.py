@@ -422,6 +422,27 @@ def test_attack_33_a_value_that_one_of_several_clusters_would_show_is_refused(da
     assert bodies(recorder, "submit") == []
 
 
+@pytest.mark.parametrize(
+    ("confs", "is_shown"),
+    [
+        pytest.param(({}, {"spark.app.other": "x", "spark.app.name": "a ${spark.app.other}"}), False, id="another"),
+        pytest.param(({"spark.app.name": "a ${spark.app.x}"}, {"spark.app.x": "x"}), True, id="of all clusters"),
+        pytest.param(({"spark.app.x": "x"}, {"spark.app.name": "a ${spark.app.x}"}), True, id="of the same cluster"),
+    ],
+)
+def test_attack_33_a_secret_that_spark_would_show_is_refused_only_in_a_cluster_that_has_both(
+    databricks, run_task, password, tmp_path, confs, is_shown
+):
+    (tmp_path / "all.properties").write_text(f"spark.app.x={password}\n")
+    one, two = confs
+    tasks = clusters(one={"spark.app.other": password, **one}, two=two)
+    task, recorder = databricks(tasks=tasks, config_files=[str(tmp_path / "all.properties")])
+    run = run_task(task)
+
+    assert ("Spark replaces spark.app.x in it" in str(run.error)) is is_shown
+    assert bool(bodies(recorder, "submit")) is not is_shown
+
+
 def test_attack_32_each_of_several_drivers_gets_a_secret_id_of_its_own(databricks, driver, no_leak, vault):
     role = vault.approle(f"{vault.kv2}/data/apps/*")
     driver(

@@ -136,6 +136,19 @@ def _label_of(name: str) -> str:
     return label_below("env_vars", variable) if prefix == "env" else name
 
 
+def refuse_referring_words(written: Mapping[str, str], providers: Collection[str]) -> None:
+    """
+    Make sure that no string that is split into words, or read as a program, has a reference to a provider.
+
+    :param written: label -> string with references
+    :param providers: the names of the providers that are defined
+    :raises ExposedValueError: strings do; all of them are reported
+    """
+    found = [label for label, text in written.items() if any(one.provider in providers for one in variables(text))]
+    if found:
+        raise ExposedValueError(*map(_readable_word, found))
+
+
 def refuse_broken_words(
     labels: Iterable[str], *, written: Mapping[str, str], values: Mapping[str, str], allow_exposed: bool
 ) -> None:

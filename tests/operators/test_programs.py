@@ -42,6 +42,29 @@ def test_a_value_is_passed_through_the_environment(bash, no_leak, password, tmp_
     assert (tmp_path / "ran").read_text() == f"{CANARY}\n"
 
 
+@pytest.fixture
+def preview(bash, monkeypatch):
+    """Render a command as ``airflow tasks render`` does, and give the lines of ``effective_config``."""
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__DYNAMIC_ENABLED", "False")  # there is no database here
+
+    def render(**kwargs):
+        task = bash(**kwargs)
+        task.render_template_fields({"ti": object(), "run_id": "r"})
+        return task.effective_config
+
+    return render
+
+
+def test_a_preview_says_that_a_run_refuses_a_reference_in_a_command(preview, password):
+    (line,) = preview(bash_command=f"echo {password}")
+
+    assert line.startswith("! bash_command: the values of its references would be readable by others")
+
+
+def test_a_preview_accepts_a_reference_in_a_command_that_may_be_readable(preview, password):
+    assert preview(bash_command=f"echo {password}", allow_exposed_arguments=True) == []
+
+
 @pytest.mark.parametrize("path", _PROGRAMS)
 def test_each_field_with_a_program_is_one_of_the_operator(path):
     module, _, name = path.rpartition(".")

@@ -65,7 +65,7 @@ class JobConfiguration:
     :param run_conf: ``dag_run.conf``
     :param render: renders a template in a properties file
     :param warn: is called with each note for the reader of the task log
-    :param words: labels of strings that are later split into words, or read as a program
+    :param words: labels of strings, or of lists of strings, that are later split into words, or read as a program
     :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
     :param spark_version: the version of the Spark that runs the job; None if it is not known
     :param when_settled: is called with the settled layers, before policies and providers are asked
@@ -101,9 +101,8 @@ class JobConfiguration:
         self._placed(worker, layered).require_unexposed(layered, *self._texts(layered))
 
     def _require_unreferring(self, worker: JobResolver) -> None:
-        words = {label: self.job.texts[label] for label in self.words if label in self.job.texts}
-        if words and not worker.allow_exposed:
-            refuse_referring_words(words, worker.providers.names())
+        if self.words and self.job.texts and not worker.allow_exposed:
+            refuse_referring_words(self.words, self.job.texts, worker.providers.names())
 
     def resolve(self, earlier: ReverseTransformer | None = None) -> JobRun:
         """

@@ -67,9 +67,7 @@ def test_attack_30_xcom_holds_references(dag, run_task, password, capfd):
     assert CANARY not in everything_shown(run, capfd)
 
 
-def test_attack_30_a_variable_that_a_task_sets_has_the_value_and_its_description_the_reference(
-    dag, run_task, password
-):
+def test_attack_30_a_variable_that_a_task_sets_has_the_value_and_its_description_the_reference(dag, run_task, password):
     from airflow.sdk import Variable
 
     def do(self, context):

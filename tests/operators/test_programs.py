@@ -35,6 +35,15 @@ def test_a_value_is_never_a_part_of_the_program(bash, run_task, password, secret
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("sql", [["select 1", "select '{0}'"], ("select '{0}'",)], ids=["list", "tuple"])
+def test_a_reference_in_one_of_several_queries_is_refused(dag, connections, no_leak, password, sql):
+    kind = pytest.importorskip("airflow.providers.common.sql.operators.sql").SQLExecuteQueryOperator
+    queries = type(sql)(query.format(password) for query in sql)
+    run = no_leak(configured(kind)(task_id="query", dag=dag, sql=queries, conn_id="absent"))
+
+    assert "the values of its references would be readable by others" in str(run.error)
+
+
 def test_a_value_is_passed_through_the_environment(bash, no_leak, password, tmp_path):
     run = no_leak(bash(bash_command=f'echo "$PASSWORD" > {tmp_path}/ran', env={"PASSWORD": password}))
 

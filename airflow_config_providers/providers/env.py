@@ -28,15 +28,17 @@ SENSITIVE_PREFIXES: Final = (
     "DATABRICKS_",
     "GOOGLE_",
     "HADOOP_CREDSTORE_PASSWORD",
+    "HADOOP_KEYSTORE_PASSWORD",
     "IDENTITY_",
     "MSI_",
+    "OSS_",
     "PYSPARK_GATEWAY_",
     "SPARK_CONNECT_AUTHENTICATE_TOKEN",
     "SPARK_REMOTE",
     "VAULT_",
     "_SPARK_",
 )
-"""Prefixes of the names under which Airflow, Spark, Vault and the clouds keep their credentials."""
+"""Prefixes of the names under which Airflow, Spark, Hadoop, Vault and the clouds keep their credentials."""
 
 
 class EnvVarConfigProvider(ConfigProvider):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from airflow_config_providers import settings
@@ -58,7 +58,7 @@ def definitions_at(conn_id: str) -> Mapping[str, Any]:
         raise ProviderDefinitionError(_missing(conn_id))
     definitions = definitions_of(conn_id, connection)
     if not definitions.get(CONFIG_PROVIDERS, "").strip():
-        raise ProviderDefinitionError(_undefined(conn_id, connection))
+        raise ProviderDefinitionError(_undefined(conn_id, connection, definitions))
     return definitions
 
 
@@ -84,8 +84,8 @@ def _stored_ids() -> list[str]:
         return []
 
 
-def _undefined(conn_id: str, connection: Any) -> str:
-    hints = misspelt_fields(json.loads(connection.extra or "{}"))
+def _undefined(conn_id: str, connection: Any, definitions: Iterable[str]) -> str:
+    hints = misspelt_fields(json.loads(connection.extra or "{}"), definitions)
     return no_provider(conn_id, " ".join(hints) or _way_out(connection))
 
 

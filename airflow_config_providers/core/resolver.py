@@ -221,24 +221,36 @@ class ConfigResolver:
         refuse_odd_references(layered, texts)
         opened = _opened(layered)
         configs, others = self._transformer.attempt(layered.settled, texts)
-        parts = keys, further = _Part(configs, layered.place), _Part(others, printable)
-        unanswered = [*self._unanswered(keys), *self._unanswered(further)]
-        _raise([*_failures(parts), *unanswered, *self._misfits(layered, configs)])
+        parts = _Part(configs, layered.place), _Part(others, printable)
+        _raise([*_failures(parts), *self._unanswered(parts), *self._misfits(layered, configs)])
         return ResolvedConfig(layered, [configs, others], opened)
 
-    def _unanswered(self, part: _Part) -> Iterator[ConfigProvidersError]:
+    def _unanswered(self, parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
+        """Yield why references have no value; of many, first why some are denied, and last how many more there are."""
         if self._unresolved is Unresolved.KEEP:
             return
-        result = part.result
-        for name, missing in result.unresolved.items():
-            for variable in missing:
+        missing = [one for part in parts for one in self._missing(part)]
+        if (others := len(missing) - _MOST_REFERENCES) <= 0:
+            yield from map(self._without_value, missing)
+            return
+        missing.sort(key=lambda one: not one.denial)
+        yield from map(self._without_value, missing[:_MOST_REFERENCES])
+        more = counted(others, "more reference")
+        yield UnresolvedReferenceError(f"... and {more}. Correct the ones above first.")
+
+    def _missing(self, part: _Part) -> Iterator[_Unanswered]:
+        answers = part.result.answers
+        for name, found in part.result.unresolved.items():
+            for variable in dict.fromkeys(found):
                 place = (variable.provider, variable.path)
-                if place in result.answers.failures or self._is_foreign(variable):
-                    continue
-                if denial := result.answers.denials.get(place, {}).get(variable.key):
-                    yield AccessDeniedError(f"{part.place(name)}: {printable(str(variable))} is denied. {denial}")
-                else:
-                    yield UnresolvedReferenceError(f"{part.place(name)}: {self._why(variable, result)}")
+                if place not in answers.failures and not self._is_foreign(variable):
+                    yield _Unanswered(part, name, variable, answers.denials.get(place, {}).get(variable.key))
+
+    def _without_value(self, missing: _Unanswered) -> ConfigProvidersError:
+        part, name, variable, denial = missing
+        if denial:
+            return AccessDeniedError(f"{part.place(name)}: {printable(str(variable))} is denied. {denial}")
+        return UnresolvedReferenceError(f"{part.place(name)}: {self._why(variable, part.result)}")
 
     def _is_foreign(self, variable: ConfigVariable) -> bool:
         return variable.provider in self._foreign and variable.provider not in self._providers
@@ -277,6 +289,18 @@ class _Part(NamedTuple):
     result: ConfigTransformerResult
     place: Callable[[str], str]
 
+
+class _Unanswered(NamedTuple):
+    """A reference without a value, in what a name of ``part`` has; ``denial`` says why it is denied, if it is."""
+
+    part: _Part
+    name: str
+    variable: ConfigVariable
+    denial: str | None
+
+
+_MOST_REFERENCES: Final = 100
+"""How many references without a value are explained: a hint compares each with all keys at its path."""
 
 _MOST_KEYS = 3
 """How many keys are named in a failure that affects several."""

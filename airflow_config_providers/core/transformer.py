@@ -80,7 +80,7 @@ class Limits:
     """
     Limits on one transformation, far above what a job needs and far below what a machine can take.
 
-    :param references: references in all values together
+    :param references: distinct references in all values together
     :param paths: distinct (provider, path) pairs, which is the number of requests
     :param characters: characters of all values together, after resolution
     """

@@ -19,7 +19,7 @@ from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.job import policies
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
 from airflow_config_providers.job.dynamic_layers import dynamic_layers, previewed_layers, refresh_mark
-from airflow_config_providers.job.exposed_values import PlacedText
+from airflow_config_providers.job.exposed_values import PlacedText, refuse_referring_words
 from airflow_config_providers.job.fields import wins_over
 from airflow_config_providers.job.job_layers import JobLayers, require_unreserved
 from airflow_config_providers.job.nested_texts import label_below
@@ -65,6 +65,7 @@ class JobConfiguration:
     :param run_conf: ``dag_run.conf``
     :param render: renders a template in a properties file
     :param warn: is called with each note for the reader of the task log
+    :param words: labels of strings, or of lists of strings, that are later split into words, or read as a program
     :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
     :param spark_version: the version of the Spark that runs the job; None if it is not known
     :param when_settled: is called with the settled layers, before policies and providers are asked
@@ -77,6 +78,7 @@ class JobConfiguration:
     run_conf: Mapping[str, Any] | None
     render: Callable[[str], FilledIn]
     warn: Callable[[str], None]
+    words: Sequence[str] = ()
     takes_any_key: bool = False
     spark_version: str | None = None
     when_settled: Callable[[LayeredConfig], object] = id
@@ -93,6 +95,7 @@ class JobConfiguration:
             notes += problems_of(lambda: self._require_allowed(layers))
             notes += problems_of(lambda: self._refuse_odd_references(layered))
             notes += problems_of(lambda: self._require_unexposed(worker, layered))
+            notes += problems_of(lambda: self._require_unreferring(worker))
         return Shown(layered, notes)
 
     def _refuse_odd_references(self, layered: LayeredConfig) -> None:
@@ -101,6 +104,10 @@ class JobConfiguration:
 
     def _require_unexposed(self, worker: JobResolver, layered: LayeredConfig) -> None:
         self._placed(worker, layered).require_unexposed(layered, *self._texts(layered))
+
+    def _require_unreferring(self, worker: JobResolver) -> None:
+        if self.words and self.job.texts and not worker.allow_exposed:
+            refuse_referring_words(self.words, self.job.texts, worker.providers.names())
 
     def resolve(self, earlier: ReverseTransformer | None = None) -> JobRun:
         """

@@ -162,24 +162,44 @@ def _label_of(name: str) -> str:
     return label_below("env_vars", variable) if prefix == "env" else name
 
 
+def refuse_referring_words(labels: Collection[str], written: Mapping[str, str], providers: Collection[str]) -> None:
+    """
+    Make sure that no string that is split into words, or read as a program, has a reference to a provider.
+
+    :param labels: the labels of such strings, or of lists of them
+    :param written: label -> string with references
+    :param providers: the names of the providers that are defined
+    :raises ExposedValueError: strings do; all of them are reported
+    """
+    words = _words(labels, written)
+    found = [label for label, text in words.items() if any(one.provider in providers for one in variables(text))]
+    if found:
+        raise ExposedValueError(*map(_readable_word, found))
+
+
 def refuse_broken_words(
-    labels: Iterable[str], *, written: Mapping[str, str], values: Mapping[str, str], allow_exposed: bool
+    labels: Collection[str], *, written: Mapping[str, str], values: Mapping[str, str], allow_exposed: bool
 ) -> None:
     """
     Make sure that values do not change how a string is split into words, or read as a program.
 
-    :param labels: the labels of such strings
+    :param labels: the labels of such strings, or of lists of them
     :param written: label -> string with references
     :param values: label -> string with values
     :raises ExposedValueError: values do, or would be readable by others; all such strings are reported
     """
-    changed = [label for label in labels if label in values and values[label] != written[label]]
+    changed = [label for label, text in _words(labels, written).items() if values.get(label, text) != text]
     if not allow_exposed:
         problems = [_readable_word(label) for label in changed]
     else:
         problems = [_broken_word(label) for label in changed if _inserted(written[label], values[label]) - _SAFE]
     if problems:
         raise ExposedValueError(*problems)
+
+
+def _words(labels: Collection[str], written: Mapping[str, str]) -> dict[str, str]:
+    """Return the strings that have one of ``labels``, or are an item of a list that has one."""
+    return {label: text for label, text in written.items() if label in labels or label.rpartition("[")[0] in labels}
 
 
 def _readable_word(label: str) -> str:

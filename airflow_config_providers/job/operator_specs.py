@@ -66,7 +66,7 @@ class OperatorSpec:
     :param texts: the only fields whose references are resolved, for an operator that refuses references from data
         everywhere; empty for all template fields
     :param held: fields that keep their references, because a hook or a session gets the values
-    :param words: labels of strings that are later split into words, or read as a program
+    :param words: labels of strings, or of lists of strings, that are later split into words, or read as a program
     :param arguments: argument -> the attribute that has it, and the keys from there, if the names differ
     :param takes_pairs: whether its configuration can be a string ``key=value,key=value``
     :param binary: the program of Spark that it starts, which reads Spark's defaults file; empty for none

@@ -77,7 +77,7 @@ class ProvidersConnection:
         """
         if self._connection is None or str(definitions.get(CONFIG_PROVIDERS, "")).strip():
             return
-        if hints := misspelt_fields(_json_object(self.conn_id, self._connection.extra)):
+        if hints := misspelt_fields(_json_object(self.conn_id, self._connection.extra), definitions):
             raise ProviderDefinitionError(no_provider(self.conn_id, " ".join(hints)))
 
     def is_defined(self) -> bool:
@@ -275,12 +275,18 @@ def _properties(text: str, *, name: str) -> dict[str, str]:
     return {entry.key: entry.value for entry in properties.parse(text, name=name)}
 
 
-def misspelt_fields(fields: Iterable[str]) -> list[str]:
-    """Return a sentence for each of ``fields`` that is not read, but resembles one that is."""
+def misspelt_fields(fields: Iterable[str], definitions: Iterable[str]) -> list[str]:
+    """
+    Return a sentence for each name that is not read, but resembles one that is.
+
+    :param fields: the fields of a connection's extra
+    :param definitions: the keys that were found there, and in its properties
+    """
+    places = {**dict.fromkeys(definitions, "properties"), **dict.fromkeys(fields, "extra")}
     return [
-        f"'{printable(field)}' in its extra is not read{hint}"
-        for field in sorted(fields)
-        if _beginning(field) not in _FIELDS and (hint := nearest(_beginning(field), _FIELDS))
+        f"'{printable(name)}' in its {places[name]} is not read{hint}"
+        for name in sorted(places.keys() - {*RELOAD_ACTION_KEYS})
+        if _beginning(name) not in _FIELDS and (hint := nearest(_beginning(name), _FIELDS))
     ]
 
 

@@ -311,6 +311,7 @@ class ConfiguredOperator(RecordingOperator):
             run_conf=getattr(context.get("dag_run"), "conf", None),
             render=partial(rendered, environment=jinja_env or self.get_template_env(), context=context),
             warn=self.log.warning,
+            words=fields.spec.words,
             takes_any_key=fields.spec.takes_any_key,
             spark_version=self._spark_version(fields),
         )

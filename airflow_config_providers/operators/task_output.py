@@ -34,6 +34,7 @@ STORED: Final[Mapping[str, tuple[str, ...]]] = {
     "GetAssetStateStoreByName": ("key",),
     "GetAssetStateStoreByUri": ("key",),
     "GetTaskStateStore": ("key",),
+    "PutVariable": ("description",),
     "RetryTask": _LABEL,
     "SetAssetStateStoreByName": _STATE,
     "SetAssetStateStoreByUri": _STATE,
@@ -52,7 +53,8 @@ Message -> its fields that Airflow stores and shows to everyone who can see the 
 
 Keys of the state stores are reversed wherever they are used, so that a task finds what it has stored. The same applies
 to the ID of a run that it has triggered, when it asks for that run. Other identifiers are not reversed: a task can ask
-for a connection whose name is a value. Nor are Airflow's variables, which a task sets for others to read the value.
+for a connection whose name is a value. Nor are key and value of an Airflow variable, which a task sets for others to
+read the value.
 """
 
 STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {"RetryTask": ("retry_reason",)}

@@ -92,6 +92,12 @@ def test_a_connection_without_definitions_is_an_error_that_names_the_field_that_
     assert done.errors[0].count("did you mean") == 1
 
 
+def test_a_connection_without_definitions_is_an_error_that_names_the_property_that_is_meant(cli: Cli) -> None:
+    done = listed(cli, {"properties": "config.provider=file"})
+
+    assert "'config.provider' in its properties is not read, did you mean 'config.providers'?" in done.errors[0]
+
+
 def test_a_connection_without_definitions_is_an_error(cli: Cli) -> None:
     done = listed(cli, {})
 

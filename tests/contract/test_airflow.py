@@ -90,7 +90,7 @@ def test_both_logging_chains_are_mutable_lists_with_the_jwt_rule_in_them():
 
 _NOT_STORED = {
     *("ClearAssetStateStoreByName", "ClearAssetStateStoreByUri", "ClearTaskStateStore", "DeleteVariable", "DeleteXCom"),
-    *("MaskSecret", "PutVariable", "ResendLoggingFD", "SetExecutionTimeout", "SkipDownstreamTasks"),
+    *("MaskSecret", "ResendLoggingFD", "SetExecutionTimeout", "SkipDownstreamTasks"),
     "ValidateInletsAndOutlets",
 }
 """Identifiers, what a task means for others to read, and what teaches the masker."""

@@ -191,6 +191,32 @@ def test_a_denied_reference_says_that_it_is_nested(tmp_path):
         ConfigResolver({"mounted": files}).resolve([dag({"spark.x": "${mounted:/etc/${env:X}:password}"})])
 
 
+def problems(vault, configs):
+    with pytest.raises(UnresolvedReferenceError) as caught:
+        resolver(vault).resolve([dag(configs)])
+    return caught.value.problems
+
+
+def test_a_reference_that_a_value_repeats_is_reported_once(vault):
+    assert len(problems(vault, {"spark.x": "${nope:x}" * 1000})) == 1
+
+
+def test_of_many_references_without_a_value_most_are_only_counted(vault):
+    *explained, last = problems(vault, {f"spark.x{number}": "${nope:x}" for number in range(1102)})
+
+    assert len(explained) == 100
+    assert last == "... and 1,002 more references. Correct the ones above first."
+
+
+def test_of_many_references_without_a_value_those_that_are_denied_are_explained(vault, tmp_path):
+    files = DirectoryConfigProvider()
+    files.configure({"allowed.paths": str(tmp_path)})
+    configs = {**{f"spark.x{number}": "${nope:x}" for number in range(200)}, "spark.y": "${mounted:/etc:password}"}
+
+    with pytest.raises(AccessDeniedError, match="/etc:password"):
+        ConfigResolver({"mounted": files}).resolve([dag(configs)])
+
+
 def test_attack_17_missing_and_empty_are_two_things():
     provider = InMemoryConfigProvider({"": {"empty": ""}})
 

@@ -202,6 +202,22 @@ def test_a_job_with_references_names_a_misspelt_field_and_shows_no_content(conne
     assert "c4nary" not in str(caught.value)
 
 
+@pytest.mark.parametrize("field", ["properties", "properties_file"])
+def test_a_misspelt_key_in_the_properties_is_named(connect, tmp_path, field):
+    (tmp_path / "definitions").write_text("config.provider=s\nconfig.providers.s.class=directory")
+    text = (tmp_path / "definitions").read_text() if field == "properties" else str(tmp_path / "definitions")
+
+    _, message = connect({field: text}).test_connection()
+
+    assert message.endswith("'config.provider' in its properties is not read, did you mean 'config.providers'?")
+
+
+def test_a_reload_action_is_not_taken_for_a_misspelt_field(connect):
+    _, message = connect({"config.reload.action": "none"}).test_connection()
+
+    assert "did you mean" not in message
+
+
 def test_a_misspelt_field_beside_the_right_one_is_no_error(connect, tmp_path):
     hook = connect({**allowed(tmp_path), "config.provider": "s"})
 

@@ -67,6 +67,18 @@ def test_attack_30_xcom_holds_references(dag, run_task, password, capfd):
     assert CANARY not in everything_shown(run, capfd)
 
 
+def test_attack_30_a_variable_that_a_task_sets_has_the_value_and_its_description_the_reference(dag, run_task, password):
+    from airflow.sdk import Variable
+
+    def do(self, context):
+        Variable.set("passed_on", self.payload, description=f"is {self.payload}")
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do))
+
+    (put,) = run.supervisor.sent("PutVariable")
+    assert (put.key, put.value, put.description) == ("passed_on", CANARY, f"is {password}")
+
+
 def test_attack_19_what_is_raised_holds_references(dag, run_task, password, capfd):
     def do(self, context):
         try:

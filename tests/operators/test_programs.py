@@ -35,11 +35,43 @@ def test_a_value_is_never_a_part_of_the_program(bash, run_task, password, secret
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("sql", [["select 1", "select '{0}'"], ("select '{0}'",)], ids=["list", "tuple"])
+def test_a_reference_in_one_of_several_queries_is_refused(dag, connections, no_leak, password, sql):
+    kind = pytest.importorskip("airflow.providers.common.sql.operators.sql").SQLExecuteQueryOperator
+    queries = type(sql)(query.format(password) for query in sql)
+    run = no_leak(configured(kind)(task_id="query", dag=dag, sql=queries, conn_id="absent"))
+
+    assert "the values of its references would be readable by others" in str(run.error)
+
+
 def test_a_value_is_passed_through_the_environment(bash, no_leak, password, tmp_path):
     run = no_leak(bash(bash_command=f'echo "$PASSWORD" > {tmp_path}/ran', env={"PASSWORD": password}))
 
     assert run.state == "success", run.error
     assert (tmp_path / "ran").read_text() == f"{CANARY}\n"
+
+
+@pytest.fixture
+def preview(bash, monkeypatch):
+    """Render a command as ``airflow tasks render`` does, and give the lines of ``effective_config``."""
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__DYNAMIC_ENABLED", "False")  # there is no database here
+
+    def render(**kwargs):
+        task = bash(**kwargs)
+        task.render_template_fields({"ti": object(), "run_id": "r"})
+        return task.effective_config
+
+    return render
+
+
+def test_a_preview_says_that_a_run_refuses_a_reference_in_a_command(preview, password):
+    (line,) = preview(bash_command=f"echo {password}")
+
+    assert line.startswith("! bash_command: the values of its references would be readable by others")
+
+
+def test_a_preview_accepts_a_reference_in_a_command_that_may_be_readable(preview, password):
+    assert preview(bash_command=f"echo {password}", allow_exposed_arguments=True) == []
 
 
 @pytest.mark.parametrize("path", PROGRAMS)

@@ -129,6 +129,8 @@ def resolve(provider: EnvVarConfigProvider, unresolved: Unresolved = Unresolved.
         "ARM_CLIENT_SECRET",
         "DATABRICKS_TOKEN",
         "HADOOP_CREDSTORE_PASSWORD",
+        "HADOOP_KEYSTORE_PASSWORD",
+        "OSS_ACCESS_KEY_SECRET",
         "ALIBABA_CLOUD_ACCESS_KEY_SECRET",
     ],
 )

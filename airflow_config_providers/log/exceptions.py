@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, Final, cast
 
 from airflow_config_providers.core.nested import items_of, with_items
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer, reverse_object, reverse_text
+from airflow_config_providers.core.text import printable
+
+log = logging.getLogger(__name__)
 
 _DEEPEST: Final = 3
 """How many levels of attributes are searched, such as an exception's response, its request, and its headers."""
@@ -27,8 +30,9 @@ _LEFT_ALONE: Final = type | ModuleType | logging.Logger | ReverseTransformer
 _Member = GetSetDescriptorType | MemberDescriptorType
 
 _OWN: Final = vars(BaseException)
+_CLASS: Final = vars(object)["__class__"]
 _EXCEPTIONS: Final = vars(BaseExceptionGroup)["exceptions"]
-"""Where every exception has its attributes and members, whatever its class has under these names."""
+"""Where every exception has its attributes, class and members, whatever its class has under these names."""
 
 
 def reverse_exception(exception: BaseException, reverser: ReverseTransformer) -> None:
@@ -244,10 +248,15 @@ def _override(exception: BaseException, fixed: Mapping[str, Any]) -> None:
     """Change the class of ``exception`` to a subclass of the same name that has the attributes ``fixed``."""
     kind = type(exception)
     names = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    with suppress(
-        Exception
-    ):  # built-in classes, but for BaseExceptionGroup, make their message of what was reversed above
-        BaseException.__setattr__(exception, "__class__", type(kind.__name__, (_Quiet, kind), {**names, **fixed}))
+    try:
+        made = type.__new__(type(kind), kind.__name__, (_Quiet, kind), {**names, **fixed})  # past a metaclass's refusal
+        _CLASS.__set__(exception, made)  # and past a __class__ of its own
+    except Exception:  # noqa: BLE001 - some classes in C
+        log.warning(
+            "A %s shows the value of a reference in its message or an attribute, which cannot be changed. Raise an "
+            "error of another class, or leave the value out of it.",
+            printable(f"{kind.__module__}.{kind.__qualname__}"),
+        )
 
 
 class _Quiet:

@@ -132,6 +132,21 @@ class OwnFormatError(Exception):
         return f"formatted {VALUE}"
 
 
+class FinalType(type):
+    def __new__(cls, name, bases, names):
+        if any(isinstance(base, cls) for base in bases):
+            raise TypeError("final")
+        return super().__new__(cls, name, bases, names)
+
+
+class FinalError(OwnTextError, metaclass=FinalType):
+    pass
+
+
+class OwnClassError(OwnTextError):
+    __class__ = property(lambda _: OwnClassError)
+
+
 class NoText:
     def __repr__(self):
         raise ValueError(VALUE)
@@ -157,6 +172,8 @@ EXCEPTIONS = [
     pytest.param(PropertyError(VALUE), id="property-that-fails"),
     pytest.param(OwnArgumentsError(VALUE), id="arguments-of-its-own"),
     pytest.param(LastError(VALUE), id="class-that-refuses-subclasses"),
+    pytest.param(FinalError("x"), id="class-whose-type-refuses-subclasses"),
+    pytest.param(OwnClassError("x"), id="class-of-its-own"),
     pytest.param(ValueError(f"bad {VALUE}", {"k": [VALUE]}), id="arguments"),
     pytest.param(HoldingError(VALUE), id="attribute"),
     pytest.param(FrozenError(VALUE), id="frozen"),
@@ -443,3 +460,12 @@ def test_collections_that_share_their_items_are_searched_once():
     while isinstance(found, list):
         found = found[-1]
     assert found == "${v:a}"
+
+
+def test_a_class_that_cannot_be_replaced_is_named_in_the_log(caplog):
+    exception = BaseExceptionGroup(VALUE, [KeyboardInterrupt()])
+
+    reverse_exception(exception, REVERSER)
+
+    assert "A builtins.BaseExceptionGroup shows the value of a reference" in caplog.text
+    assert VALUE not in caplog.text

@@ -68,6 +68,13 @@ def format_double(value: float) -> str:
     return f"{mantissa}{'' if '.' in mantissa else '.0'}E{int(exponent)}"
 
 
+def written(value: str | float) -> str:
+    """Return a string, number or boolean as a properties file has it, in which booleans are ``true`` and ``false``."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return format_double(value) if isinstance(value, float) else str(value)
+
+
 def read_quantity(text: str, units: Mapping[str, int], *, default_unit: str = "") -> int | None:
     """
     Parse an integer with a unit, in upper or lower case, ignoring surrounding whitespace.

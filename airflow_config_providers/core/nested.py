@@ -37,12 +37,23 @@ def map_leaves(value: object, change: Change, *, depth: int = _DEEPEST) -> objec
 
     :raises RecursionError: collections are nested deeper than ``depth``, or contain themselves
     """
-    if type(value) in _LEAVES or not (isinstance(value, _ITEMS) or is_mapping(value)):
+    items = items_of(value)
+    if items is None:
         return change(value)
     if depth == 0:
         raise RecursionError("collections are nested too deep")
-    items = list(value if isinstance(value, _ITEMS) else chain.from_iterable(value.items()))
-    changed = [map_leaves(item, change, depth=depth - 1) for item in items]
+    return with_items(value, items, [map_leaves(item, change, depth=depth - 1) for item in items])
+
+
+def items_of(value: object) -> list[Any] | None:
+    """Return the items of a collection, of a mapping each key followed by its value; None if it is something else."""
+    if type(value) in _LEAVES or not (isinstance(value, _ITEMS) or is_mapping(value)):
+        return None
+    return list(value if isinstance(value, _ITEMS) else chain.from_iterable(value.items()))
+
+
+def with_items(value: object, items: list[Any], changed: list[object]) -> object:
+    """Return ``value`` itself if no item of it changed; otherwise, a plain collection of the ``changed`` items."""
     return value if all(map(is_, items, changed)) else _rebuilt(value, changed)
 
 

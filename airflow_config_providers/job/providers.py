@@ -12,6 +12,7 @@ from airflow_config_providers.airflow_compat import AirflowNotFoundException, Ba
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.closing import ClosedOnExit
+from airflow_config_providers.core.java_text import written
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
@@ -234,7 +235,7 @@ def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
         found |= _properties(read_text(path, name=path), name=path)
     if text := files.get("properties"):
         found |= _properties(text, name=f"connection {conn_id}")
-    return found | {key: _text(value) for key, value in keys.items()}
+    return found | {key: written(value) for key, value in keys.items()}
 
 
 def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
@@ -264,11 +265,6 @@ def _refuse_odd(conn_id: str, odd: Collection[str]) -> None:
                 for key in sorted(odd)
             )
         )
-
-
-def _text(value: str | int) -> str:
-    """Return ``value`` as a properties file would have it, in which a boolean is ``true`` or ``false``."""
-    return json.dumps(value) if isinstance(value, bool) else str(value)
 
 
 def _properties(text: str, *, name: str) -> dict[str, str]:

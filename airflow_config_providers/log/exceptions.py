@@ -4,42 +4,201 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer, reverse_object
+from airflow_config_providers.core.nested import items_of, with_items
+from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer, reverse_object, reverse_text
+from airflow_config_providers.core.text import printable
+
+log = logging.getLogger(__name__)
 
 _DEEPEST: Final = 3
 """How many levels of attributes are searched, such as an exception's response, its request, and its headers."""
 
-_LEFT_ALONE: Final = type | ModuleType | BaseException | logging.Logger | ReverseTransformer
-"""Objects that are searched elsewhere, that the whole process uses, or that need the values and do not show them."""
+_NESTED: Final = 50
+"""How many levels of collections are searched."""
+
+_MOST: Final = 20_000
+"""How many objects and collections are searched."""
+
+_LEFT_ALONE: Final = type | ModuleType | logging.Logger | ReverseTransformer
+"""Objects of the whole process, and those that know the values and do not show them: they stay as they are."""
 
 _Member = GetSetDescriptorType | MemberDescriptorType
 
-_DICT: Final = vars(BaseException)["__dict__"]
-_ARGS: Final = vars(BaseException)["args"]
+_OWN: Final = vars(BaseException)
+_CLASS: Final = vars(object)["__class__"]
 _EXCEPTIONS: Final = vars(BaseExceptionGroup)["exceptions"]
-"""Where every exception has its attributes, arguments and members, whatever its class has under these names."""
+"""Where every exception has its attributes, class and members, whatever its class has under these names."""
 
 
 def reverse_exception(exception: BaseException, reverser: ReverseTransformer) -> None:
     """
     Replace values by references, in place, in ``exception`` and in all its causes and contexts.
 
-    This covers arguments, notes, attributes and the objects near them, and the message that its class creates. It also
-    clears the local variables of finished frames in the tracebacks. Callbacks and listeners that receive the exception
-    later see references. The exception remains an instance of its class; its type can become a subclass of the same
-    name. What it has itself and cannot be searched is replaced by ``UNCHECKED``; no error of it is raised.
+    This covers arguments, notes, attributes and the objects near them, also those in collections, and the message that
+    its class creates. It also clears the local variables of finished frames in the tracebacks. Callbacks and listeners
+    that receive the exception later see references. The exception remains an instance of its class; its type can become
+    a subclass of the same name. What it has itself and cannot be searched is replaced by ``UNCHECKED``; objects that it
+    refers to can be in use, and keep what cannot be searched. No error of any of them is raised.
     """
-    for linked in reversed(list(_chain(exception))):  # causes first: they can be attributes of later exceptions
-        _clean(linked, reverser)
+    _Reversal(reverser).reverse_chain(exception)
+
+
+class _Reversal:
+    """
+    The reversal of an exception, which searches each object once.
+
+    :param reverser: knows the values
+    """
+
+    def __init__(self, reverser: ReverseTransformer) -> None:
+        self._reverser = reverser
+        self._searched: dict[int, tuple[int, object]] = {}  # with the objects, so that no other one gets their ids
+        self._collections: dict[tuple[int, bool], tuple[int, object, object]] = {}
+        self._open: set[int] = set()
+        self._circular: set[int] = set()
+        self._left = _MOST
+
+    def reverse_chain(self, exception: BaseException) -> None:
+        for linked in _chain(exception):
+            if id(linked) not in self._searched:
+                self._searched[id(linked)] = (_DEEPEST, linked)
+                with self._apart():
+                    self._clean(linked)
+
+    def _clean(self, exception: BaseException) -> None:
+        traceback.clear_frames(_own(exception, "__traceback__"))
+        self._reverse_attributes(_own(exception, "__dict__"), _DEEPEST, is_own=True)
+        args = [self._reversed(argument, _DEEPEST, is_own=True) for argument in _own(exception, "args")]
+        _OWN["args"].__set__(exception, tuple(args))
+        fixed = self._reverse_members(exception, _members(type(exception)), _DEEPEST, is_own=True)
+        if (shown := self._message(exception)) is not None:
+            fixed |= {"__format__": lambda _, form: format(shown, form), "__str__": lambda _: shown}
+            fixed |= {"__repr__": lambda _: f"{type(exception).__name__}({shown!r})"}
+        if fixed:
+            _override(exception, fixed)
+
+    def _message(self, exception: BaseException) -> str | None:
+        """Return the message to show instead of one that shows a value or cannot be checked; None if it can stay."""
+        try:
+            shown = [make(exception) for make in (str, repr, format)]
+        except Exception:  # noqa: BLE001 - foreign code can raise anything; fail closed
+            return UNCHECKED
+        reversed_ = [reverse_text(text, (self._reverser,)) for text in shown]
+        return next((hidden for text, hidden in zip(shown, reversed_, strict=True) if hidden != text), None)
+
+    def _reversed(self, value: object, depth: int, *, is_own: bool = False) -> object:
+        """
+        Return ``value``, with its attributes reversed, or what replaces it.
+
+        :param is_own: whether the exception has it; another object can be in use, and keeps what cannot be searched
+        """
+        try:
+            return self._replaced(value, depth, is_own=is_own)
+        except _TooManyError:
+            if not is_own:
+                raise  # the exception must not keep what leads to it
+        except Exception:  # noqa: BLE001, S110 - foreign objects can raise anything; it would replace the task's error
+            pass
+        return UNCHECKED if is_own else value
+
+    def _replaced(self, value: object, depth: int, *, is_own: bool) -> object:
+        if self._is_searched(value, depth):
+            return value
+        if issubclass(type(value), BaseException):  # not its __class__, which can be anything
+            self.reverse_chain(cast("BaseException", value))
+            return value
+        items = items_of(value)
+        if items is None:
+            hidden = reverse_object(value, (self._reverser,))
+        else:
+            hidden = self._collection(value, items, depth, is_own=is_own)
+        if hidden is value:
+            self._reverse_inside(value, depth)
+        return value if hidden is UNCHECKED and not is_own else hidden
+
+    def _collection(self, value: object, items: list[Any], depth: int, *, is_own: bool) -> object:
+        deepest, _, hidden = self._collections.get((id(value), is_own), (-1, None, None))
+        if depth <= deepest:
+            return hidden
+        self._count()
+        hidden = self._mapped(value, items, depth, is_own=is_own)
+        if id(value) in self._circular and hidden is not value:  # the copy must not lead to the original
+            return self._mapped(value, items, depth, is_own=True)
+        if not self._circular:
+            self._collections[id(value), is_own] = (depth, value, hidden)
+        return hidden
+
+    def _mapped(self, value: object, items: list[Any], depth: int, *, is_own: bool) -> object:
+        if id(value) in self._open or len(self._open) == _NESTED:
+            self._circular.add(id(value))
+            raise RecursionError("collections are nested too deep")
+        self._open.add(id(value))
+        try:
+            return with_items(value, items, [self._reversed(item, depth, is_own=is_own) for item in items])
+        finally:
+            self._open.remove(id(value))
+
+    def _reverse_inside(self, value: object, depth: int) -> None:
+        """Reverse attributes that the ``str()`` of an object does not show, such as the body of a failed request."""
+        held, slots = getattr(value, "__dict__", {}), list(_slots(type(value)))
+        if depth == 0 or not (held or slots) or isinstance(value, _LEFT_ALONE):
+            return
+        self._count()
+        with self._apart():
+            self._reverse_attributes(held, depth - 1)
+            self._reverse_members(value, slots, depth - 1)
+        self._searched[id(value)] = (depth, value)
+
+    def _is_searched(self, value: object, depth: int) -> bool:
+        deepest, _ = self._searched.get(id(value), (-1, None))
+        if deepest >= 0:
+            self._count(0)  # the search could have ended before it came to all that the object leads to
+        return depth <= deepest
+
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        """Regard no collection as open: a circle that leads through an object ends at ``_DEEPEST``."""
+        outer, self._open = self._open, set()
+        try:
+            yield
+        finally:
+            self._open = outer
+
+    def _reverse_attributes(self, held: MutableMapping[str, object], depth: int, *, is_own: bool = False) -> None:
+        for name, value in list(held.items()):
+            hidden = self._reversed(value, depth, is_own=is_own)
+            if hidden is not value:
+                held[name] = hidden
+
+    def _reverse_members(
+        self, holder: object, members: Iterable[tuple[str, _Member]], depth: int, *, is_own: bool = False
+    ) -> dict[str, object]:
+        """Reverse attributes in slots and in C, and return the new values of read-only ones."""
+        fixed: dict[str, object] = {}
+        for name, member in members:
+            value = _read(holder, member)
+            hidden = self._reversed(value, depth, is_own=is_own)
+            if hidden is not value and not _is_set(holder, member, hidden):
+                fixed[name] = hidden
+        return fixed
+
+    def _count(self, number: int = 1) -> None:
+        self._left -= number
+        if self._left < 0:
+            raise _TooManyError
+
+
+class _TooManyError(Exception):
+    """More objects and collections than are searched."""
 
 
 def _chain(exception: BaseException) -> Iterator[BaseException]:
-    """Yield ``exception`` and every cause, context, member of a group, attribute and argument, each once."""
+    """Yield ``exception`` and every cause, context and member of a group, each once."""
     seen: set[int] = set()
     todo: list[BaseException | None] = [exception]
     while todo:
@@ -48,54 +207,25 @@ def _chain(exception: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(linked))
         yield linked
-        members = _EXCEPTIONS.__get__(linked) if isinstance(linked, BaseExceptionGroup) else ()
-        held = (*_DICT.__get__(linked).values(), *_ARGS.__get__(linked))
-        todo += linked.__cause__, linked.__context__, *members, *filter(_is_exception, held)
+        members = _EXCEPTIONS.__get__(linked) if issubclass(type(linked), BaseExceptionGroup) else ()
+        todo += _own(linked, "__cause__"), _own(linked, "__context__"), *members
 
 
-def _is_exception(value: object) -> bool:
-    return issubclass(type(value), BaseException)  # not its __class__, which can be anything
-
-
-def _clean(exception: BaseException, reverser: ReverseTransformer) -> None:
-    traceback.clear_frames(exception.__traceback__)
-    _reverse_items(_DICT.__get__(exception), reverser, _DEEPEST, is_own=True)
-    _ARGS.__set__(exception, tuple(_reversed(argument, reverser, _DEEPEST) for argument in _ARGS.__get__(exception)))
-    fixed = dict(_reverse_members(exception, reverser))
-    shown = _reversed(exception, reverser, 0)
-    if shown is not exception:
-        fixed |= {"__format__": lambda _, form: format(shown, form), "__str__": lambda _: shown}
-        fixed |= {"__repr__": lambda _: f"{type(exception).__name__}({shown!r})"}
-    if fixed:
-        _override(exception, fixed)
-
-
-def _reverse_items(
-    held: MutableMapping[str, object], reverser: ReverseTransformer, depth: int, *, is_own: bool = False
-) -> None:
-    """
-    Reverse the attributes of an object.
-
-    :param is_own: whether it is the exception; another object can be in use, and keeps what cannot be searched
-    """
-    for name, value in list(held.items()):
-        hidden = _reversed(value, reverser, depth)
-        if hidden is not value and (is_own or hidden != UNCHECKED):
-            held[name] = hidden
-
-
-def _reverse_members(exception: BaseException, reverser: ReverseTransformer) -> Iterator[tuple[str, object]]:
-    """Reverse the attributes of ``exception`` in slots and in C, and yield the new values of read-only ones."""
-    for name, member in _members(type(exception)):
-        value = _read(exception, member)
-        hidden = _reversed(value, reverser, _DEEPEST)
-        if hidden is not value and not _is_set(exception, member, hidden):
-            yield name, hidden
+def _own(exception: BaseException, name: str) -> Any:
+    return _OWN[name].__get__(exception)
 
 
 def _members(kind: type[BaseException]) -> Iterator[tuple[str, _Member]]:
+    """Yield the attributes of exceptions in slots and in C."""
     for name, found in (item for each in kind.__mro__ for item in vars(each).items()):
         if isinstance(found, _Member) and not name.startswith("__") and name not in ("args", "exceptions"):
+            yield name, found
+
+
+def _slots(kind: type) -> Iterator[tuple[str, _Member]]:
+    """Yield the slots of classes that are written in Python."""
+    for name, found in (item for each in kind.__mro__ if "__slots__" in vars(each) for item in vars(each).items()):
+        if isinstance(found, MemberDescriptorType):
             yield name, found
 
 
@@ -114,42 +244,19 @@ def _is_set(holder: object, member: _Member, value: object) -> bool:
     return True
 
 
-def _reversed(value: object, reverser: ReverseTransformer, depth: int) -> object:
-    """Return ``value``, with its attributes reversed, or what replaces it: foreign objects can raise anything."""
-    try:
-        hidden = reverse_object(value, (reverser,))
-        if hidden is value:
-            _reverse_inside(value, reverser, depth)
-    except Exception:  # noqa: BLE001 - it would take the place of the task's error; fail closed
-        return UNCHECKED
-    return hidden
-
-
-def _reverse_inside(value: object, reverser: ReverseTransformer, depth: int) -> None:
-    """Reverse the attributes of an object that its ``str()`` does not show, such as the body of a failed request."""
-    if depth and not isinstance(value, _LEFT_ALONE):
-        _reverse_items(getattr(value, "__dict__", {}), reverser, depth - 1)
-        for member in _slots(type(value)):
-            held = _read(value, member)
-            hidden = _reversed(held, reverser, depth - 1)
-            if hidden is not held and hidden != UNCHECKED:
-                _is_set(value, member, hidden)
-
-
-def _slots(kind: type) -> list[MemberDescriptorType]:
-    """Return the slots of classes that are written in Python."""
-    members = (member for base in kind.__mro__ if "__slots__" in vars(base) for member in vars(base).values())
-    return [member for member in members if isinstance(member, MemberDescriptorType)]
-
-
 def _override(exception: BaseException, fixed: Mapping[str, Any]) -> None:
     """Change the class of ``exception`` to a subclass of the same name that has the attributes ``fixed``."""
     kind = type(exception)
     names = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    with suppress(
-        Exception
-    ):  # built-in classes, but for BaseExceptionGroup, make their message of what was reversed above
-        BaseException.__setattr__(exception, "__class__", type(kind.__name__, (_Quiet, kind), {**names, **fixed}))
+    try:
+        made = type.__new__(type(kind), kind.__name__, (_Quiet, kind), {**names, **fixed})  # past a metaclass's refusal
+        _CLASS.__set__(exception, made)  # and past a __class__ of its own
+    except Exception:  # noqa: BLE001 - some classes in C
+        log.warning(
+            "A %s shows the value of a reference in its message or an attribute, which cannot be changed. Raise an "
+            "error of another class, or leave the value out of it.",
+            printable(f"{kind.__module__}.{kind.__qualname__}"),
+        )
 
 
 class _Quiet:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from airflow_config_providers.core import properties
+from airflow_config_providers.core.java_text import written
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
 from airflow_config_providers.secrets.entry_files import state_of
@@ -150,12 +151,12 @@ def _named(providers_file: object, providers: object, conn_id: object) -> dict[s
 
 
 def _items(providers: Mapping[str, Any] | str) -> tuple[tuple[str, str], ...]:
-    written: Any = providers
+    found: Any = providers
     if isinstance(providers, str):
         try:
-            written = json.loads(providers)
+            found = json.loads(providers)
         except (ValueError, RecursionError):
-            written = None
-    if not isinstance(written, Mapping) or not all(isinstance(value, str | int) for value in written.values()):
+            found = None
+    if not isinstance(found, Mapping) or not all(isinstance(value, str | int) for value in found.values()):
         raise ConfigException("providers in backend_kwargs is not a JSON object with string values. Correct it.")
-    return tuple((key, str(value)) for key, value in written.items())
+    return tuple((key, written(value)) for key, value in found.items())

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.environment import EnvironmentOverrides
-from airflow_config_providers.core.java_text import format_double
+from airflow_config_providers.core.java_text import written
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.provider_definition import is_reserved
 from airflow_config_providers.core.text import printable
@@ -30,7 +30,7 @@ def mapping_layer(source: ConfigSource, name: str, configs: Any) -> ConfigLayer:
             f"{name}: expected a mapping of key to value, found {type(configs).__name__}. Write a dict. If a template "
             f"returns it, set render_template_as_native_obj=True in the DAG."
         )
-    texts = {key: _text(value) for key, value in configs.items()}
+    texts = {key: written(value) if isinstance(value, str | float | int) else None for key, value in configs.items()}
     problems = [
         f"{name}: '{printable(str(key))}' has a value of type {type(configs[key]).__name__}. "
         f"Write a string, a number or a boolean."
@@ -94,11 +94,3 @@ def _left_out(key: str, name: str) -> str:
         f"The environment variable {name} is ignored: it looks like a service link of Kubernetes, and does not fit "
         f"{key}. Set enableServiceLinks: false for the pod, or rename the service."
     )
-
-
-def _text(value: Any) -> str | None:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return format_double(value)
-    return str(value) if isinstance(value, str | int) else None

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
+from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity, written
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,10 @@ def test_a_number_without_a_unit_is_none_unless_there_is_a_unit_for_it():
     assert read_quantity("512", SIZES) is None
     assert read_quantity("512", SIZES, default_unit="m") == 512 * 1024**2
     assert read_quantity("512k", SIZES, default_unit="m") == 512 * 1024
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(True, "true"), (False, "false"), (8200, "8200"), (1e7, "1.0E7"), ("True", "True")]
+)
+def test_a_value_is_written_as_in_a_properties_file(value, expected):
+    assert written(value) == expected

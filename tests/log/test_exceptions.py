@@ -122,6 +122,42 @@ class FailingGroup(ExceptionGroup):
     exceptions = property(_refused)
 
 
+class OddCauseError(Exception):
+    __cause__ = property(_refused)
+    __traceback__ = property(_refused)
+
+
+class OwnFormatError(Exception):
+    def __format__(self, form):
+        return f"formatted {VALUE}"
+
+
+class FinalType(type):
+    def __new__(cls, name, bases, names):
+        if any(isinstance(base, cls) for base in bases):
+            raise TypeError("final")
+        return super().__new__(cls, name, bases, names)
+
+
+class FinalError(OwnTextError, metaclass=FinalType):
+    pass
+
+
+class OwnClassError(OwnTextError):
+    __class__ = property(lambda _: OwnClassError)
+
+
+class NoText:
+    def __repr__(self):
+        raise ValueError(VALUE)
+
+
+def _circle(*items):
+    made = list(items)
+    made.append(made)
+    return made
+
+
 def _with(**attributes):
     exception = ValueError("x")
     vars(exception).update(attributes)
@@ -136,6 +172,8 @@ EXCEPTIONS = [
     pytest.param(PropertyError(VALUE), id="property-that-fails"),
     pytest.param(OwnArgumentsError(VALUE), id="arguments-of-its-own"),
     pytest.param(LastError(VALUE), id="class-that-refuses-subclasses"),
+    pytest.param(FinalError("x"), id="class-whose-type-refuses-subclasses"),
+    pytest.param(OwnClassError("x"), id="class-of-its-own"),
     pytest.param(ValueError(f"bad {VALUE}", {"k": [VALUE]}), id="arguments"),
     pytest.param(HoldingError(VALUE), id="attribute"),
     pytest.param(FrozenError(VALUE), id="frozen"),
@@ -177,6 +215,14 @@ def test_it_stays_an_instance_of_its_class(exception):
     assert type(exception).__name__ == kind.__name__
 
 
+def test_an_exception_whose_cause_cannot_be_read_is_reversed():
+    exception = OddCauseError(VALUE)
+
+    reverse_exception(exception, REVERSER)
+
+    assert exception.args == ("${v:a}",)
+
+
 def test_members_of_a_group_are_reversed_though_its_class_does_not_show_them():
     member = ValueError(VALUE)
 
@@ -194,7 +240,18 @@ def test_members_of_a_group_are_reversed_though_its_class_does_not_show_them():
         pytest.param(_with(a=SlottedResponse(VALUE)), lambda error: error.a._url, id="slot-beside-attributes"),
         pytest.param(_with(a=HoldingError(VALUE)), lambda error: error.a.args, id="error-as-attribute"),
         pytest.param(_with(a=_holding(VALUE)), lambda error: error.a.response.raw, id="what-that-error-holds"),
+        pytest.param(_with(a=[OnlySlots(VALUE)]), lambda error: error.a[0]._text, id="object-in-a-list"),
+        pytest.param(_with(a={1: OnlySlots(VALUE)}), lambda error: error.a[1]._text, id="object-in-a-dict"),
+        pytest.param(_with(a=(VALUE, OnlySlots(VALUE))), lambda error: error.a[1]._text, id="object-beside-a-value"),
+        pytest.param(_with(a=[_holding(7)]), lambda error: error.a[0].response.body, id="held-by-an-error-in-a-list"),
+        pytest.param(
+            _with(a=OnlySlots(_holding(7))), lambda error: error.a._text.response.body, id="what-a-near-error-holds"
+        ),
+        pytest.param(_with(a=OnlySlots([VALUE, NoText()])), lambda error: error.a._text[0], id="beside-no-text"),
+        pytest.param(_with(a=OnlySlots({1: VALUE, 2: LazyObject()})), lambda error: error.a._text[1], id="beside-lazy"),
+        pytest.param(_with(a=OnlySlots(_circle(VALUE))), lambda error: error.a._text[0], id="in-a-circle"),
         pytest.param(OwnTextError("x"), lambda error: f"{error}", id="formatted"),
+        pytest.param(OwnFormatError("x"), lambda error: f"{error}", id="format-of-its-own"),
     ],
 )
 def test_objects_near_an_exception_show_no_value(exception, read):
@@ -313,3 +370,110 @@ def test_an_object_that_is_still_used_keeps_what_cannot_be_searched(kind):
     reverse_exception(exception, REVERSER)
 
     assert vars(exception.response)["raw"] is used
+
+
+@pytest.mark.parametrize("kind", [NoText, LazyObject])
+def test_a_collection_that_is_still_used_keeps_the_items_that_cannot_be_searched(kind):
+    used = kind()
+    exception = _with(a=OnlySlots([VALUE, used]))
+
+    reverse_exception(exception, REVERSER)
+
+    assert exception.a._text[1] is used
+
+
+def test_only_the_items_of_its_own_that_cannot_be_searched_are_left_out():
+    exception = _with(a=[VALUE, NoText()])
+
+    reverse_exception(exception, REVERSER)
+
+    assert exception.a == ["${v:a}", UNCHECKED]
+
+
+def test_a_circle_without_values_that_is_still_used_stays():
+    used = _circle("x")
+    exception = _with(a=OnlySlots(used))
+
+    reverse_exception(exception, REVERSER)
+
+    assert exception.a._text is used
+
+
+def test_the_copy_of_a_circle_does_not_lead_to_the_values():
+    exception = _with(a=OnlySlots(_circle(VALUE)))
+
+    reverse_exception(exception, REVERSER)
+
+    assert exception.a._text == ["${v:a}", UNCHECKED]
+
+
+def test_a_circle_through_an_object_does_not_lead_to_the_values():
+    items = [OnlySlots(None), VALUE]
+    items[0]._text = items
+    exception = _with(a=items)
+
+    reverse_exception(exception, REVERSER)
+
+    assert exception.a[0]._text[1] == "${v:a}"
+
+
+def test_errors_that_hold_the_list_they_are_in_stay_in_it():
+    errors = [_with(), _with(text=VALUE)]
+    errors[0].siblings = errors
+    exception = _with(errors=errors)
+
+    reverse_exception(exception, REVERSER)
+
+    assert exception.errors[0].siblings[1].text == "${v:a}"
+
+
+@pytest.mark.parametrize("kind", [ReadOnlyObject, NoText])
+def test_what_cannot_be_searched_is_left_out_in_each_place(kind):
+    shared = kind()
+    exception = ValueError(shared)
+    exception.a = [shared]
+
+    reverse_exception(exception, REVERSER)
+
+    assert (exception.args, exception.a) == ((UNCHECKED,), [UNCHECKED])
+
+
+def test_a_reverser_near_an_exception_still_knows_its_values():
+    exception = _with(a=OnlySlots([REVERSER]))
+
+    reverse_exception(exception, REVERSER)
+
+    assert REVERSER.pairs[0][1] == VALUE
+
+
+def test_what_leads_to_more_objects_than_are_searched_is_left_out():
+    crowd = OnlySlots([OnlySlots("x") for _ in range(20_001)])
+    exception = ValueError("plain", crowd)
+    exception.a = [crowd]
+
+    reverse_exception(exception, REVERSER)
+
+    assert (exception.args, exception.a) == (("plain", UNCHECKED), [UNCHECKED])
+
+
+def test_collections_that_share_their_items_are_searched_once():
+    shared = [VALUE]
+    for _ in range(18):
+        shared = [shared, shared]
+    exception = _with(a=shared)
+
+    reverse_exception(exception, REVERSER)
+
+    found = exception.a
+    while isinstance(found, list):
+        found = found[-1]
+    assert found == "${v:a}"
+
+
+def test_a_class_that_cannot_be_replaced_is_named_in_the_log(caplog):
+    exception = BaseExceptionGroup(VALUE, [KeyboardInterrupt()])
+
+    reverse_exception(exception, REVERSER)
+
+    assert "A builtins.BaseExceptionGroup shows the value of a reference" in caplog.text
+    assert VALUE not in caplog.text

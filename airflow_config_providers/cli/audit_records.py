@@ -129,7 +129,8 @@ def references(args: Any) -> None:
         uses = reference_uses(found.session, found.records.frame, of_dags)
     rows = reference_rows(uses, wanted)
     shown = [row for row in rows if is_like(row["reference"], args.pattern)]
-    if any(row["runs"] and not row["generations"] for row in shown):
+    keyless = {use["reference"] for use in uses if use["keyless"] and not use["generations"]}
+    if any(row["reference"] in keyless for row in shown):
         notes(
             "Some references have no hash of a value, so their generations are not known. Set [config_providers] "
             "password_encoder_secret where tasks run."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,7 +9,7 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.audited import FOUND, INCOMPLETE, Audited, audited, known, show_found, writing_found
-from airflow_config_providers.cli.failing import Finished, Notes, reporting_errors
+from airflow_config_providers.cli.failing import Finished, Notes, reporting_errors, say
 from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import ConfigResource
@@ -111,7 +110,7 @@ def policies(args: Any) -> None:
     scope = scope_of_records(found.choice, found.records, [("policies", args.file)], notes=notes.printed)
     with writing_found(args, rows, POLICY, partial(policy_audit.page, stopped, of_dag, scope)):
         show_found(rows, args.output, nothing="No run would have been stopped.")
-    sys.stderr.write(f"{policy_audit.summary(stopped)}\n")
+    say(f"{policy_audit.summary(stopped)}\n")
     if stopped.unjudged or found.records.unread_count:
         raise Finished(INCOMPLETE)
     if stopped.runs:

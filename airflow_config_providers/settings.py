@@ -49,16 +49,17 @@ class ResolveIn(Enum):
     DRIVER = "driver"
 
 
-def parse_choice(kind: type[_Choice], text: str, *, where: str) -> _Choice:
+def parse_choice(kind: type[_Choice], text: str, *, where: str, file: str = "the DAG file") -> _Choice:
     """
     Return the member of ``kind`` that has this value.
 
     :param where: the place of the string, for the message
+    :param file: the file to correct
     :raises ConfigException: there is no such member
     """
     choices = [one.value for one in kind]
     if text not in choices:
-        raise ConfigException(f"{where}: {not_one_of(str(text), choices)}")
+        raise ConfigException(f"{where}: {not_one_of(str(text), choices)} Correct it in {file}.")
     return kind(text)
 
 
@@ -122,7 +123,7 @@ def _seconds(option: str, *, least: int = 1) -> float:
 
 
 def _choice(option: str, kind: type[_Choice]) -> _Choice:
-    return parse_choice(kind, _text(option), where=f"[{SECTION}] {option}")
+    return parse_choice(kind, _text(option), where=f"[{SECTION}] {option}", file="airflow.cfg")
 
 
 # Each of these reads the option of its name; the table of ``OPTIONS`` says what that means.

@@ -14,7 +14,7 @@ class `directory`, which `stream_counts_driver` needs as a driver provider. They
 The database has two tables:
 
     CREATE TABLE counts (airport text, flights int);
-    CREATE TABLE batches (checkpoint text, number bigint, PRIMARY KEY (checkpoint, number));
+    CREATE TABLE batches (query text, number bigint, PRIMARY KEY (query, number));
 
 If both DAGs run, each of them writes all counts: they read the same files, with a checkpoint each.
 

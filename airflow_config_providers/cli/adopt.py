@@ -11,7 +11,7 @@ from typing import Any
 from airflow_config_providers.adoption.adopter import LAYERS, Adopter, Adoption, AdoptRequest
 from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.cli.arguments import seconds
-from airflow_config_providers.cli.failing import WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.failing import WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.exceptions import ConfigException
@@ -29,7 +29,7 @@ def adopt(args: Any) -> None:
     else:
         sys.stdout.write("" if args.write else found.patch())
         sys.stdout.flush()
-        sys.stderr.write(_report(found))
+        say(_report(found))
 
 
 def _request(args: Any) -> AdoptRequest:

@@ -17,7 +17,7 @@ from airflow_config_providers.cli.audited import (
     spark_configs,
     writing_found,
 )
-from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import is_for_people
 from airflow_config_providers.cli.providers import definitions_at
 from airflow_config_providers.cli.target import require_here
@@ -138,7 +138,7 @@ def _note_problems(report: LeakReport, notes: Notes) -> None:
         notes(f"{printable(path)} was not searched, or not all of it: {reason}")
     for path, reason in sorted(report.uncopied.items()):
         notes(f"{printable(path)} has no copy: {reason}")
-    sys.stderr.write(f"{summary(report)}\n")
+    say(f"{summary(report)}\n")
 
 
 def _code(report: LeakReport) -> int:

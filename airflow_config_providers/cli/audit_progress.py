@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from airflow_config_providers.cli.failing import write_or_drop
 from airflow_config_providers.spark.audit.session import Tick
 
 if TYPE_CHECKING:
@@ -108,8 +109,7 @@ class ProgressLines:
             self._first = (now, done)
         if now - self._last >= EVERY:
             self._last = now
-            self._out.write(f"{self._line(done, total, now)}\n")
-            self._out.flush()
+            write_or_drop(self._out, f"{self._line(done, total, now)}\n")
 
     def _line(self, done: int, total: int, now: float) -> str:
         after = f"progress: after {timedelta(seconds=int(now - self._start))}"

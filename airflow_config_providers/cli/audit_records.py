@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,7 +9,7 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.audited import FOUND, INCOMPLETE, Audited, audited, known, show_found, writing_found
-from airflow_config_providers.cli.failing import Finished, Notes, reporting_errors
+from airflow_config_providers.cli.failing import Finished, Notes, reporting_errors, say
 from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import ConfigResource
@@ -111,7 +110,7 @@ def policies(args: Any) -> None:
     scope = scope_of_records(found.choice, found.records, [("policies", args.file)], notes=notes.printed)
     with writing_found(args, rows, POLICY, partial(policy_audit.page, stopped, of_dag, scope)):
         show_found(rows, args.output, nothing="No run would have been stopped.")
-    sys.stderr.write(f"{policy_audit.summary(stopped)}\n")
+    say(f"{policy_audit.summary(stopped)}\n")
     if stopped.unjudged or found.records.unread_count:
         raise Finished(INCOMPLETE)
     if stopped.runs:
@@ -129,7 +128,8 @@ def references(args: Any) -> None:
         uses = reference_uses(found.session, found.records.frame, of_dags)
     rows = reference_rows(uses, wanted)
     shown = [row for row in rows if is_like(row["reference"], args.pattern)]
-    if any(row["runs"] and not row["generations"] for row in shown):
+    keyless = {use["reference"] for use in uses if use["keyless"] and not use["generations"]}
+    if any(row["reference"] in keyless for row in shown):
         notes(
             "Some references have no hash of a value, so their generations are not known. Set [config_providers] "
             "password_encoder_secret where tasks run."

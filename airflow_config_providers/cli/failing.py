@@ -9,9 +9,10 @@ import os
 import select
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final, TextIO
+from pathlib import Path
+from typing import IO, Any, Final
 
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.exceptions import (
@@ -54,6 +55,7 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
     def run(args: Any) -> None:
         from airflow_config_providers.airflow_compat import config_errors  # noqa: PLC0415 - only a command that runs
 
+        _open_closed_streams()
         _log_to_stderr()
         try:
             with warnings.catch_warnings(action="ignore"):  # Airflow 3.2 prints those of libraries among the results
@@ -65,7 +67,7 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
             # of a command whose output is a setting, Airflow's message quotes the output
             problems, code = (str(error).partition(" Output: ")[0],), REFUSED
         except Finished:
-            _flush()
+            _end(())
             raise
         except SystemExit:  # raised by what it ran: a provider or a policy; even 0 must not pass for success
             problems, code = ("The command was ended by code that it ran, which raised SystemExit.",), REFUSED
@@ -75,15 +77,14 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
             problems, code = _of_system(error)
         else:
             return
-        for problem in problems:
-            _write("error", problem)
-        _flush()
+        _end(problems)
         raise SystemExit(code)
 
     return run
 
 
 _BROKEN_PIPE: Final = "A server or another process closed its connection to this command. Run the command again."
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _NO_SPACE: Final = "There is no space left for the output or for a file. Free some, and run the command again."
 
 
@@ -91,7 +92,7 @@ def _of_system(error: OSError) -> tuple[tuple[str, ...], int]:
     """Return the problems and the exit code if something could not be written; raise any other error."""
     if isinstance(error, BrokenPipeError):
         return ((), UNREAD) if _has_no_reader() else ((_BROKEN_PIPE,), UNAVAILABLE)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in _FULL:
         return (_NO_SPACE,), UNREAD
     raise error
 
@@ -99,27 +100,45 @@ def _of_system(error: OSError) -> tuple[tuple[str, ...], int]:
 def _has_no_reader() -> bool:
     """Return whether the program that read standard output has closed it."""
     poll = select.poll()
-    with suppress(ValueError, TypeError):  # it is no file, so it cannot be a pipe, or it was closed before
+    with suppress(ValueError):  # it is no file, so it cannot be a pipe
         poll.register(sys.stdout, 0)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
-def _flush() -> None:
-    """Write the rest of the output, or drop it if it cannot be written: Python would end with a code of its own."""
-    for stream in (sys.stdout, sys.stderr):
-        _put(stream)
+def _end(problems: Sequence[str]) -> None:
+    """Write the output and the problems, or drop what cannot be written: Python would end with a code of its own."""
+    is_full = write_or_drop(sys.stdout, "") in _FULL
+    for problem in dict.fromkeys((*problems, *([_NO_SPACE] if is_full else []))):
+        _write("error", problem)
+    write_or_drop(sys.stderr, "")
 
 
-def _put(stream: TextIO | None, text: str = "") -> None:
-    """Write ``text`` to ``stream``; if its reader is gone, or its disk is full, drop that and all that follows."""
-    if stream is None:
-        return
+def write_or_drop(stream: IO[str], text: str) -> int | None:
+    """
+    Write to ``stream``; if its reader is gone, or its disk is full, drop what is written to it from now on.
+
+    :return: the number of the system's error; None if everything was written
+    """
     try:
         stream.write(text)
         stream.flush()
-    except OSError:
+    except OSError as error:
         with suppress(OSError):  # a stream of a test has no descriptor
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return error.errno
+    return None
+
+
+def say(text: str) -> None:
+    """Write what is not a result to standard error. Whether someone reads it does not change how a command ends."""
+    write_or_drop(sys.stderr, text)
+
+
+def _open_closed_streams() -> None:
+    """Drop what is written to a stream with which Python was not started, as after ``>&-``."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the end
 
 
 def _log_to_stderr() -> None:
@@ -148,7 +167,7 @@ class Notes:
 
 
 def _write(what: str, text: str) -> None:
-    _put(sys.stderr, f"{what}: {one_line(text)}\n")
+    say(f"{what}: {one_line(text)}\n")
 
 
 def _code(error: ConfigProvidersError) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from airflow_config_providers.cli.arguments import seconds
-from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import how_many, printable
 from airflow_config_providers.exceptions import ConfigProvidersError
@@ -37,7 +37,7 @@ def lint(args: Any) -> None:
     report = REPORTS[args.output](found, files)
     sys.stdout.write(f"{report}\n" if report else "")
     sys.stdout.flush()
-    sys.stderr.write(f"{how_many(len(files), 'file')} read, {how_many(len(found), 'finding')}.\n")
+    say(f"{how_many(len(files), 'file')} read, {how_many(len(found), 'finding')}.\n")
     if code := _code(found):
         raise Finished(code)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 
 class Severity(Enum):
@@ -55,12 +56,15 @@ def doubt(what: str, way_out: str) -> Diagnosis:
     return Diagnosis(Severity.WARNING, what, way_out)
 
 
-def fault(what: str, way_out: str) -> Diagnosis:
+def fault(what: str, way_out: str = "") -> Diagnosis:
     """Return the diagnosis of what does not work, or is not safe."""
     return Diagnosis(Severity.ERROR, what, way_out)
 
 
+_BETWEEN_SENTENCES: Final = re.compile(r"(?<=[.?]) ")
+
+
 def of_problem(problem: str) -> Diagnosis:
     """Return the diagnosis of a problem of one of our errors, whose first sentence says what, and the others how."""
-    what, end, way_out = problem.partition(". ")
-    return fault(f"{what}." if end else what, way_out)
+    what, *way_out = _BETWEEN_SENTENCES.split(problem, maxsplit=1)
+    return fault(what, *way_out)

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.text import is_storable, is_unicode, nearest, printable, there_are
 from airflow_config_providers.deployment.admin import Caller
@@ -333,8 +334,26 @@ def _refuse_other_sites(request: Request) -> None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise HTTPException(415, "The body must be JSON, with the Content-Type application/json")
-    if request.headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
-        raise MalformedRequestError("Changes from a page of another site are not accepted.")
+    if not _is_of_this_site(request.headers):
+        raise MalformedRequestError(
+            "Changes from a page of another site are not accepted. If this is the page of Airflow, behind a proxy, set "
+            "[api] base_url to the address that browsers use."
+        )
+
+
+def _is_of_this_site(headers: Mapping[str, str]) -> bool:
+    """Return whether a request is from a page of this server, or from no page."""
+    if "sec-fetch-site" in headers:  # which browsers leave out over plain HTTP
+        return headers["sec-fetch-site"] in {"none", "same-origin"}
+    origin = headers.get("origin")
+    own = {headers.get("host", "").lower(), _host_and_port(str(conf.get("api", "base_url", fallback="")))}
+    return origin is None or _host_and_port(origin) in own - {""}
+
+
+def _host_and_port(url: str) -> str:
+    """Return the host of a URL with its port, without a default one; empty if there is no host, as in ``null``."""
+    scheme, _, rest = url.strip().lower().partition("://")
+    return rest.partition("/")[0].removesuffix(":443" if scheme == "https" else ":80")
 
 
 async def _read(request: Request) -> bytes:

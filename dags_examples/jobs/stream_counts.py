@@ -43,14 +43,23 @@ def connect(current: Current) -> Any:
         time.sleep(1)
 
 
-def write(batch: DataFrame, number: int, *, current: Current) -> None:
+def query_of(batch: DataFrame) -> str:
+    """
+    Return the id of the query that made a batch.
+
+    The checkpoint keeps it, so it stays the same after a restart, but not in a new checkpoint at the same path.
+    """
+    return str(batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId"))
+
+
+def write(batch: DataFrame, number: int, *, query: str, current: Current) -> None:
     """
     Insert a batch, and its number in the same transaction, so that a batch that is repeated changes nothing.
 
-    Each checkpoint numbers its batches anew.
+    Each query numbers its batches from 0.
     """
     rows = [(row["airport"], row["flights"]) for row in batch.collect()]
-    key = (current()["spark.counts.checkpoint"], number)
+    key = (query, number)
     connection = connect(current)
     try:
         with connection, connection.cursor() as cursor:
@@ -65,9 +74,13 @@ def run(spark: SparkSession, current: Current) -> None:
     """Run the stream until the file ``spark.counts.stop`` exists."""
     configs = current()
     print(f"application {spark.sparkContext.applicationId}", flush=True)
+
+    def write_batch(batch: DataFrame, number: int) -> None:
+        write(batch, number, query=query_of(batch), current=current)
+
     counts = spark.readStream.schema("airport STRING, flights INT").json(configs["spark.counts.source"])
     query = (
-        counts.writeStream.foreachBatch(lambda batch, number: write(batch, number, current=current))
+        counts.writeStream.foreachBatch(write_batch)
         .option("checkpointLocation", configs["spark.counts.checkpoint"])
         .start()
     )

@@ -273,6 +273,19 @@ def test_a_reference_without_hashes_is_noted_only_if_it_is_listed(cli: Cli, past
 
 
 @pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"problems": ["denied"]}, id="refused"),
+        pytest.param({"key_id": "k"}, id="resolved-in-the-driver"),
+    ],
+)
+def test_a_reference_that_cannot_have_a_hash_is_not_noted(cli: Cli, past: Past, fields: dict[str, Any]):
+    past({"spark.a": PASSWORD}, **fields)
+
+    assert audit(cli, f"references --records {past.folder} --no-database").notes == []
+
+
+@pytest.mark.parametrize(
     ("words", "title"),
     [
         pytest.param("history", "History of the configuration", id="history"),

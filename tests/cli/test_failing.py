@@ -19,6 +19,7 @@ import pytest
 pytest.importorskip("airflow")
 
 from airflow_config_providers import settings
+from airflow_config_providers.cli.audited import writing_found
 from airflow_config_providers.cli.definition import commands
 from airflow_config_providers.cli.failing import (
     INTERRUPTED,
@@ -29,7 +30,9 @@ from airflow_config_providers.cli.failing import (
     Notes,
     reporting_errors,
 )
+from airflow_config_providers.cli.lint import lint
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.report_file import LEAK
 
 
 def functions(command: Any) -> Iterator[Callable[[Any], None]]:
@@ -213,13 +216,31 @@ def test_notes_and_errors_that_nobody_reads_keep_the_code(end: BaseException, co
         Notes()("a note")
         raise end
 
+    with errors_without_a_reader(), pytest.raises(SystemExit) as ended:
+        command(SimpleNamespace())
+
+    assert ended.value.code == code
+
+
+@contextmanager
+def errors_without_a_reader() -> Iterator[None]:
+    """Write standard error into a pipe that its reader has closed."""
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w", encoding="utf-8") as stream, redirect_stderr(stream):
-        with pytest.raises(SystemExit) as ended:
-            command(SimpleNamespace())
+        yield
 
-        assert ended.value.code == code
+
+def test_a_summary_that_nobody_reads_does_not_end_a_command(tmp_path: Path):
+    """Otherwise the code says that a server did not answer, and not that there are findings."""
+    (tmp_path / "layer.properties").write_text("spark.a=${vault:a\n")
+    wanted = ["paths", "skip_other_yaml", "providers", "conn_extra", "timeout", "select", "ignore", "output"]
+    args = dict.fromkeys(wanted) | {"paths": [str(tmp_path)], "output": "plain", "timeout": 9.0}
+
+    with errors_without_a_reader(), pytest.raises(Finished) as ended:
+        lint(SimpleNamespace(**args))
+
+    assert ended.value.code == 1
 
 
 FULL = Path("/dev/full")
@@ -242,12 +263,58 @@ def test_output_on_a_full_disk_does_not_end_in_a_stack_trace(size: int, code: in
         assert ended.value.code == code
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has /dev/full")  # noqa: PTH110 - a device
+@pytest.mark.parametrize("size", [pytest.param(1, id="buffered"), pytest.param(1 << 20, id="written-at-once")])
+def test_output_on_a_full_disk_is_reported_once(size: int, capsys: pytest.CaptureFixture[str]):
+    with open("/dev/full", "w", encoding="utf-8") as stream, redirect_stdout(stream):  # noqa: PTH123 - a device
+        ended_after_writing(size)
+
+    assert capsys.readouterr().err.count("error: There is no space left") == 1
+
+
+def ended_after_writing(size: int) -> None:
+    @reporting_errors
+    def command(args: object) -> None:
+        sys.stdout.write("x" * size)
+        raise Finished(1)
+
+    with pytest.raises(SystemExit):
+        command(SimpleNamespace())
+
+
+@pytest.mark.parametrize("closed", ["stdout", "stderr"])
+def test_a_command_whose_output_is_closed_does_its_work(closed: str, monkeypatch: pytest.MonkeyPatch):
+    """As after ``>&-``, where Python has no stream."""
+    monkeypatch.setattr(sys, closed, None)
+
+    reporting_errors(lambda _: getattr(sys, closed).write("x"))(SimpleNamespace())
+
+    getattr(sys, closed).close()
+
+
 def test_a_command_without_standard_output_can_tell_that_a_connection_broke():
     @reporting_errors
     def command(args: object) -> None:
         raise BrokenPipeError
 
-    with redirect_stdout(None), pytest.raises(SystemExit) as ended:
-        command(SimpleNamespace())
+    with redirect_stdout(None):
+        with pytest.raises(SystemExit) as ended:
+            command(SimpleNamespace())
+        sys.stdout.close()
 
     assert ended.value.code == UNAVAILABLE
+
+
+def test_an_audit_whose_output_is_not_read_to_the_end_writes_its_report(tmp_path: Path):
+    args = SimpleNamespace(output_parquet="", report=str(tmp_path / "report.html"))
+
+    @reporting_errors
+    def command(_: object) -> None:
+        with writing_found(args, [], LEAK, lambda: "<!doctype html>"):
+            sys.stdout.write("x" * (1 << 20))
+
+    with output_without_a_reader(), pytest.raises(SystemExit) as ended:
+        command(args)
+
+    assert ended.value.code == UNREAD
+    assert (tmp_path / "report.html").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 import pytest
 from rich.console import Console
@@ -106,3 +107,11 @@ def test_the_time_that_spark_takes_to_start_does_not_count_as_slow_reading():
 def test_in_a_file_the_lines_go_where_a_terminal_would_show_a_bar():
     with octets_progress(Console(file=io.StringIO(), force_terminal=False)) as tick:
         assert isinstance(tick, ProgressLines)
+
+
+def test_progress_that_nobody_reads_does_not_end_an_audit():
+    reader, writer = os.pipe()
+    os.close(reader)
+    now = iter([0.0, 60.0])
+    with os.fdopen(writer, "w", encoding="utf-8") as out:
+        ProgressLines(out, number, clock=lambda: next(now))(1, 4)

@@ -65,26 +65,34 @@ def test_a_secret_may_come_from_a_command():
     assert "ok" in of_settings(PASSWORD_ENCODER_SECRET_CMD="cat x")[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("apply_to", "sparc"),
-        ("dynamic_enabled", "maybe"),
-        ("follow_interval", "0"),
-        ("max_workers", "many"),
-        ("reload_settling", "-1"),
-        ("reloads_per_hour", "0"),
-        ("resolve_in", "here"),
-        ("resolve_timeout", "x"),
-        ("unknown_keys", "never"),
-        ("unresolved", "drop"),
-    ],
-)
+WRONG = [
+    ("apply_to", "sparc"),
+    ("dynamic_enabled", "maybe"),
+    ("follow_interval", "0"),
+    ("max_workers", "many"),
+    ("reload_settling", "-1"),
+    ("reloads_per_hour", "0"),
+    ("resolve_in", "here"),
+    ("resolve_timeout", "x"),
+    ("unknown_keys", "never"),
+    ("unresolved", "drop"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), WRONG)
 def test_a_wrong_setting_is_an_error(setting, name, text):
     setting(name, text)
 
     (found,) = said(own_settings.check_settings(Site("x")))
     assert found.startswith(f"error: [config_providers] {name}")
+
+
+@pytest.mark.parametrize(("name", "text"), [*WRONG, ("resolve_in", "drive")])
+def test_a_wrong_setting_has_a_way_out(setting, name, text):
+    setting(name, text)
+
+    (found,) = own_settings.check_settings(Site("x"))
+    assert found.way_out == "Correct it in airflow.cfg."
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def database() -> Iterator[Database]:
     with postgresql(programs) as url:
         made = Database(url.rpartition("host=")[2])
         made.ask("CREATE TABLE counts (airport text, flights int)")
-        made.ask("CREATE TABLE batches (checkpoint text, number bigint, PRIMARY KEY (checkpoint, number))")
+        made.ask("CREATE TABLE batches (query text, number bigint, PRIMARY KEY (query, number))")
         made.ask("CREATE USER writer")
         made.ask("GRANT SELECT, INSERT ON counts, batches TO writer")
         yield made

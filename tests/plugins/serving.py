@@ -92,6 +92,7 @@ def environ(deployment: Deployment, **more: str) -> dict[str, str]:
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in ROLES.items()),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
+        "AIRFLOW__API__BASE_URL": "https://airflow.example:443/",
         "AIRFLOW__API_AUTH__JWT_SECRET": JWT_SECRET,
         "AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE": str(policies(deployment)),
         "PYTHONPATH": str(ROOT),

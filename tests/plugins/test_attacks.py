@@ -261,6 +261,35 @@ def test_attack_41_a_page_of_another_site_changes_nothing(server: Server, site: 
     assert answer.status_code == status
 
 
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        pytest.param("{address}", 200, id="this server"),
+        pytest.param("https://airflow.example", 200, id="base_url"),
+        pytest.param("http://evil.example", 400, id="another host"),
+        pytest.param("http://127.0.0.1:1", 400, id="another port"),
+        pytest.param("http://airflow.example.evil.example", 400, id="a host that begins alike"),
+        pytest.param("null", 400, id="a page without an origin"),
+        pytest.param("", 400, id="empty"),
+    ],
+)
+def test_attack_41_a_page_of_another_origin_changes_nothing(server: Server, origin: str, status: int):
+    """Over plain HTTP, browsers send no Sec-Fetch-Site."""
+    headers = {**cookie(server, "admin"), "Origin": origin.format(address=server.address)}
+
+    answer = server.ask(None, "PATCH", "/default", json={"operations": [set_("spark.app.a", "b")]}, headers=headers)
+
+    assert answer.status_code == status
+
+
+def test_a_proxy_that_replaces_the_host_does_not_matter_to_a_browser_that_says_same_origin(server: Server):
+    headers = {**cookie(server, "admin"), "Origin": "https://proxy.example", "Sec-Fetch-Site": "same-origin"}
+
+    answer = server.ask(None, "PATCH", "/default", json={"operations": [set_("spark.app.a", "b")]}, headers=headers)
+
+    assert answer.status_code == 200
+
+
 def test_attack_41_a_body_that_never_ends_is_not_read(server: Server):
     """Who has no right gets not even that far."""
     huge = json.dumps({"operations": [set_("spark.app.a", "x" * 5 * 1024 * 1024)]})

@@ -35,13 +35,14 @@ def reference_uses(
 
     A generation is a value, distinguished by its keyed hash. Hashes of different keys cannot be compared, so a new key
     does not start a new generation. ``older`` has the tasks whose last try did not have the value of the last of all
-    tries.
+    tries. ``keyless`` is whether a run that was not refused had no key for its hashes.
 
     :param owners: (DAG, owner)
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; slow to import
 
-    used = records.select("dag", "task", "run", "at", "key_id", F.explode("references").alias("reference", "hash"))
+    of_try = ("dag", "task", "run", "at", "key_id", "refusals")
+    used = records.select(*of_try, F.explode("references").alias("reference", "hash"))
     with persisted(used.join(F.broadcast(session.createDataFrame(owners, OWNERS)), "dag", "left")) as (uses,):
         return [row.asDict() for row in _by_reference(uses).orderBy("reference").collect()]
 
@@ -98,6 +99,7 @@ def _by_reference(uses: DataFrame) -> DataFrame:
     found = uses.groupBy("reference").agg(
         F.count_distinct("dag", "task").alias("tasks"), _set("dag", "dags"), _set("owner", "owners"),
         F.count_distinct("dag", "task", "run").alias("runs"), F.min("at").alias("first"), F.max("at").alias("last"),
+        F.max((F.col("key_id") == "") & (F.size("refusals") == 0)).alias("keyless"),
     )  # fmt: skip
     return found.join(newest.drop("newest"), "reference", "left").join(older, "reference", "left")
 

@@ -182,17 +182,26 @@ def _require_pyspark() -> None:
 
 
 def _session(master: str | None, configs: Mapping[str, str]) -> Any:
-    from pyspark import SparkConf  # noqa: PLC0415 - as above
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - as above
 
     conf = SparkConf().setAll(list({**_DEFAULTS, **_ENCRYPTED, **configs}.items()))
     if master:
         conf.setMaster(master)  # without one, Spark takes that of spark-defaults.conf, or else local[*]
     with quiet_start(os.environ):
         launch(conf)
-    session = SparkSession.builder.config(conf=conf).getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    context = SparkContext(conf=conf)
+    try:
+        return _session_in(context, conf)
+    except BaseException:  # also Ctrl-C: the next audit would take the context for one of others
+        context.stop()
+        raise
+
+
+def _session_in(context: Any, conf: Any) -> Any:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    context.setLogLevel("ERROR")
+    return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
 def _session_beside(configs: Mapping[str, str]) -> Any:

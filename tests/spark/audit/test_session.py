@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("pyspark.sql.session")
 
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.session import audit_session
 from tests.limits import LONGEST, eventually
 
@@ -23,6 +24,9 @@ from airflow_config_providers.spark.audit.session import audit_session
 with audit_session("local[1]"):
     pass
 """
+
+UNFIT = {"spark.sql.extensions": "java.lang.Math"}
+"""A class that Spark loads when the context has started, and that has no public constructor."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jvm")]
 
@@ -72,6 +76,14 @@ def test_a_session_of_others_keeps_its_settings() -> None:
         assert of_others.conf.get(key) == own
         assert of_others.conf.get("spark.sql.shuffle.partitions") == "8"
         assert of_others.range(3).count() == 3
+
+
+def test_a_session_that_cannot_be_made_leaves_no_context_that_a_later_audit_takes_for_one_of_others() -> None:
+    with pytest.raises(ConfigException, match="Spark did not start"), audit_session("local[1]", UNFIT):
+        pass
+
+    with audit_session("local[1]", {"spark.app.name": "a later one"}) as session:
+        assert session.sparkContext.appName == "a later one"
 
 
 def test_an_interrupt_while_the_jvm_starts_leaves_no_jvm() -> None:

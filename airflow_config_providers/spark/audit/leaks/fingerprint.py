@@ -65,6 +65,11 @@ _EDGE: Final = 64
 
 _EDGES_DIGEST: Final = 4
 
+_MOST_DIGESTED: Final = 16
+"""Of how many bytes, for each byte of a text, digests of long forms with known edges are made."""
+
+_PERHAPS: Final = "perhaps in part"
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fingerprint:
@@ -345,8 +350,9 @@ class FingerprintFinder:
     Finds the forms of values of which only ``fingerprints`` are known.
 
     At each place, a keyed hash of the next bytes says whether they can be the middle of a form; a digest of as many
-    bytes as it has confirms that. What is inside a reference of theirs is a part of its name. Safe
-    to use from several threads.
+    bytes as it has confirms that. If a text has the edges and the middle of long forms at so many places that this
+    would take too long, the encoding of the other places ends with ``perhaps in part``. What is inside a reference of
+    theirs is a part of its name. Safe to use from several threads.
 
     :raises ConfigException: numpy is not installed
     """
@@ -388,6 +394,32 @@ class FingerprintFinder:
         ]
 
 
+_OfEdges = Mapping[str, Fingerprint]
+"""The digest of the edges of a long form -> one of the forms that have them."""
+
+
+@dataclass(slots=True)
+class _DigestedText:
+    """
+    A text that is searched, and what is left for digests of it.
+
+    :param left: of how many more bytes digests of long forms with known edges are made, so that the time for a text
+        that repeats such edges grows with its size, and not faster
+    """
+
+    data: bytes
+    left: int
+
+    @classmethod
+    def of(cls, data: bytes) -> Self:
+        return cls(data, _MOST_DIGESTED * len(data))
+
+    def affords(self, size: int) -> bool:
+        """Return whether a digest of ``size`` bytes is made."""
+        self.left -= size
+        return self.left >= 0
+
+
 class _Middles:
     """The fingerprints of forms of which ``window`` bytes in the middle decide."""
 
@@ -398,11 +430,13 @@ class _Middles:
         self._digest = lru_cache(maxsize=4096)(key.digest)  # a hostile text can have the same bytes at every place
         self._shift = np.uint64(64 - MIDDLE_BITS)
         self._factor, self._summand = (np.uint64(number) for number in key.multipliers(window))
-        self._sizes: dict[int, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))  # size -> edges
+        # hash -> size -> edges -> one of those that have them
+        self._sizes: dict[int, dict[int, dict[str, Fingerprint]]] = defaultdict(lambda: defaultdict(dict))
         self._of_digest: dict[str, Fingerprint] = {}
         for one in sorted(fingerprints, reverse=True):  # of several with the same form, the first wins
             self._of_digest[one.digest] = one
-            self._sizes[key.sealed(one.middle, one.digest)][one.size].add(key.sealed_edges(one.edges, one.digest))
+            edges = key.sealed_edges(one.edges, one.digest)
+            self._sizes[key.sealed(one.middle, one.digest)][one.size][edges] = one
         self.longest = max((one.size for one in fingerprints), default=0)
         known = np.array(sorted(self._sizes), dtype=np.uint32)
         self._is_known = np.zeros(1 << MIDDLE_BITS, dtype=np.bool_)
@@ -414,22 +448,27 @@ class _Middles:
         return ((middle, middle + self._window) for middle, _ in self._candidates(data))
 
     def find(self, data: bytes) -> Iterator[Occurrence]:
+        text = _DigestedText.of(data)
         for middle, hashed in self._candidates(data):
             for size, edges in self._sizes[hashed].items():
                 place = middle - place_of_window(size)
-                if known := self._known(data, place, size, edges):
+                if known := self._known(text, place, size, edges):
                     reference = one_line(known.reference)  # its file can come from others
                     yield Occurrence(place, place + size, reference, one_line(known.encoding), known.age)
 
-    def _known(self, data: bytes, place: int, size: int, edges: set[str]) -> Fingerprint | None:
+    def _known(self, text: _DigestedText, place: int, size: int, edges: _OfEdges) -> Fingerprint | None:
         """Return the fingerprint of the form at a place; None if there is none."""
-        end = place + size
+        data, end = text.data, place + size
         if place < 0 or end > len(data):
             return None
         if size <= _LONG:
             return self._of_digest.get(self._digest(data[place:end]))
-        if "" not in edges and self._key.of_edges(data[place : place + _EDGE] + data[end - _EDGE : end]) not in edges:
-            return None
+        if "" not in edges:  # which older fingerprints have
+            likely = edges.get(self._key.of_edges(data[place : place + _EDGE] + data[end - _EDGE : end]))
+            if likely is None:
+                return None
+            if not text.affords(size):
+                return replace(likely, encoding=f"{likely.encoding}, {_PERHAPS}")
         return self._of_digest.get(self._key.digest(data[place:end]))
 
     def _candidates(self, data: bytes) -> Iterator[tuple[int, int]]:

@@ -39,7 +39,8 @@ _HAS_DICTIONARY: Final = 0x20
 
 _TOO_LARGE: Final = f"Of its decompressed content, only the first {LARGEST:,} bytes were searched."
 _DAMAGED: Final = (
-    "Its compressed content is damaged, or ends too early: the rest was searched without decompressing it."
+    "Its compressed content is damaged, or ends too early. What could be decompressed was searched, and so were all "
+    "bytes as they are."
 )
 _TOO_MANY: Final = f"It has {MOST_LEAKS:,} leaks: no more are listed of that."
 
@@ -158,17 +159,18 @@ def _decompressed(data: bytes) -> _Cell:
     """
     Return the decompressed content of ``data``.
 
-    What follows the compressed bytes is added as it is; if they are damaged or end too early, all of ``data`` is.
+    What follows the compressed bytes is added as it is; if they are damaged or end too early, all of ``data`` is. Then
+    text in ASCII, and what has no content and an unusual beginning, only looks compressed: no problem is named.
     """
-    content, rest, problem = bytearray(), data, _DAMAGED
+    content, rest, problem = bytearray(), data, "" if data.isascii() else _DAMAGED
     for piece, after in _inflated(data):
         content += piece
         if after is not None:
             rest, problem = after, ""
         if len(content) > LARGEST:
             return _Cell(bytes(content[:LARGEST]), _TOO_LARGE)
-    if not content and not data.startswith(_USUAL):
-        return _Cell(data)  # it only looks compressed
+    if rest is data and content in data:  # as it is if nothing was compressed, or only stored
+        return _Cell(data, problem if content or data.startswith(_USUAL) else "")
     return _Cell(b"\0".join((bytes(content), rest)) if rest else bytes(content), problem)
 
 

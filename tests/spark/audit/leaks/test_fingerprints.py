@@ -26,6 +26,7 @@ from airflow_config_providers.spark.audit.leaks import fingerprint
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, splits_of
 from airflow_config_providers.spark.audit.leaks.fingerprint import (
     MIDDLE_BITS,
+    Fingerprint,
     FingerprintFinder,
     FingerprintKey,
     read_fingerprints,
@@ -204,6 +205,18 @@ LONG_VALUE = b64encode(Random(1).randbytes(9_000) + bytes(24) + Random(2).randby
 ZEROS = b"".join(b"AAAAAAAA" + b"%08d" % number for number in range(4_000))
 
 
+def repeating(times: int) -> tuple[str, bytes]:
+    """Return a long value, and a text that has its edges and its middle at many places, but not the value."""
+    beginning, middle, end = (Random(seed).randbytes(32).hex() for seed in range(3))
+    filler = "." * 64 * times
+    value = f"{beginning}{filler}x{middle}{filler}{end}"
+    return value, f"{beginning * times}y{middle * times}{end * times}".encode()
+
+
+def plain_prints(value: str) -> list[Fingerprint]:
+    return [one for one in KEY.of_secrets([KnownSecret(TOKEN, value)]) if one.size == len(value)]
+
+
 class TestLongValue:
     """A value such as a keystore, with zeros in its middle, which are frequent elsewhere, too."""
 
@@ -238,6 +251,36 @@ class TestLongValue:
             tracemalloc.stop()
 
         assert after - before < 20 * len(LONG_VALUE)
+
+    @pytest.mark.parametrize("repeats", [40, 80])
+    def test_digests_of_what_has_its_edges_and_its_middle_grow_with_the_text_and_not_faster(self, repeats: int) -> None:
+        key = CountingKey()
+        value, text = repeating(repeats)
+
+        list(FingerprintFinder(plain_prints(value), key).find(text))
+
+        assert 0 < sum(key.digested) <= 16 * len(text)
+
+    def test_what_is_not_compared_as_a_whole_is_reported_as_a_part(self) -> None:
+        value, text = repeating(80)
+
+        [one] = FingerprintFinder(plain_prints(value), KEY).find(text)
+
+        assert (one.reference, one.encoding) == (str(TOKEN), "plain, perhaps in part")
+
+    def test_it_is_found_after_a_text_that_has_its_edges_and_its_middle_too_often_to_compare(self) -> None:
+        value, text = repeating(80)
+
+        found = list(FingerprintFinder(plain_prints(value), KEY).find(text + b"\n" + value.encode()))
+
+        assert (found[-1].reference, found[-1].end) == (str(TOKEN), len(text) + 1 + len(value))
+
+    def test_a_text_full_of_it_is_compared_as_a_whole(self) -> None:
+        prints = KEY.of_secrets([KnownSecret(TOKEN, LONG_VALUE)])
+
+        found = list(FingerprintFinder(prints, KEY).find(f"{LONG_VALUE}\n".encode() * 50))
+
+        assert [one.encoding for one in found] == ["plain"] * 50
 
     def test_without_the_key_common_edges_cannot_be_seen(self) -> None:
         secrets = [KnownSecret(TOKEN, f"{LONG_VALUE}{number}{LONG_VALUE}") for number in range(8)]

@@ -88,6 +88,13 @@ def test_bytes_that_are_compressed_in_part_are_searched_as_a_whole(data: bytes) 
     assert str(PASSWORD) in {leak.reference for leak in search(("flights", "a", AT, "a", data)).leaks}
 
 
+@pytest.mark.parametrize("level", [0, 9])
+def test_a_value_in_damaged_bytes_is_one_leak_whether_they_are_stored_or_compressed(level: int) -> None:
+    data = zlib.compress(f"{VALUE} and more".encode(), level)[:-6]
+
+    assert len(search(("flights", "a", AT, "a", data)).leaks) == 1
+
+
 @pytest.mark.parametrize("at", ["0001-01-01 00:00:00+05", "9999-12-31 23:59:59-05", "infinity", "0044-03-15 BC"])
 def test_a_row_of_an_impossible_year_is_searched(at: str) -> None:
     assert len(search(("flights", "a", at, "a", VALUE)).leaks) == 1
@@ -141,6 +148,13 @@ def test_a_compressed_value_that_is_too_large_is_named(monkeypatch: pytest.Monke
     assert list(found.problems) == ["database:xcom.value:dag_id=flights/key=a"]
 
 
+def test_what_follows_a_compressed_value_of_the_largest_size_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "LARGEST", 1000)
+    found = search(("flights", "a", AT, "a", zlib.compress(bytes(1000)) + VALUE.encode()))
+
+    assert (len(found.leaks), found.problems) == (1, {})
+
+
 COMPRESSED = zlib.compress(f"some {VALUE}".encode())
 LONG = zlib.compress((VALUE + Random(1).randbytes(20_000).hex()).encode())
 
@@ -173,7 +187,11 @@ def test_a_damaged_compressed_value_is_named(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"x", b"80", b"8080", b"x = 1", b"HK", b"(Sx", b"\x80\x04pickle", zlib.compress(b"sound") + b"more"]
+    "data",
+    [
+        *(b"", b"x", b"80", b"8080", b"x = 1", b"HK", b"(Sx", b"x^2 + 1", b"HKSecure", b"HKR 12"),
+        *(b"\x80\x04pickle", zlib.compress(b"sound") + b"more"),
+    ],
 )
 def test_bytes_that_are_sound_or_not_compressed_are_not_named(data: bytes) -> None:
     assert search(("flights", "a", AT, "a", data)).problems == {}

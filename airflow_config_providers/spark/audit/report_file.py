@@ -150,10 +150,8 @@ def write_findings(path: str, rows: Iterable[Mapping[str, Any]], columns: Mappin
         import pyarrow as pa  # noqa: PLC0415 - slow to import, and it may be missing
         from pyarrow import parquet  # noqa: PLC0415 - as above
     except ImportError:
-        missing = True
-    else:
-        missing = False
-    if missing:
+        pa = None
+    if pa is None:
         raise ConfigException("--output-parquet needs pyarrow, which is not installed. Install the extra 'audit'.")
     types = {_TEXT: pa.string(), _NUMBER: pa.int64(), _TEXTS: pa.list_(pa.string())}
     schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])

@@ -83,16 +83,6 @@ def _unwritable(path: str, problem: str, option: str) -> ConfigException:
     return ConfigException(f"{option} {printable(path)} cannot be written: {problem}. Name another file.")
 
 
-def replace_lines(target: Path, lines: Iterable[str]) -> None:
-    """
-    Write a file beside the old one that only this user can read, and put it in its place.
-
-    :raises OSError: it cannot be written; the old one stays
-    """
-    with whole_file(target, mode=0o600) as file:
-        file.writelines(f"{line}\n".encode() for line in lines)
-
-
 _PAGE, _PARQUET = b"<!doctype html>", b"PAR1"
 """What the files of an audit begin with."""
 

@@ -91,38 +91,32 @@ class Adoption:
         return Path(one.path).resolve().relative_to(self.root).as_posix()
 
 
-@dataclass(frozen=True, slots=True)
-class Adopter:
-    """Makes proposals."""
+def proposed(request: AdoptRequest, progress: Progress) -> Adoption:
+    """
+    Return what is proposed. Nothing is changed.
 
-    progress: Progress
-
-    def adopt(self, request: AdoptRequest) -> Adoption:
-        """
-        Return what is proposed. Nothing is changed.
-
-        :raises ConfigException: a path does not exist, or Airflow does not start
-        """
-        paths = (LintedPaths.of(request.paths) if request.paths else LintedPaths.of_deployment()).dags
-        root = _root(request.paths)
-        folder = request.layers_folder or str(root / LAYERS)
-        read, problems = _read(paths, root)
-        with self.progress(2 * len(read)) as tick, AirflowProcess(ENVIRONMENT) as origin:
-            imports = Imports(root, request.seconds, tick, origin)
-            before = dict(zip(read, imports.before(list(read)), strict=True))
-            is_of_all = are_in_all(() if request.paths else before.values())
-            taken, unread = names_in(root / LAYERS, Path(folder))
-            sharing = Sharing(request.least, folder, request.uses_classes, is_of_all, taken)
-            rules = ProposalRules(request.providers, _below(), request.uses_classes)
-            proofs = ProofMaker(rules, before, imported_files(read, root), sharing, imports, folder)
-            proved = proofs.proposals(read)
-        problems += [*unread, *proved.problems, *(problem for one in proved.files for problem in one.by_hand)]
-        problems += [
-            ByHand("", 0, f"{note} With --operators classes, a layer file has them once.") for note in proved.notes
-        ]
-        changed = [one for one in proved.files if one.edits]
-        used = [layer for layer in proved.layers if _is_used(layer, changed, folder)]
-        return Adoption(changed, used, sorted(set(problems)), list(_advice(proved.files, used, folder, request)), root)
+    :raises ConfigException: a path does not exist, or Airflow does not start
+    """
+    paths = (LintedPaths.of(request.paths) if request.paths else LintedPaths.of_deployment()).dags
+    root = _root(request.paths)
+    folder = request.layers_folder or str(root / LAYERS)
+    read, problems = _read(paths, root)
+    with progress(2 * len(read)) as tick, AirflowProcess(ENVIRONMENT) as origin:
+        imports = Imports(root, request.seconds, tick, origin)
+        before = dict(zip(read, imports.before(list(read)), strict=True))
+        is_of_all = are_in_all(() if request.paths else before.values())
+        taken, unread = names_in(root / LAYERS, Path(folder))
+        sharing = Sharing(request.least, folder, request.uses_classes, is_of_all, taken)
+        rules = ProposalRules(request.providers, _below(), request.uses_classes)
+        proofs = ProofMaker(rules, before, imported_files(read, root), sharing, imports, folder)
+        proved = proofs.proposals(read)
+    problems += [*unread, *proved.problems, *(problem for one in proved.files for problem in one.by_hand)]
+    problems += [
+        ByHand("", 0, f"{note} With --operators classes, a layer file has them once.") for note in proved.notes
+    ]
+    changed = [one for one in proved.files if one.edits]
+    used = [layer for layer in proved.layers if _is_used(layer, changed, folder)]
+    return Adoption(changed, used, sorted(set(problems)), list(_advice(proved.files, used, folder, request)), root)
 
 
 def _is_used(layer: SharedLayer, changed: Sequence[FileProposal], folder: str) -> bool:

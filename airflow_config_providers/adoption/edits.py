@@ -79,7 +79,7 @@ class Positions:
             return Edit(self._line_start(start), self._line_end(end))
         if value is not mapping.values[-1]:
             return Edit(start, self._past_blanks(end))
-        return Edit(self._before_blanks(start), end)
+        return Edit(len(self._bytes[:start].rstrip(b" \t")), end)
 
     def line_start(self, line: int) -> int:
         """Return where a line, counted from 1, begins."""
@@ -110,9 +110,6 @@ class Positions:
     def _past_blanks(self, place: int) -> int:
         rest = self._bytes[place:]
         return place + len(rest) - len(rest.lstrip(b" \t"))
-
-    def _before_blanks(self, place: int) -> int:
-        return len(self._bytes[:place].rstrip(b" \t"))
 
     def _line_start(self, place: int) -> int:
         return self._bytes.rfind(b"\n", 0, place) + 1

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from airflow_config_providers.adoption.adopter import LAYERS, Adopter, Adoption, AdoptRequest
+from airflow_config_providers.adoption.adopter import LAYERS, Adoption, AdoptRequest, proposed
 from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.cli.arguments import seconds
 from airflow_config_providers.cli.failing import WrongArgumentsError, reporting_errors, say
@@ -21,7 +21,7 @@ from airflow_config_providers.exceptions import ConfigException
 def adopt(args: Any) -> None:
     """Print a patch, or write it into a new folder, and report what stays by hand."""
     _refuse_existing(args.write)
-    found = Adopter(progress).adopt(_request(args))
+    found = proposed(_request(args), progress)
     if args.write:
         _write(found, Path(args.write))
     if args.output == "json":

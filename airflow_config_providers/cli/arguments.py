@@ -47,6 +47,17 @@ def resource(args: Any) -> ConfigResource:
     return ConfigResource.of_task(args.dag, args.task) if args.task else ConfigResource(ResourceType.DAG, args.dag)
 
 
+def optional_resource(args: Any, *, is_needed: bool) -> ConfigResource | None:
+    """
+    Return the resource that ``args`` name; None if they name none.
+
+    :raises WrongArgumentsError: they name none although it ``is_needed``, or more than one
+    """
+    if is_needed and not has_resource(args):
+        raise WrongArgumentsError("No resource given. Add --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
+    return resource(args) if has_resource(args) else None
+
+
 def operations(args: Any) -> list[AlterConfigOp]:
     """
     Return the changes that ``args`` describe.

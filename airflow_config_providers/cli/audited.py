@@ -17,7 +17,7 @@ from airflow_config_providers.cli.output import show
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.audit_scope import RecordsChoice
 from airflow_config_providers.deployment.database_records import records_of_database
-from airflow_config_providers.deployment.record_audit import RecordsJob, problems_of, record_reader
+from airflow_config_providers.deployment.record_audit import problems_of, record_reader
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader
@@ -66,8 +66,8 @@ def audited(args: Any, notes: Notes) -> Iterator[Audited]:
     """
     wanted = _filter(args)
     require_places(args.report, args.output_parquet)
-    job = RecordsJob(args.parquet or "", args.master, spark_configs(args))
-    with files_progress() as tick, record_reader(job, tick) as reader:
+    configs = spark_configs(args)
+    with files_progress() as tick, record_reader(args.parquet or "", args.master, configs, tick) as reader:
         records = _records(args, reader, wanted, notes)
         for problem in problems_of(records):
             notes(problem)

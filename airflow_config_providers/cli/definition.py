@@ -120,36 +120,25 @@ def _encoder() -> Any:
 
 
 def _audits() -> tuple[Any, ...]:
+    of_past = (*options.PAST, *options.WRITTEN_FINDINGS, *options.SPARK_JOB)
     return (
         _leaks(),
         _command(
             "audit_records.history",
             "Show what differs between runs, DAGs and environments, what has no effect, and what failures share",
-            (*options.COMPARED, *options.PAST, *options.WRITTEN_FINDINGS, *options.SPARK_JOB),
+            (*options.COMPARED, *of_past),
             help_texts.AUDIT_HISTORY,
         ),
         _action(
             "audit_records.policies",
             "Show which past runs the policies in a file would have stopped",
-            (
-                options.FILE_OF_POLICIES,
-                *options.PAST,
-                *options.WRITTEN_FINDINGS,
-                *options.SPARK_JOB,
-                ARG_OUTPUT,
-            ),
+            (options.FILE_OF_POLICIES, *of_past, ARG_OUTPUT),
             help_texts.AUDIT_POLICIES,
         ),
         _command(
             "audit_records.references",
             "Show who used which reference in all runs, and how many values each had",
-            (
-                options.PATTERN,
-                options.KNOWN_REFERENCES,
-                *options.PAST,
-                *options.WRITTEN_FINDINGS,
-                *options.SPARK_JOB,
-            ),
+            (options.PATTERN, options.KNOWN_REFERENCES, *of_past),
             help_texts.AUDIT_REFERENCES,
         ),
     )

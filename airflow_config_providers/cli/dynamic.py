@@ -13,7 +13,7 @@ from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import address_in, check, configurations, configurations_at
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.deployment.differences import differences, no_history, with_authors
+from airflow_config_providers.deployment.differences import differences, with_authors
 from airflow_config_providers.deployment.rows import DETAILS, KEY_COLUMNS, KeySelection, Row
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def describe(args: Any) -> None:
     )
     if other:
         # Of two deployments, neither changed into the other.
-        history = no_history if address_in(args) else partial(known_history, found, notes)
+        history = (lambda _: ()) if address_in(args) else partial(known_history, found, notes)
         differing = with_authors(differences(rows, other[0]), resource, history)
         show(differing, args.output, nothing="There are no differences.")
         return

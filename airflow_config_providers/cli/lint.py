@@ -13,7 +13,7 @@ from airflow_config_providers.core.text import how_many, printable
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.lint.finding import UNREAD, Finding, FindingLevel, RuleSelection
 from airflow_config_providers.lint.known_providers import KnownProviders, of_extra, of_file
-from airflow_config_providers.lint.linter import Linter
+from airflow_config_providers.lint.linter import findings
 from airflow_config_providers.lint.paths import LintedPaths
 from airflow_config_providers.lint.reports import REPORTS
 
@@ -28,7 +28,7 @@ def lint(args: Any) -> None:
     try:
         selection, paths = _selection(args), _paths(args)
         with progress(len(paths.dags)) as tick:
-            found = Linter(selection, _providers(args), seconds(args), tick).lint(paths)
+            found = findings(paths, selection, _providers(args), seconds=seconds(args), tick=tick)
     except ConfigProvidersError as error:
         problems = error.problems
     if problems:
@@ -42,10 +42,10 @@ def lint(args: Any) -> None:
         raise Finished(code)
 
 
-def _code(findings: Sequence[Finding]) -> int:
-    if any(finding.rule in UNREAD for finding in findings):
+def _code(found: Sequence[Finding]) -> int:
+    if any(finding.rule in UNREAD for finding in found):
         return UNREADABLE
-    return FOUND if any(finding.rule.severity is not FindingLevel.NOTE for finding in findings) else 0
+    return FOUND if any(finding.rule.severity is not FindingLevel.NOTE for finding in found) else 0
 
 
 def _paths(args: Any) -> LintedPaths:

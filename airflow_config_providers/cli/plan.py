@@ -11,7 +11,6 @@ from airflow_config_providers.cli import arguments, shell
 from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, progress, show, show_document
 from airflow_config_providers.cli.target import require_here
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable, there_are
 from airflow_config_providers.exceptions import PolicyViolation
 from airflow_config_providers.job.policies import deployment_policies, open_policies
@@ -66,7 +65,7 @@ def _plan(args: Any) -> None:
 def _request(args: Any) -> PlanRequest:
     require_here("plan")
     resource, operations, replaced, _ = arguments.together(
-        partial(_resource, args),
+        partial(arguments.optional_resource, args, is_needed=arguments.has_operations(args)),
         lambda: arguments.operations(args) if arguments.has_operations(args) else [],
         partial(_replaced, args),
         partial(_refuse_no_change, args),
@@ -79,14 +78,6 @@ def _request(args: Any) -> PlanRequest:
 
 def _environ(path: str) -> Mapping[str, str]:
     return read_environment(arguments.text_of(path, kind="file of environment variables"), name=path)
-
-
-def _resource(args: Any) -> ConfigResource | None:
-    if arguments.has_resource(args):
-        return arguments.resource(args)
-    if arguments.has_operations(args):
-        raise WrongArgumentsError("No resource given. Add --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
-    return None
 
 
 def _replaced(args: Any) -> Mapping[str, str]:

@@ -46,19 +46,11 @@ def _asked(args: Any) -> tuple[ConfigResource | None, list[AlterConfigOp]]:
     :raises WrongArgumentsError: lists all problems of the arguments
     """
     resource, operations, _ = arguments.together(
-        partial(_resource, args),
+        partial(arguments.optional_resource, args, is_needed=bool(args.at) or arguments.has_operations(args)),
         lambda: arguments.operations(args) if arguments.has_operations(args) else [],
         partial(_refuse_run_of_none, args),
     )
     return resource, operations
-
-
-def _resource(args: Any) -> ConfigResource | None:
-    if arguments.has_resource(args):
-        return arguments.resource(args)
-    if args.at or arguments.has_operations(args):
-        raise WrongArgumentsError("No resource given. Add --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
-    return None
 
 
 def _refuse_run_of_none(args: Any) -> None:

@@ -40,12 +40,8 @@ def sides(args: Any) -> list[Side]:
     if problems := list(_conflicts(args)):
         raise WrongArgumentsError(*problems)
     if args.diff:
-        return [_side(text, args) for text in args.diff]
+        return [Side(address=text) if is_address(text) else Side(_choice(text, args)) for text in args.diff]
     return [Side(RunChoice(args.run, args.try_number, args.map_index) if args.run else None)]
-
-
-def _side(text: str, args: Any) -> Side:
-    return Side(address=text) if is_address(text) else Side(_choice(text, args))
 
 
 def _choice(text: str, args: Any) -> RunChoice | None:

@@ -1,10 +1,11 @@
-"""Change the contents of nested mappings and sequences."""
+"""What nested collections and objects hold, and how to change it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from operator import is_
+from types import MemberDescriptorType
 from typing import Any, Final, TypeGuard
 
 Change = Callable[[object], object]
@@ -62,3 +63,10 @@ def _rebuilt(value: object, items: list[object]) -> object:
     if not isinstance(value, _ITEMS):
         return dict(zip(items[::2], items[1::2], strict=True))
     return next(kind for kind in _ITEMS if isinstance(value, kind))(items)
+
+
+def slots_of(kind: type) -> Iterator[tuple[str, MemberDescriptorType]]:
+    """Yield the slots of classes that are written in Python, as ``getattr`` finds them, and how to read them."""
+    for name, found in (item for each in kind.__mro__ if "__slots__" in vars(each) for item in vars(each).items()):
+        if isinstance(found, MemberDescriptorType):
+            yield name, found

@@ -33,11 +33,6 @@ _DYNAMIC_DISABLED: Final = (
 )
 
 
-def always() -> bool:
-    """Return True."""
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Caller:
     """
@@ -55,7 +50,7 @@ class Caller:
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     of_task: Callable[[Any, str, Warn], AuthoredJob | None] = deployed_job
     may_see: Callable[[Collection[str]], Collection[str]] = tuple
-    may_see_runs: Callable[[], bool] = always
+    may_see_runs: Callable[[], bool] = lambda: True
     may_see_runs_of: Callable[[Collection[str]], Collection[str]] = tuple
 
 

@@ -98,11 +98,6 @@ class _ValueLayer:
 _TYPES: Final[Mapping[ConfigSource | None, ResourceType]] = {source: kind for kind, source in SOURCES.items()}
 
 
-def no_history(resource: ConfigResource) -> Sequence[Row]:
-    """Return no changes for any resource."""
-    return ()
-
-
 def with_authors(differences: Iterable[Row], task: ConfigResource, history: History) -> list[Row]:
     """
     Return ``differences`` with the user and the time of the change that caused each.

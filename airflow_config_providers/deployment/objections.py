@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from airflow_config_providers import settings
@@ -98,7 +99,7 @@ class DeployedObjections:
         self._layers = layers
         self._warn = warn
         self._spark_version = spark_version
-        self._known: dict[str, ProvidersOfConnection | None] = {}
+        self._definitions = cache(self._read)
 
     def __call__(
         self, resource: ConfigResource, texts: Mapping[str, str], before: DynamicLayers, after: DynamicLayers
@@ -162,11 +163,6 @@ class DeployedObjections:
             yield from (f"'{printable(key)}': {problem}" for problem in known.refusals(text, job.unresolved))
         if not job.allows_exposed:
             yield from _exposed(key, text, () if known is None else known.names)
-
-    def _definitions(self, conn_id: str) -> ProvidersOfConnection | None:
-        if conn_id not in self._known:
-            self._known[conn_id] = self._read(conn_id)
-        return self._known[conn_id]
 
     def _read(self, conn_id: str) -> ProvidersOfConnection | None:
         try:

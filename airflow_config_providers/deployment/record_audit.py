@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Final
 
 from airflow_config_providers.core.text import counted, printable
@@ -23,37 +22,27 @@ _MOST_NAMED: Final = 20
 """How many files without a record are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordsJob:
+@contextmanager
+def record_reader(
+    parquet: str, master: str | None, configs: Mapping[str, str], tick: Tick | None = None
+) -> Iterator[RecordReader]:
     """
-    How records are read.
+    Yield what reads records, with a Spark session until the end of the block.
 
     :param parquet: the folder in which they are kept; empty to keep none
     :param master: Spark's master; None for the one of Spark's own defaults, or else this machine
     :param configs: configuration of the Spark job
-    """
-
-    parquet: str = ""
-    master: str | None = None
-    configs: Mapping[str, str] = field(default_factory=dict)
-
-
-@contextmanager
-def record_reader(job: RecordsJob, tick: Tick | None = None) -> Iterator[RecordReader]:
-    """
-    Yield what reads records, with a Spark session until the end of the block.
-
     :param tick: is called now and then with the files that were read so far, and the files to read in all
     :raises ConfigException: Spark does not start, its executors lack this package, or the path does not exist
     :raises ProviderUnavailableError: Spark cannot read them
     """
     with (
-        audit_session(job.master, {**CONFIGS, **job.configs}) as session,
+        audit_session(master, {**CONFIGS, **configs}) as session,
         restored(session),
         telling_failures(_unreadable),
         ticking(session, tick) as progress,
     ):
-        yield RecordReader(session, rows_of, job.parquet, progress=progress)
+        yield RecordReader(session, rows_of, parquet, progress=progress)
 
 
 def problems_of(records: PastRecords) -> Iterator[str]:

@@ -216,11 +216,11 @@ class EncryptedText:
             "keyFactoryAlgorithm": settings.key_factory.replace("WITHHMAC", "WithHmac"),
             "cipherAlgorithm": settings.cipher.replace("PADDING", "Padding").replace("NOP", "NoP"),
             "keyLength": settings.key_length,
-            "salt": _base64(self.salt),
+            "salt": base64.b64encode(self.salt).decode(),
             "iterations": settings.iterations,
-            "encryptedPassword": _base64(self.octets),
+            "encryptedPassword": base64.b64encode(self.octets).decode(),
             "passwordLength": self.length,
-            "initializationVector": _base64(self.vector),
+            "initializationVector": base64.b64encode(self.vector).decode(),
             **({_TAG: TAG_SIZE * 8} if settings.cipher == GCM else {}),
         }
         return ",".join(f"{name}:{value}" for name, value in fields.items())
@@ -283,10 +283,6 @@ class _FieldReader:
     def _refuse(self, field: str, text: str, what: str) -> None:
         if field in self._fields:
             self.problems.append(f"{field} {what}.")
-
-
-def _base64(octets: bytes) -> str:
-    return base64.b64encode(octets).decode()
 
 
 ITERATIONS: Final = 100_000

@@ -109,7 +109,7 @@ class _Stream:
         self._rest.append(text)
         self._size += len(text)
         if not data:
-            return _split(self._reversed("".join(self._rest)) + self._flushed())
+            return _split(self._reversed("".join(self._rest)) + _text(self._stream.flush(self._reversers)))
         if "\n" not in text and self._size < LONGEST_LINE:
             return iter(())
         return _split(self._reversed(self._taken()))
@@ -126,9 +126,6 @@ class _Stream:
         data = octets(text)
         shown = self._stream.feed(data, self._reversers)
         return text if shown is data else _text(shown)
-
-    def _flushed(self) -> str:
-        return _text(self._stream.flush(self._reversers))
 
 
 def _text(shown: bytes) -> str:

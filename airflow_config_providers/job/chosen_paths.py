@@ -89,16 +89,13 @@ class PathTemplate:
         :param path: the result of the template
         :param config_paths: the setting; empty for no such bound
         """
-        bounds = [
-            AllowedDirectories((directory,), _LEFT.format(directory=printable(directory)))
-            for directory in self._directories()
-        ]
-        if config_paths or bounds or self._is_authors(path):
-            return (*bounds_of_deployment(config_paths), *bounds)
-        directory = self._leading_literal(path)
-        if directory is None:
-            return (AllowedDirectories((), _NOWHERE),)
-        return (AllowedDirectories((directory,), _LEFT.format(directory=printable(directory))),)
+        directories = list(self._directories())
+        if not (config_paths or directories or self._is_authors(path)):
+            if (leading := self._leading_literal(path)) is None:
+                return (AllowedDirectories((), _NOWHERE),)
+            directories = [leading]
+        bounds = (AllowedDirectories((one,), _LEFT.format(directory=printable(one))) for one in directories)
+        return (*bounds_of_deployment(config_paths), *bounds)
 
     def _is_authors(self, path: str) -> bool:
         """Return whether a path without an author's directory was chosen by the author or the deployment."""

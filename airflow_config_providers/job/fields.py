@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -100,7 +100,7 @@ class JobFields:
             else f"_{name}"
             for name in spec.named.keys
         }
-        return cls(spec, _names(spec, template_fields, named), partial(_attribute, operator), named)
+        return cls(spec, _names(spec, template_fields, named), lambda name: getattr(operator, name, None), named)
 
     @classmethod
     def of_arguments(cls, spec: OperatorSpec, arguments: Mapping[str, Any], template_fields: Iterable[str]) -> Self:
@@ -317,10 +317,6 @@ def _names(spec: OperatorSpec, template_fields: Iterable[str], named: Mapping[st
     for name in OURS:
         found.pop(name, None)
     return tuple(found)
-
-
-def _attribute(operator: Any, name: str) -> Any:
-    return getattr(operator, name, None)
 
 
 def _unrendered(value: Any) -> Any:

@@ -56,9 +56,7 @@ class JobOptions:
     @property
     def place(self) -> ResolveIn:
         """Where to resolve."""
-        if self.resolve_in is None:
-            return settings.resolve_in()
-        return ResolveIn(self.resolve_in)
+        return settings.resolve_in() if self.resolve_in is None else ResolveIn(self.resolve_in)
 
     @property
     def allows_exposed(self) -> bool:
@@ -69,9 +67,7 @@ class JobOptions:
     @property
     def when_unresolved(self) -> Unresolved:
         """What to do with a reference that no provider answers."""
-        if self.unresolved is None:
-            return settings.unresolved()
-        return _parse_unresolved(self.unresolved)
+        return settings.unresolved() if self.unresolved is None else _parse_unresolved(self.unresolved)
 
     @property
     def keeps_unresolved(self) -> bool:

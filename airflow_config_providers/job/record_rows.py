@@ -51,7 +51,6 @@ def _rows(file: Content, content: bytes) -> Iterator[RecordRow]:
 
 
 def _row(file: Content, number: int, line: bytes) -> RecordRow:
-    """Return the row of one line."""
     document = parsed(line)
     task = _try(document)
     record = TryRecord.read(document, task or TaskTry("", "", ""))

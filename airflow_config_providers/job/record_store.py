@@ -7,12 +7,12 @@ import json
 import os
 import re
 import stat
-import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -20,6 +20,7 @@ from airflow_config_providers.core.text import octets
 from airflow_config_providers.exceptions import ConfigException, LimitExceededError, ProviderUnavailableError
 from airflow_config_providers.job.record import LARGEST, TaskTry, TryRecord, parsed, written
 from airflow_config_providers.providers.real_path import open_real, real_path, steps
+from airflow_config_providers.spark.whole_file import whole_file
 
 PREFIX: Final = "config_providers_record"
 """The beginning of the keys of all entries of records, in the task's state or in its XComs."""
@@ -163,19 +164,13 @@ class RecordFiles:
     def write(self, record: TryRecord) -> None:
         """Write a record, in place of an earlier one of the same try. Readers never see a part of it."""
         target = self._root() / f"day={record.at[:10]}" / place_of(record.task)
-        folder = target.parent
-        folder.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         content = written(record) + b"\n"
         if not _is_local(target):  # a store of objects shows an object only when it is whole
             target.write_bytes(content)
             return
-        aside = folder / f".{uuid.uuid4().hex}"
-        try:
-            aside.write_bytes(content)
-            aside.rename(target)
-        except BaseException:
-            aside.unlink(missing_ok=True)
-            raise
+        with whole_file(Path(target.path)) as file:
+            file.write(content)
 
     def read(self, task: TaskTry) -> TryRecord | None:
         """

@@ -161,7 +161,6 @@ def _checked_jobs(bag: Any, name: str, path: str) -> list[dict[str, Any]]:
 
 
 def _stored_jobs(bag: Any) -> list[dict[str, Any]]:
-
     return [asdict(job) for dag in bag.dags.values() for job in stored_jobs(dag)]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 from pathlib import PurePath
@@ -61,44 +60,35 @@ def check_policy_file(path: str) -> Iterator[Finding]:
     yield from (Finding(POLICY_FILE, *located(problem, path)) for problem in problems)
 
 
-def _nothing() -> None:
-    """Do nothing after a file."""
-
-
-@dataclass(frozen=True, slots=True)
-class Linter:
+def findings(
+    paths: LintedPaths,
+    selection: RuleSelection,
+    providers: KnownProviders | None,
+    *,
+    seconds: float,
+    tick: Callable[[], object],
+) -> list[Finding]:
     """
-    Finds mistakes.
+    Return the mistakes in the files at ``paths``, by place.
 
     :param selection: the rules that apply
     :param providers: the providers of every connection; None to look for connections in the environment
     :param seconds: the longest time for importing a DAG file
     :param tick: is called after each DAG file
+    :raises ConfigProvidersError: Airflow does not start, or a connection in the environment cannot be read
     """
-
-    selection: RuleSelection = field(default_factory=RuleSelection)
-    providers: KnownProviders | None = None
-    seconds: float = 60.0
-    tick: Callable[[], object] = _nothing
-
-    def lint(self, paths: LintedPaths) -> list[Finding]:
-        """
-        Return the mistakes in the files at ``paths``, by place.
-
-        :raises ConfigProvidersError: Airflow does not start, or a connection in the environment cannot be read
-        """
-        source = DagImports(paths.roots, self.seconds)
-        with AirflowProcess({}) as origin:
-            dags = list(read_all(paths.dags, source=source, origin=origin, tick=self.tick))
-        read = [read_layer_file(path) for path in paths.layers]
-        files = [one for one in read if isinstance(one, LayerFile)]
-        found = [
-            *chain.from_iterable(dag.findings for dag in dags),
-            *chain.from_iterable(one for one in read if not isinstance(one, LayerFile)),
-            *chain.from_iterable(map(check_policy_file, paths.policies)),
-            *_Rules([job for dag in dags for job in dag.jobs], files, self.providers).findings(),
-        ]
-        return sorted_findings(one for one in found if self.selection.has(one.rule))
+    source = DagImports(paths.roots, seconds)
+    with AirflowProcess({}) as origin:
+        dags = list(read_all(paths.dags, source=source, origin=origin, tick=tick))
+    read = [read_layer_file(path) for path in paths.layers]
+    files = [one for one in read if isinstance(one, LayerFile)]
+    found = [
+        *chain.from_iterable(dag.findings for dag in dags),
+        *chain.from_iterable(one for one in read if not isinstance(one, LayerFile)),
+        *chain.from_iterable(map(check_policy_file, paths.policies)),
+        *_Rules([job for dag in dags for job in dag.jobs], files, providers).findings(),
+    ]
+    return sorted_findings(one for one in found if selection.has(one.rule))
 
 
 class _Rules:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, Final, cast
 
-from airflow_config_providers.core.nested import items_of, with_items
+from airflow_config_providers.core.nested import items_of, slots_of, with_items
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer, reverse_object, reverse_text
 from airflow_config_providers.core.text import printable
 
@@ -145,7 +145,7 @@ class _Reversal:
 
     def _reverse_inside(self, value: object, depth: int) -> None:
         """Reverse attributes that the ``str()`` of an object does not show, such as the body of a failed request."""
-        held, slots = getattr(value, "__dict__", {}), list(_slots(type(value)))
+        held, slots = getattr(value, "__dict__", {}), list(slots_of(type(value)))
         if depth == 0 or not (held or slots) or isinstance(value, _LEFT_ALONE):
             return
         self._count()
@@ -219,13 +219,6 @@ def _members(kind: type[BaseException]) -> Iterator[tuple[str, _Member]]:
     """Yield the attributes of exceptions in slots and in C."""
     for name, found in (item for each in kind.__mro__ for item in vars(each).items()):
         if isinstance(found, _Member) and not name.startswith("__") and name not in ("args", "exceptions"):
-            yield name, found
-
-
-def _slots(kind: type) -> Iterator[tuple[str, _Member]]:
-    """Yield the slots of classes that are written in Python."""
-    for name, found in (item for each in kind.__mro__ if "__slots__" in vars(each) for item in vars(each).items()):
-        if isinstance(found, MemberDescriptorType):
             yield name, found
 
 

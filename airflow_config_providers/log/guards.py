@@ -275,7 +275,9 @@ def _with_exception_as_text(event: Any) -> Any:
         return event
     rest = {key: value for key, value in event.items() if key != "exc_info"}
     exception = _exception(event["exc_info"])
-    return rest if exception is None else {"exception": _traceback(exception), **rest}
+    if exception is None:
+        return rest
+    return {"exception": "".join(traceback.format_exception(exception)).rstrip("\n"), **rest}
 
 
 def _exception(exc_info: object) -> BaseException | None:
@@ -283,7 +285,3 @@ def _exception(exc_info: object) -> BaseException | None:
     if isinstance(exc_info, tuple):
         exc_info = exc_info[1]
     return exc_info if isinstance(exc_info, BaseException) else sys.exception()
-
-
-def _traceback(exception: BaseException) -> str:
-    return "".join(traceback.format_exception(exception)).rstrip("\n")

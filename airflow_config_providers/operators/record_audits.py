@@ -12,7 +12,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.core.text import counted, one_line, printable
 from airflow_config_providers.deployment.audit_scope import RecordsChoice, scope_of_records
-from airflow_config_providers.deployment.record_audit import RecordsJob, problems_of, record_reader
+from airflow_config_providers.deployment.record_audit import problems_of, record_reader
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.job.past_policies import PastPolicies
 from airflow_config_providers.operators.no_retry import failing_at_once
@@ -93,7 +93,7 @@ class _RecordsAuditOperator(BaseOperator):
             raise ConfigException(
                 "No records are known. Name their folder in records=..., or set [config_providers] records_path."
             )
-        with record_reader(RecordsJob(self.parquet or "", self.master, self.spark_conf)) as reader:
+        with record_reader(self.parquet or "", self.master, self.spark_conf) as reader:
             records = reader.of_files(path, self._filter)
             problems = list(problems_of(records))
             for problem in problems:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.airflow_compat import AirflowSkipException, BaseOperator
 from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.core.nested import slots_of
 from airflow_config_providers.exceptions import SubmitError
 
 if TYPE_CHECKING:
@@ -137,10 +137,5 @@ class ReloadingOperator(BaseOperator):
 
 def attributes(operator: object) -> dict[str, Any]:
     """Return the attributes of ``operator``, including those in slots."""
-    slots = {
-        name: getattr(operator, name)
-        for kind in type(operator).__mro__
-        for name, member in vars(kind).items()
-        if isinstance(member, MemberDescriptorType) and hasattr(operator, name)
-    }
+    slots = {name: getattr(operator, name) for name, _ in slots_of(type(operator)) if hasattr(operator, name)}
     return {**slots, **vars(operator)}

@@ -46,7 +46,6 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
 
     @property
     def _hook_class(self) -> type[ConfiguredSparkSubmitHook]:
-        """The class of the hook that submits."""
         from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 
         return ConfiguredSparkSubmitHook

@@ -10,7 +10,7 @@ from itertools import chain
 from types import ModuleType
 from typing import Final
 
-from airflow_config_providers.core.nested import map_leaves
+from airflow_config_providers.core.nested import map_leaves, slots_of
 from airflow_config_providers.core.reversal.reverse import (
     UNCHECKED,
     ReverseTransformer,
@@ -80,10 +80,5 @@ def _held(value: object) -> Iterable[object]:
         return chain.from_iterable(value.items())
     if isinstance(value, list | tuple | set | frozenset):
         return value
-    slots = (name for kind in type(value).__mro__ for name in _slots(kind))
-    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
-
-
-def _slots(kind: type) -> Iterable[str]:
-    names = vars(kind).get("__slots__", ())
-    return (names,) if isinstance(names, str) else names
+    slots = (getattr(value, name, None) for name, _ in slots_of(type(value)))
+    return [*getattr(value, "__dict__", {}).values(), *slots]

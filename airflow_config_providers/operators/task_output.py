@@ -213,8 +213,7 @@ def _reversed_push(push: Callable[..., Any], reverser: ReverseTransformer) -> Ca
 
 
 def _shown_key(key: str, reverser: ReverseTransformer) -> str:
-    shown = str(reverse_object(key, (reverser,)))
-    if shown != key:
+    if (shown := _shown(key, reverser)) != key:
         _log.warning("The key of an XCom contained a value. It is stored with the reference, as %s.", shown)
     return shown
 

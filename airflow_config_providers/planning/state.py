@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -13,6 +13,7 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, task_configs
+from airflow_config_providers.dynamic.planner import DynamicLayers
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.deployed_task import Warn
@@ -46,16 +47,12 @@ def _is_meant(line: str) -> bool:
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
-DynamicLayers = Callable[[ConfigResource], Sequence[ConfigLayer]]
-"""Returns the dynamic layers of a task, weakest last, without empty ones."""
-
-
 @dataclass(frozen=True, slots=True)
 class State:
     """
     A state of a deployment.
 
-    :param dynamic: returns the dynamic layers of a task
+    :param dynamic: returns the dynamic layers of a task, weakest last, without empty ones
     :param read_file: reads a layer file
     :param environ: the environment variables of the jobs
     """

@@ -35,9 +35,9 @@ from airflow_config_providers.plugins.request import (
     AskedDep,
     BodyDep,
     Rollback,
-    WhyNotQuestion,
     refuse_fields,
     refuse_unstorable_id,
+    setting_of,
 )
 from airflow_config_providers.spark.key_notes import key_notes
 
@@ -218,17 +218,17 @@ def explain(asked: AskedDep, key: str) -> Response:
 
 def why_not(asked: AskedDep, body: BodyDep) -> Response:
     """Return why a setting does not apply. No policy judges a value: this takes the permission to change it."""
-    return asked.answer(asked.configurations.why_not(asked.resource, WhyNotQuestion.of(body).setting, dry_run=False))
+    return asked.answer(asked.configurations.why_not(asked.resource, setting_of(body), dry_run=False))
 
 
 def why_not_with_dry_run(asked: AskedDep, body: BodyDep) -> Response:
     """Return why a setting does not apply and, if no layer has its value, whether a change to it would be refused."""
-    return asked.answer(asked.configurations.why_not(asked.resource, WhyNotQuestion.of(body).setting))
+    return asked.answer(asked.configurations.why_not(asked.resource, setting_of(body)))
 
 
 def why_not_of_run(asked: AskedDep, body: BodyDep, chosen: Annotated[RunChoice, Depends(choice)]) -> Response:
     """Return why a setting did not apply to one try of a task."""
-    return asked.answer(asked.configurations.why_not(asked.resource, WhyNotQuestion.of(body).setting, chosen))
+    return asked.answer(asked.configurations.why_not(asked.resource, setting_of(body), chosen))
 
 
 def _without_synonyms(rows: Sequence[Row]) -> list[Row]:

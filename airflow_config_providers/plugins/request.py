@@ -201,29 +201,18 @@ class Rollback:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class WhyNotQuestion:
+def setting_of(body: Mapping[str, Any]) -> str:
     """
-    Why a setting does not apply.
+    Return the setting that ``body`` asks about: ``KEY=VALUE``, a key, a path of a file, or the name of a layer.
 
-    :param setting: ``KEY=VALUE``, a key, a path of a file, or the name of a layer
+    :raises MalformedRequestError: lists all problems, and quotes no setting, because that can hold a value
     """
-
-    setting: str = field(repr=False)
-
-    @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Self:
-        """
-        Parse ``body``. A setting can hold a value, so no error quotes it.
-
-        :raises MalformedRequestError: lists all problems
-        """
-        fields = _Fields(body)
-        setting = fields.take("setting", str)
-        if isinstance(setting, str):
-            fields.problems.extend(_of_setting(setting))
-        fields.end()
-        return cls(setting)
+    fields = _Fields(body)
+    setting = fields.take("setting", str)
+    if isinstance(setting, str):
+        fields.problems.extend(_of_setting(setting))
+    fields.end()
+    return str(setting)
 
 
 def _of_setting(setting: str) -> Iterator[str]:

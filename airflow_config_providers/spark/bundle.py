@@ -18,9 +18,9 @@ from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import Path
 from typing import Final
-from uuid import uuid4
 
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.whole_file import whole_file
 
 _PACKAGE: Final = "airflow_config_providers"
 _DISTRIBUTION: Final = "airflow-config-providers"
@@ -71,16 +71,11 @@ def _found(name: str) -> Distribution | None:
 
 def _write(path: Path, libraries: Iterable[Distribution]) -> None:
     target = path.resolve()
-    partial = target.with_name(f".{target.name}.{uuid4().hex}")
-    try:
-        with partial.open("xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
-            for name, content in chain(_own(), *map(_of, libraries)):
-                bundle.writestr(name, content)
+    with whole_file(target) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, content in chain(_own(), *map(_of, libraries)):
+            bundle.writestr(name, content)
         if target.exists():
-            shutil.copymode(target, partial)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+            shutil.copymode(target, file.name)
 
 
 def _own() -> Iterator[tuple[str, bytes]]:

@@ -91,8 +91,7 @@ def test_no_name_is_that_of_the_file_of_a_longer_one(files, tmp_path):
 
 def test_a_write_that_fails_leaves_nothing_behind(files, tmp_path, monkeypatch):
     files.write(RECORD)
-    monkeypatch.setattr("upath.UPath.rename", None, raising=False)
-    monkeypatch.setattr("airflow.sdk.ObjectStoragePath.rename", None, raising=False)
+    monkeypatch.setattr(Path, "replace", None)
     with pytest.raises(TypeError):
         files.write(replace(RECORD, job="driver-1"))
 

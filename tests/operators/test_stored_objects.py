@@ -62,6 +62,19 @@ class Slotted:
         return {"inside": self.inside}
 
 
+class Private(Slotted):
+    """Has a slot with a private name."""
+
+    __slots__ = ("__value",)
+
+    def __init__(self, value):
+        super().__init__("nothing")
+        self.__value = value
+
+    def serialize(self):
+        return {"value": self.__value}
+
+
 def frame(value):
     return pytest.importorskip("pandas").DataFrame({"x": [*map(str, range(50)), value, *map(str, range(50))]})
 
@@ -71,6 +84,7 @@ HIDING = [
     pytest.param(Table, id="table"),
     pytest.param(Held, id="dataclass that cannot be pickled"),
     pytest.param(Slotted, id="slots that cannot be pickled"),
+    pytest.param(Private, id="private slots that cannot be pickled"),
     pytest.param(frame, id="data frame"),
     pytest.param(lambda value: {"logins": [Login("ann", value)]}, id="inside collections"),
 ]

@@ -10,7 +10,7 @@ pytest.importorskip("airflow")
 
 from airflow_config_providers.plugins.app import make_app
 from airflow_config_providers.plugins.openapi import document
-from airflow_config_providers.plugins.request import Alteration, Rollback, WhyNotQuestion
+from airflow_config_providers.plugins.request import Alteration, Rollback, setting_of
 from tests.plugins.serving import Server
 
 APP = make_app()
@@ -53,8 +53,8 @@ def body(suffix: str, method: str = "post") -> dict[str, Any]:
     [
         pytest.param(body("", "patch"), Alteration.of, id="alter"),
         pytest.param(body("/rollback"), Rollback.of, id="rollback"),
-        pytest.param(body("/why-not"), WhyNotQuestion.of, id="why-not"),
-        pytest.param(body("/why-not/dry-run"), WhyNotQuestion.of, id="why-not-with-dry-run"),
+        pytest.param(body("/why-not"), setting_of, id="why-not"),
+        pytest.param(body("/why-not/dry-run"), setting_of, id="why-not-with-dry-run"),
     ],
 )
 def test_a_described_body_is_one_that_the_server_reads(fields: dict[str, Any], parse: Any):

@@ -60,9 +60,7 @@ def parse_type(name: str, value: object, type: ConfigType) -> Any:  # noqa: A002
 
 def convert_to_string(value: Any, type: ConfigType) -> str | None:  # noqa: A002 - Kafka's name
     """Return a parsed ``value`` as a string; a PASSWORD as ``[hidden]``, None as None."""
-    if value is None:
-        return None
-    return _WRITERS.get(type, str)(value)
+    return None if value is None else _WRITERS.get(type, str)(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,16 @@ A reader sees the old file or the new one, and never half of one.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from io import BytesIO
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, BinaryIO, Final
 
 from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.whole_file import whole_file
 
 
 def require_writable(path: str | None, *, option: str, beginning: bytes = b"") -> None:
@@ -71,11 +69,9 @@ def replace_file(path: str, write: Callable[[BinaryIO], object], *, option: str)
     """
     target = Path(os.path.realpath(path))
     try:
-        if target.exists() and not target.is_file():
-            with target.open("wb") as file:
-                write(file)
-        else:
-            _replace(target, write)
+        is_special = target.exists() and not target.is_file()
+        with target.open("wb") if is_special else whole_file(target) as file:
+            write(file)
     except OSError as error:
         problem = error.strerror or type(error).__name__
     else:
@@ -85,26 +81,6 @@ def replace_file(path: str, write: Callable[[BinaryIO], object], *, option: str)
 
 def _unwritable(path: str, problem: str, option: str) -> ConfigException:
     return ConfigException(f"{option} {printable(path)} cannot be written: {problem}. Name another file.")
-
-
-def replace_lines(target: Path, lines: Iterable[str]) -> None:
-    """
-    Write a file beside the old one that only this user can read, and put it in its place.
-
-    :raises OSError: it cannot be written; the old one stays
-    """
-    _replace(target, lambda file: file.writelines(f"{line}\n".encode() for line in lines), mode=0o600)
-
-
-def _replace(target: Path, write: Callable[[BinaryIO], object], *, mode: int = 0o666) -> None:
-    beside = target.with_name(f".{token_hex(16)}")
-    try:
-        with open(beside, "xb", opener=partial(os.open, mode=mode)) as file:  # the umask can take away rights
-            write(file)
-        beside.replace(target)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            beside.unlink()
 
 
 _PAGE, _PARQUET = b"<!doctype html>", b"PAR1"
@@ -164,10 +140,8 @@ def write_findings(path: str, rows: Iterable[Mapping[str, Any]], columns: Mappin
         import pyarrow as pa  # noqa: PLC0415 - slow to import, and it may be missing
         from pyarrow import parquet  # noqa: PLC0415 - as above
     except ImportError:
-        missing = True
-    else:
-        missing = False
-    if missing:
+        pa = None
+    if pa is None:
         raise ConfigException("--output-parquet needs pyarrow, which is not installed. Install the extra 'audit'.")
     types = {_TEXT: pa.string(), _NUMBER: pa.int64(), _TEXTS: pa.list_(pa.string())}
     schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])

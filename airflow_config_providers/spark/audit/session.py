@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -171,14 +171,11 @@ def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]
 
 
 def _require_pyspark() -> None:
-    try:
+    with suppress(ImportError):
         import pyspark.sql  # noqa: F401, PLC0415 - as above
-    except ImportError:
-        missing = True
-    else:
-        missing = False
-    if missing:
-        raise ConfigException(_NO_SPARK)
+
+        return
+    raise ConfigException(_NO_SPARK)
 
 
 def _session(master: str | None, configs: Mapping[str, str]) -> Any:

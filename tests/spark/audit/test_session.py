@@ -118,11 +118,11 @@ def _of_session(leader: int) -> list[int]:
 
 EMPTY = """
 import sys
-from airflow_config_providers.deployment.record_audit import RecordsJob, record_reader
+from airflow_config_providers.deployment.record_audit import record_reader
 from airflow_config_providers.spark.audit.records.past_records import RecordFilter
 from airflow_config_providers.spark.audit.records.reference_audit import reference_uses
 
-with record_reader(RecordsJob(master="local[2]")) as reader:
+with record_reader("", "local[2]", {}) as reader:
     records = reader.of_files(sys.argv[1], RecordFilter())
     print(reference_uses(reader.session, records.frame))
 """

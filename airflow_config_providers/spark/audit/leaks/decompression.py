@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from airflow_config_providers.spark.audit.leaks.content import BLOCK
@@ -86,18 +87,6 @@ class _Counted:
         """
         self._given += size
         require_proportion(self._given, self._taken)
-
-
-def _gzip(source: Iterator[bytes]) -> Iterator[bytes]:
-    return _members(source, _Gzip)
-
-
-def _bzip2(source: Iterator[bytes]) -> Iterator[bytes]:
-    return _members(source, _Bzip2)
-
-
-def _zstd(source: Iterator[bytes]) -> Iterator[bytes]:
-    return _members(source, _Zstd)
 
 
 class _Gzip:
@@ -235,9 +224,9 @@ class _Reader:
 
 
 _DECOMPRESSED: Final[Mapping[str, Callable[[Iterator[bytes]], Iterator[bytes]]]] = {
-    "gzip": _gzip,
-    "bzip2": _bzip2,
-    "zstd": _zstd,
+    "gzip": partial(_members, make=_Gzip),
+    "bzip2": partial(_members, make=_Bzip2),
+    "zstd": partial(_members, make=_Zstd),
     "lz4": _lz4,
     "snappy": _snappy,
 }

@@ -30,7 +30,7 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import (
     united,
 )
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
-from airflow_config_providers.spark.audit.report_file import replace_lines
+from airflow_config_providers.spark.whole_file import replace_lines
 
 if TYPE_CHECKING:
     from numpy import uint32
@@ -249,7 +249,7 @@ def write_fingerprints(
     """
     target = Path(os.path.realpath(path))
     if os.path.lexists(target):
-        _require_fingerprints(path)
+        _header(path, _rows(path))  # which every file of fingerprints has
     rows = [one.row() for one in sorted({one.of_age(CURRENT) for one in fingerprints})]  # an age is of a search
     if len(rows) > _MOST:
         raise _too_many(path)
@@ -286,10 +286,6 @@ def read_fingerprints(path: str, key: FingerprintKey) -> list[Fingerprint]:
         if header.get("count", len(found)) == len(found):  # older files have none
             return found
     raise _wrong(path)
-
-
-def _require_fingerprints(path: str) -> None:
-    _header(path, _rows(path))
 
 
 def _header(path: str, rows: Iterator[Any]) -> dict[str, Any]:

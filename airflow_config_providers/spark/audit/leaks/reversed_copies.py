@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import bz2
-import contextlib
 import os
-import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +23,7 @@ from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
 from airflow_config_providers.spark.audit.leaks.split_search import Search
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored, real, split_root
 from airflow_config_providers.spark.audit.leaks.tar_members import is_tar
+from airflow_config_providers.spark.whole_file import whole_file
 
 _SUFFIXES: Final = {"lz4": ".lz4", "snappy": ".snappy"}
 """The compressions of Spark's event logs, which are not written: such a copy is not compressed, nor named so."""
@@ -106,8 +104,9 @@ def _write_copy(file: FoundFile, target: Path, finder: SoughtFinder, *, search: 
             name = "" if compression else file.path  # the suffix is that of the compression
             if _is_more_than_bytes(name, first) and (problem := _problem(search(Split(file)), first)):
                 return problem
-            content = _reversed(chain([first], plain), finder)
-            _write(_without(target, file.path, compression), _compressed(compression, content))
+            content = _compressed(compression, _reversed(chain([first], plain), finder))
+            with whole_file(_without(target, file.path, compression), mode=0o600) as copy:
+                copy.writelines(content)
     except ContentError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - whatever one file does, the others are copied
@@ -167,19 +166,6 @@ def replaced(content: Iterable[bytes], finder: OccurrenceFinder) -> Iterator[byt
         done = max(done, end)
         kept = max(0, done - finder.margin)
         data, done = data[kept:], done - kept
-
-
-def _write(target: Path, content: Iterable[bytes]) -> None:
-    """Write a file that only this user can read, and that is there only when it is whole."""
-    aside = target.with_name(f".{uuid.uuid4().hex}")
-    try:
-        with open(aside, "xb", opener=partial(os.open, mode=0o600)) as file:
-            file.writelines(content)
-        aside.rename(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        raise
 
 
 def _without(target: Path, path: str, compression: str) -> Path:

@@ -32,7 +32,7 @@ from airflow_config_providers.spark.audit.leaks.search_version import search_ver
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
 from airflow_config_providers.spark.audit.leaks.token_finder import FORMATS
-from airflow_config_providers.spark.audit.report_file import replace_lines
+from airflow_config_providers.spark.whole_file import replace_lines
 
 _FORMAT: Final = 3
 _WRONG: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)

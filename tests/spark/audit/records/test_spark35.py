@@ -21,14 +21,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.integration, pytest.mark.skipif(not 
 AUDIT = f"""
 import json, sys
 import pyspark
-from airflow_config_providers.deployment.record_audit import RecordsJob, record_reader
+from airflow_config_providers.deployment.record_audit import record_reader
 from airflow_config_providers.spark.audit.records.history_audit import drift_of
 from airflow_config_providers.spark.audit.records.history_audit import KnownElsewhere, history_of
 from airflow_config_providers.spark.audit.records.past_records import RecordFilter
 from airflow_config_providers.spark.audit.records.reference_audit import reference_uses
 
 def audited(parquet):
-    with record_reader(RecordsJob(parquet, "local[2]", {QUICK!r}), lambda *now: None) as reader:
+    with record_reader(parquet, "local[2]", {QUICK!r}, lambda *now: None) as reader:
         records = reader.of_files(sys.argv[1], RecordFilter())
         with history_of(reader.session, records.frame, KnownElsewhere(), records.frame) as history:
             found = [[row["kind"] for row in history.findings()], drift_of(history.runs, history.changes).changes]

@@ -13,7 +13,7 @@ from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.spark import exposure
 from airflow_config_providers.spark.arguments import IN_COMMAND
-from airflow_config_providers.spark.expansion import substituted_keys
+from airflow_config_providers.spark.expansion import ANY_KEY, Substitutions
 
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./~-")
 """Characters without special meaning in a string that is split into words, or that is a program."""
@@ -105,10 +105,12 @@ def _substituted_in(
 ) -> Iterator[tuple[PlacedText, str]]:
     configs = {key: (item.text,) for key, item in texts.items()}
     refers = (key for key, item in texts.items() if any(one.provider in providers for one in variables(item.text)))
-    secret = {*secrets, *refers}
+    if not (secret := {*secrets, *refers}):
+        return
+    put_in = Substitutions(configs)
     for item in filter(_can_show_another, texts.values()):
-        found = map(_label_of, substituted_keys(item.key, item.text, configs))
-        for key in sorted(secret.intersection(found)):
+        found = put_in.keys_in(item.key, item.text)
+        for key in sorted(secret - {item.key} if ANY_KEY in found else secret.intersection(map(_label_of, found))):
             yield item, key
 
 
@@ -141,19 +143,19 @@ def _shown_secrets(layered: LayeredConfig) -> Iterator[tuple[str, str]]:
     steered = {key for key, text in layered.settled.items() if "${" in text and layered.source(key).is_steered}
     if not steered:
         return
-    put_in = _substitutions(layered.settled)
+    secrets = {key for key, text in layered.settled.items() if layered.is_secret(key, text)}
+    put_in = _put_in(layered.settled) if secrets else {}
     shown = {key for key in put_in if exposure.is_exposed(key, layered.settled[key])}
     shown |= {name for key in shown for name in put_in[key]}
     for key in sorted(shown & put_in.keys() & steered):
-        yield from ((key, name) for name in sorted(put_in[key]) if layered.is_secret(name, layered.settled[name]))
+        yield from ((key, name) for name in sorted(secrets.intersection(put_in[key])))
 
 
-def _substitutions(configs: Mapping[str, str]) -> dict[str, set[str]]:
+def _put_in(configs: Mapping[str, str]) -> dict[str, Collection[str]]:
     """Return key -> the keys whose values Spark or Hadoop puts into its own, for each key that has any."""
-    texts = {key: (text,) for key, text in configs.items()}
-    written = ((key, text) for key, text in configs.items() if "${" in text)
-    found = {key: substituted_keys(key, text, texts) & configs.keys() for key, text in written}
-    return {key: names for key, names in found.items() if names}
+    put_in = Substitutions({key: (text,) for key, text in configs.items()})
+    found = {key: put_in.keys_in(key, text) for key, text in configs.items() if "${" in text}
+    return {key: configs.keys() if ANY_KEY in names else names & configs.keys() for key, names in found.items()}
 
 
 def _label_of(name: str) -> str:

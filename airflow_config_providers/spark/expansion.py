@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from airflow_config_providers.core.variable import parse, variables
+from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.spark.redaction import other_names
 
 SUBSTITUTED_BY_SPARK: Final = frozenset({"env", "system", "spark", "sparkconf", "hiveconf", "hivevar"})
 """Prefixes of ``${prefix:name}`` that Spark itself replaces."""
@@ -29,6 +31,31 @@ _WHOLE: Final = r"\$\{[^}]*\}?|\{\{\s?secrets/[^}]*"
 _OF_HADOOP: Final = "spark.hadoop."
 _OF_HIVE: Final = "spark.hive."
 """The prefixes of Hadoop's and Hive's keys. Hadoop names the former without it, and the latter without ``spark.``."""
+
+_FROM_ENVIRONMENT: Final = {
+    "fs.s3a.access.key": "AWS_ACCESS_KEY_ID",
+    "fs.s3a.secret.key": "AWS_SECRET_ACCESS_KEY",
+    "fs.s3a.session.token": "AWS_SESSION_TOKEN",
+}
+"""Hadoop's keys to which Spark gives the value of an environment variable."""
+
+ANY_KEY: Final = "${"
+"""Stands for a name that Hadoop puts together, as in ``${a${b}}``: no key has this name."""
+
+_NAME: Final = "\0"
+_JOINED: Final = r"\$(?:[{\0]|\Z)"
+"""
+What can be the beginning of another name when all names in a string, each written as ``_NAME``, have been replaced:
+Hadoop looks at the result again.
+"""
+
+_MOST: Final = 1_000_000
+"""How many names are followed in one configuration, each for every string that leads to it."""
+
+_TOO_MANY: Final = (
+    f"The configuration has so many names in '${{' that it cannot be checked whether one of them shows a secret: more "
+    f"than {_MOST:,} were followed. Remove some, or the circles among them."
+)
 
 
 def is_substituted_by_spark(text: str) -> bool:
@@ -55,24 +82,60 @@ def _is_of_hadoop(key: str) -> bool:
     return key.startswith((_OF_HADOOP, _OF_HIVE)) or not key.startswith("spark.")
 
 
-def substituted_keys(key: str, text: str, configs: Mapping[str, Collection[str]]) -> set[str]:
+class Substitutions:
     """
-    Return the keys whose values Spark or Hadoop puts into ``text`` when it reads ``key``, also through other keys.
+    The substitutions that Spark and Hadoop make in the strings of one configuration. Not thread-safe.
 
     An environment variable is named as in Spark, ``env:NAME``.
 
     :param configs: key -> its string, or the strings that it can have
     """
-    found: set[str] = set()
-    todo = [(key, text)]
-    while todo:
-        new = set(_named(*todo.pop())) - found
-        found |= new
-        todo += [(name, each) for name in new for each in configs.get(name, ())]
-    return found
+
+    def __init__(self, configs: Mapping[str, Collection[str]]) -> None:
+        self._configs = configs
+        self._named: dict[tuple[str, bool], frozenset[str]] = {}
+        self._left = _MOST
+
+    def keys_in(self, key: str, text: str) -> set[str]:
+        """
+        Return the keys whose values become a part of ``text`` under ``key``, also through other keys.
+
+        ``ANY_KEY`` is among them if Hadoop puts a name together from several parts.
+
+        :raises ExposedValueError: the strings have too many names to follow
+        """
+        is_of_hadoop = _is_of_hadoop(key)
+        found: set[str] = set()
+        todo = [_names(text, of_hadoop=is_of_hadoop)] if "}" in text.partition("${")[2] else []
+        while todo:
+            names = todo.pop()
+            self._count(1 + len(names))
+            new = names - found
+            found |= new
+            todo += [self._names_of(name, of_hadoop=is_of_hadoop) for name in new if name in self._configs]
+        return found
+
+    def _names_of(self, key: str, *, of_hadoop: bool) -> frozenset[str]:
+        """Return the names in the strings of a key, which Hadoop reads again if it puts them into others."""
+        of_hadoop = of_hadoop or _is_of_hadoop(key)
+        known = self._named.get((key, of_hadoop))
+        if known is None:
+            names = (_names(text, of_hadoop=of_hadoop) for text in self._configs[key] if "$" in text)
+            known = self._named[key, of_hadoop] = frozenset().union(*names)
+        return known
+
+    def _count(self, number: int) -> None:
+        self._left -= number
+        if self._left < 0:
+            raise ExposedValueError(_TOO_MANY)
 
 
-def _named(key: str, text: str) -> Iterator[str]:
+def _names(text: str, *, of_hadoop: bool) -> frozenset[str]:
+    joined = {ANY_KEY} if of_hadoop and re.search(_JOINED, re.sub(_HADOOP, _NAME, text)) else ()
+    return frozenset(_named(text, of_hadoop=of_hadoop)).union(joined)
+
+
+def _named(text: str, *, of_hadoop: bool) -> Iterator[str]:
     """Yield the names of the keys and of the environment variables in ``text``."""
     for part in text.split("}")[:-1] if "${" in text else ():
         solid = part[_end_of_blanks(part) :]
@@ -80,7 +143,7 @@ def _named(key: str, text: str) -> Iterator[str]:
         yield from _of_spark(outer.removeprefix("system:"))
         _, is_open, inner = solid.rpartition("${")  # and Hadoop with the last
         yield from _of_spark(inner)
-        yield from _of_hadoop(inner) if is_open and _is_of_hadoop(key) else ()
+        yield from _of_hadoop(inner) if is_open and of_hadoop else ()
 
 
 def _end_of_blanks(text: str) -> int:
@@ -99,7 +162,10 @@ def _of_hadoop(name: str) -> Iterator[str]:
         yield f"env:{re.split(':?-', name.removeprefix('env.'), maxsplit=1)[0]}"
     elif name.startswith("hive."):
         yield f"spark.{name}"
-    yield f"{_OF_HADOOP}{name}"
+    for each in (name, *other_names(name)):
+        yield f"{_OF_HADOOP}{each}"
+        if variable := _FROM_ENVIRONMENT.get(each):
+            yield f"env:{variable}"
 
 
 def spark_expands_value(value: str, *, written: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from airflow_config_providers.core.older_names import OLDER_NAMES
@@ -81,8 +81,15 @@ def other_names(key: str) -> set[str]:
     :param key: the key without ``spark.hadoop.``, as in the names
     """
     current = OLDER_NAMES.get(f"{_OF_HADOOP}{key}", f"{_OF_HADOOP}{key}")
-    former = {older for older, new in OLDER_NAMES.items() if new == current}
-    return {name.removeprefix(_OF_HADOOP) for name in (current, *former)} - {key}
+    return {name.removeprefix(_OF_HADOOP) for name in (current, *_former_names().get(current, ()))} - {key}
+
+
+@cache
+def _former_names() -> Mapping[str, Collection[str]]:
+    found: dict[str, list[str]] = {}
+    for older, current in OLDER_NAMES.items():
+        found.setdefault(current, []).append(older)
+    return found
 
 
 def _quoted(text: str) -> str:

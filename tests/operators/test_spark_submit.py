@@ -550,6 +550,50 @@ def test_nor_to_put_a_variable_of_its_environment_there(dag, run_task, password,
     assert spark_submit() == []
 
 
+WAREHOUSE = "spark.hadoop.hive.metastore.warehouse.dir"
+
+
+@pytest.mark.parametrize(
+    ("conf", "secret"),
+    [
+        pytest.param(
+            {WAREHOUSE: "/x/${dfs.encryption.key.provider.uri}"},
+            "spark.hadoop.hadoop.security.key.provider.path",
+            id="by an older name",
+        ),
+        pytest.param(
+            {WAREHOUSE: "/x/${hadoop.security.key.provider.path}"},
+            "spark.hadoop.dfs.encryption.key.provider.uri",
+            id="by the current name",
+        ),
+        pytest.param(
+            {WAREHOUSE: "/x/${fs.s3a.${n}.key}", "spark.hadoop.n": "secret"},
+            "spark.hadoop.fs.s3a.secret.key",
+            id="by a nested name",
+        ),
+        pytest.param(
+            {WAREHOUSE: "/x/${p}{fs.s3a.secret.key}", "spark.hadoop.p": "$"},
+            "spark.hadoop.fs.s3a.secret.key",
+            id="by a name in parts",
+        ),
+    ],
+)
+def test_nor_hadoop_to_put_a_value_there(dag, run_task, password, spark_submit, conf, secret):
+    run = run_task(operator(dag, conf={secret: password, **conf}))
+
+    assert isinstance(run.error, ExposedValueError)
+    assert f"Spark replaces {secret} in it" in str(run.error)
+    assert spark_submit() == []
+
+
+def test_nor_hadoop_to_put_a_variable_there_that_spark_gives_it(dag, run_task, password, spark_submit):
+    task = operator(dag, conf={WAREHOUSE: "/x/${fs.s3a.secret.key}"}, env_vars={"AWS_SECRET_ACCESS_KEY": password})
+    run = run_task(task)
+
+    assert isinstance(run.error, ExposedValueError)
+    assert "Spark replaces env_vars['AWS_SECRET_ACCESS_KEY'] in it" in str(run.error)
+
+
 def test_nor_by_who_triggers_a_run(dag, run_task, password, spark_submit, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_REFERENCES", "True")

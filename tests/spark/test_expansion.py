@@ -4,12 +4,14 @@ import time
 
 import pytest
 
+from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.spark.expansion import (
+    ANY_KEY,
+    Substitutions,
     hadoop_expands_value,
     is_substituted,
     is_substituted_by_spark,
     spark_expands_value,
-    substituted_keys,
 )
 
 
@@ -69,7 +71,7 @@ def test_attack_14_time_is_linear_in_the_length(part: str) -> None:
         start = time.thread_time()
         hadoop_expands_value(text, written=text + "x")
         spark_expands_value(text, written=text + "x")
-        substituted_keys("spark.hadoop.x", f"{text} }}", {})
+        Substitutions({}).keys_in("spark.hadoop.x", f"{text} }}")
         is_substituted("spark.x", text)
         return time.thread_time() - start
 
@@ -97,12 +99,57 @@ def test_attack_14_time_is_linear_in_the_length(part: str) -> None:
             {"env:A", "spark.hadoop.env.A:-b"},
             id="a variable, by Hadoop",
         ),
+        pytest.param(
+            "spark.hadoop.x",
+            "${fs.default.name}",
+            {"spark.hadoop.fs.default.name", "spark.hadoop.fs.defaultFS"},
+            id="the current name of Hadoop's",
+        ),
+        pytest.param(
+            "spark.hadoop.x",
+            "${fs.s3a.secret.key}",
+            {"spark.hadoop.fs.s3a.secret.key", "env:AWS_SECRET_ACCESS_KEY"},
+            id="a variable that Spark gives to Hadoop",
+        ),
+        pytest.param(
+            "spark.hadoop.x",
+            "${spark.e}",
+            {"spark.e", "spark.hadoop.spark.e", "spark.hadoop.fs.key"},
+            id="Hadoop's names in a string of Spark's",
+        ),
     ],
 )
 def test_the_keys_whose_values_are_put_into_a_value(key: str, text: str, found: set[str]) -> None:
-    configs = {"spark.a": ["${spark.b}"], "spark.c": ["${spark.d}"], "spark.d": ["1", "${spark.c}"]}
+    configs = {
+        "spark.a": ["${spark.b}"],
+        "spark.c": ["${spark.d}"],
+        "spark.d": ["1", "${spark.c}"],
+        "spark.e": ["${fs.key}"],
+    }
 
-    assert substituted_keys(key, text, configs) == found
+    assert Substitutions(configs).keys_in(key, text) == found
+
+
+@pytest.mark.parametrize("text", ["${a.${n}.b}", "${p}{fs.key}", "$${q}", "${env.A${n}}", "${${n}}", "${h}"])
+def test_a_name_that_hadoop_puts_together_can_be_that_of_any_key(text: str) -> None:
+    configs = {"spark.hadoop.p": ["$"], "spark.hadoop.q": ["{fs.key}"], "spark.hadoop.h": ["${a${n}}"]}
+
+    assert ANY_KEY in Substitutions(configs).keys_in("spark.hadoop.x", text)
+    assert ANY_KEY not in Substitutions(configs).keys_in("spark.x", text.replace("${h}", ""))
+
+
+@pytest.mark.parametrize("text", ["$a ${fs.key}", "${fs.key}/$x", "a$b", "${a", "${vault:a:b}-${fs.key}", "${d}"])
+def test_other_names_of_hadoop_are_whole(text: str) -> None:
+    assert ANY_KEY not in Substitutions({"spark.hadoop.d": ["US$5"]}).keys_in("spark.hadoop.x", text)
+
+
+def test_names_are_followed_up_to_a_limit() -> None:
+    keys = [f"spark.k{number}" for number in range(400)]
+    text = "".join(f"${{{key}}}" for key in keys)
+    put_in = Substitutions(dict.fromkeys(keys, (text,)))
+
+    with pytest.raises(ExposedValueError, match=r"so many names in '\$\{' that it cannot be checked"):
+        [put_in.keys_in(key, text) for key in keys]
 
 
 @pytest.mark.parametrize(

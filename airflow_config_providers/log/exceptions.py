@@ -61,21 +61,32 @@ class _Reversal:
         self._collections: dict[tuple[int, bool], tuple[int, object, object]] = {}
         self._open: set[int] = set()
         self._circular: set[int] = set()
+        self._circles = 0
         self._left = _MOST
+        self._todo: list[BaseException] = []
 
     def reverse_chain(self, exception: BaseException) -> None:
-        for linked in _chain(exception):
+        """Search all exceptions one after the other, because a chain can be longer than Python's stack."""
+        found: list[tuple[BaseException, dict[str, object]]] = []
+        self._todo.append(exception)
+        while self._todo:
+            linked = self._todo.pop()
             if id(linked) not in self._searched:
                 self._searched[id(linked)] = (_DEEPEST, linked)
-                with self._apart():
-                    self._clean(linked)
+                self._todo += _linked(linked)
+                found.append((linked, self._search(linked)))
+        for linked, fixed in reversed(found):  # the message of one can show those that were found later
+            self._hide_message(linked, fixed)
 
-    def _clean(self, exception: BaseException) -> None:
+    def _search(self, exception: BaseException) -> dict[str, object]:
+        """Reverse what an exception has, and return the new values of read-only attributes."""
         traceback.clear_frames(_own(exception, "__traceback__"))
         self._reverse_attributes(_own(exception, "__dict__"), _DEEPEST, is_own=True)
         args = [self._reversed(argument, _DEEPEST, is_own=True) for argument in _own(exception, "args")]
         _OWN["args"].__set__(exception, tuple(args))
-        fixed = self._reverse_members(exception, _members(type(exception)), _DEEPEST, is_own=True)
+        return self._reverse_members(exception, _members(type(exception)), _DEEPEST, is_own=True)
+
+    def _hide_message(self, exception: BaseException, fixed: dict[str, object]) -> None:
         if (shown := self._message(exception)) is not None:
             fixed |= {"__format__": lambda _, form: format(shown, form), "__str__": lambda _: shown}
             fixed |= {"__repr__": lambda _: f"{type(exception).__name__}({shown!r})"}
@@ -110,7 +121,7 @@ class _Reversal:
         if self._is_searched(value, depth):
             return value
         if issubclass(type(value), BaseException):  # not its __class__, which can be anything
-            self.reverse_chain(cast("BaseException", value))
+            self._todo.append(cast("BaseException", value))
             return value
         items = items_of(value)
         if items is None:
@@ -126,16 +137,18 @@ class _Reversal:
         if depth <= deepest:
             return hidden
         self._count()
+        circles = self._circles
         hidden = self._mapped(value, items, depth, is_own=is_own)
         if id(value) in self._circular and hidden is not value:  # the copy must not lead to the original
             return self._mapped(value, items, depth, is_own=True)
-        if not self._circular:
+        if self._circles == circles:
             self._collections[id(value), is_own] = (depth, value, hidden)
         return hidden
 
     def _mapped(self, value: object, items: list[Any], depth: int, *, is_own: bool) -> object:
         if id(value) in self._open or len(self._open) == _NESTED:
             self._circular.add(id(value))
+            self._circles += 1
             raise RecursionError("collections are nested too deep")
         self._open.add(id(value))
         try:
@@ -197,18 +210,12 @@ class _TooManyError(Exception):
     """More objects and collections than are searched."""
 
 
-def _chain(exception: BaseException) -> Iterator[BaseException]:
-    """Yield ``exception`` and every cause, context and member of a group, each once."""
-    seen: set[int] = set()
-    todo: list[BaseException | None] = [exception]
-    while todo:
-        linked = todo.pop()
-        if linked is None or id(linked) in seen:
-            continue
-        seen.add(id(linked))
-        yield linked
-        members = _EXCEPTIONS.__get__(linked) if issubclass(type(linked), BaseExceptionGroup) else ()
-        todo += _own(linked, "__cause__"), _own(linked, "__context__"), *members
+def _linked(exception: BaseException) -> Iterator[BaseException]:
+    """Yield the cause, the context and the members of a group."""
+    members = _EXCEPTIONS.__get__(exception) if issubclass(type(exception), BaseExceptionGroup) else ()
+    for linked in (_own(exception, "__cause__"), _own(exception, "__context__"), *members):
+        if linked is not None:
+            yield linked
 
 
 def _own(exception: BaseException, name: str) -> Any:

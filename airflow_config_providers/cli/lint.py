@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from airflow_config_providers.cli.arguments import seconds
@@ -36,7 +37,8 @@ def lint(args: Any) -> None:
     files = (*paths.dags, *paths.layers, *paths.policies)
     report = REPORTS[args.output](found, files)
     sys.stdout.write(f"{report}\n" if report else "")
-    sys.stdout.flush()
+    with suppress(OSError):  # the end of the command reports it, with the right code
+        sys.stdout.flush()  # so that the summary comes after the report
     say(f"{how_many(len(files), 'file')} read, {how_many(len(found), 'finding')}.\n")
     if code := _code(found):
         raise Finished(code)

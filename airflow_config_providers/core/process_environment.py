@@ -16,12 +16,12 @@ class _HiddenVariable:
     """
     A variable that blocks hide.
 
-    :param threads: of the blocks, each once for each of its blocks
+    :param threads: the id of what a block hides -> the thread of the block
     """
 
     environ: MutableMapping[str, str] = field(repr=False)
     value: str = field(repr=False)
-    threads: list[int] = field(default_factory=list)
+    threads: dict[int, int] = field(default_factory=dict)
 
 
 _HIDDEN: Final[dict[tuple[int, str], _HiddenVariable]] = {}
@@ -39,12 +39,12 @@ def lacking(environ: MutableMapping[str, str], names: Collection[str]) -> Iterat
     If blocks of several threads overlap, a name is back when the last of them ends. ``all_variables`` has it meanwhile.
     In a forked child, only blocks of the thread that forked go on.
     """
-    thread = threading.get_ident()
-    hidden = _hide(environ, names, thread)
+    hidden: dict[str, _HiddenVariable] = {}
     try:
+        _hide(environ, names, hidden)
         yield
     finally:
-        _show(hidden, thread)
+        _show(hidden)
 
 
 def all_variables(environ: Mapping[str, str]) -> dict[str, str]:
@@ -61,21 +61,24 @@ def value_of(environ: Mapping[str, str], name: str) -> str | None:
         return environ.get(name, hidden.value if hidden else None)
 
 
-def _hide(environ: MutableMapping[str, str], names: Collection[str], thread: int) -> dict[str, _HiddenVariable]:
+def _hide(environ: MutableMapping[str, str], names: Collection[str], hidden: dict[str, _HiddenVariable]) -> None:
+    """Remove ``names``, each after it is in ``hidden``: if this is interrupted, none is lost."""
     with _LOCK:
-        taken = {name: value for name in names if (value := environ.pop(name, None)) is not None}
-        for name, value in taken.items():
-            _HIDDEN.setdefault((id(environ), name), _HiddenVariable(environ, value)).value = value
-        hidden = {name: one for name in names if (one := _HIDDEN.get((id(environ), name)))}
-        for one in hidden.values():
-            one.threads.append(thread)
-        return hidden
+        for name in dict.fromkeys(names):
+            value, one = environ.get(name), _HIDDEN.get((id(environ), name))
+            if value is None and one is None:
+                continue
+            one = one or _HiddenVariable(environ, value or "")
+            hidden[name] = _HIDDEN[id(environ), name] = one
+            one.threads[id(hidden)] = threading.get_ident()
+            one.value = one.value if value is None else value
+            environ.pop(name, None)
 
 
-def _show(hidden: Mapping[str, _HiddenVariable], thread: int) -> None:
+def _show(hidden: Mapping[str, _HiddenVariable]) -> None:
     with _LOCK:
         for name, one in hidden.items():
-            one.threads.remove(thread)
+            one.threads.pop(id(hidden), None)  # it is not there if the block was interrupted before it hid this
             _put_back_if_free(name, one)
 
 
@@ -89,7 +92,7 @@ def _end_blocks_of_other_threads() -> None:
     """In a forked child: the threads of these blocks do not exist here, and would never end them."""
     own = threading.get_ident()
     for (_, name), one in [*_HIDDEN.items()]:
-        one.threads[:] = [thread for thread in one.threads if thread == own]
+        one.threads = {block: thread for block, thread in one.threads.items() if thread == own}
         _put_back_if_free(name, one)
 
 

@@ -328,19 +328,18 @@ def spec_of_path(path: str) -> OperatorSpec | None:
 
 def spec_of(kind: type) -> OperatorSpec | None:
     """Return the description of an operator's class; None if neither it nor a base of it is in the table."""
-    return _of_nearest(kind, SUPPORTED)
+    return next(_of_bases(kind, SUPPORTED), None)
 
 
 def spec_or_default(kind: type) -> OperatorSpec:
     """Return the description of an operator's class, also of one that is not for Spark."""
-    program = _of_nearest(kind, PROGRAMS)
-    return spec_of(kind) or OperatorSpec(words=(program,) if program else ())
+    return spec_of(kind) or OperatorSpec(words=tuple(dict.fromkeys(_of_bases(kind, PROGRAMS))))
 
 
-def _of_nearest(kind: type, table: Mapping[str, _Entry]) -> _Entry | None:
-    """Return what ``table`` has for ``kind``, or else for its nearest base."""
+def _of_bases(kind: type, table: Mapping[str, _Entry]) -> Iterator[_Entry]:
+    """Yield what ``table`` has for ``kind`` and its bases, beginning with the nearest."""
     paths = (f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__)
-    return next((table[path] for path in paths if path in table), None)
+    return (table[path] for path in paths if path in table)
 
 
 ALL: Final = "spark"

@@ -111,6 +111,23 @@ _NAMES_ONLY: Final = re.compile(
 _NO_SECRET: Final = re.compile(r"\s*(?:true|false|arn:\S*)?\s*", re.IGNORECASE)
 """Nothing, a switch, or the name of a resource of AWS, such as a key that never leaves its store."""
 
+_VARIABLE: Final = re.compile(
+    r"(?:env_vars\[['\"]|spark\.(?:executorEnv|yarn\.appMasterEnv|kubernetes\.driverEnv)\.)(?P<name>.+?)(?:['\"]\])?",
+    re.DOTALL,
+)
+"""A key that sets an environment variable."""
+
+_DESCRIBES: Final = re.compile(r".*(?<![a-z])(?:name|ur[li]|ttl|header|enabled|policy|arn)", re.IGNORECASE | re.DOTALL)
+"""A variable that says something about a secret, such as where it is, and does not hold it."""
+
+_COUNTS_TOKENS: Final = re.compile(r"tokenizers.*|.*tokens", re.IGNORECASE | re.DOTALL)
+"""A variable about the tokens of a language model, if its value is a number."""
+
+_SWITCH_OR_NUMBER: Final = re.compile(r"\s*(?:yes|no|on|off|[0-9]{1,5})\s*", re.IGNORECASE)
+"""A switch, or a number that is too short for a secret."""
+
+_COUNT: Final = re.compile(r"\s*[0-9]{1,9}\s*")
+
 
 def literal_findings(entry: WrittenEntry) -> Iterator[Finding]:
     """Yield a finding if the value of an entry is a secret; it says how long the value is, and nothing else of it."""
@@ -132,7 +149,17 @@ def _is_secret(key: str, text: str) -> bool:
     if shows_secret(text):
         return True
     is_value = not (_NO_SECRET.fullmatch(text) or _NAMES_ONLY.match(key) or has_other_type(key))
-    return is_value and spark_definition().is_secret(key, "")
+    return is_value and not _is_ordinary_variable(key, text) and spark_definition().is_secret(key, "")
+
+
+def _is_ordinary_variable(key: str, text: str) -> bool:
+    """Return whether ``key`` sets an environment variable that only has the name of a secret, or part of it."""
+    found = _VARIABLE.fullmatch(key)
+    if not found:
+        return False
+    if _SWITCH_OR_NUMBER.fullmatch(text) or _DESCRIBES.fullmatch(found["name"]):
+        return True
+    return bool(_COUNTS_TOKENS.fullmatch(found["name"]) and _COUNT.fullmatch(text))
 
 
 def has_other_type(key: str) -> bool:

@@ -335,8 +335,11 @@ def _is_of_this_site(headers: Mapping[str, str]) -> bool:
     if "sec-fetch-site" in headers:  # which browsers leave out over plain HTTP
         return headers["sec-fetch-site"] in {"none", "same-origin"}
     origin = headers.get("origin")
-    own = {headers.get("host", "").lower(), _host_and_port(str(conf.get("api", "base_url", fallback="")))}
-    return origin is None or _host_and_port(origin) in own - {""}
+    if origin is None:
+        return True
+    asked = f"{origin.partition('://')[0]}://{headers.get('host', '')}"  # some proxies write the default port, too
+    own = {_host_and_port(url) for url in (asked, str(conf.get("api", "base_url", fallback="")))}
+    return _host_and_port(origin) in own - {""}
 
 
 def _host_and_port(url: str) -> str:

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 PATIENCE = 600
 """Seconds for which a batch waits for a password that the database accepts."""
 
+NO_QUERY = (
+    "The id of the streaming query is not known in its batch, as with PYSPARK_PIN_THREAD=false. "
+    "Remove PYSPARK_PIN_THREAD from the environment of the driver, and start the job again."
+)
+
 Current = Callable[[], Mapping[str, str]]
 """Returns the configuration as it is now."""
 
@@ -48,8 +53,13 @@ def query_of(batch: DataFrame) -> str:
     Return the id of the query that made a batch.
 
     The checkpoint keeps it, so it stays the same after a restart, but not in a new checkpoint at the same path.
+
+    :raises RuntimeError: Spark does not tell; all queries would share one id, and lose each other's batches
     """
-    return str(batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId"))
+    found: str | None = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+    if not found:
+        raise RuntimeError(NO_QUERY)
+    return found
 
 
 def write(batch: DataFrame, number: int, *, query: str, current: Current) -> None:

@@ -233,14 +233,16 @@ def errors_without_a_reader() -> Iterator[None]:
 
 def test_a_summary_that_nobody_reads_does_not_end_a_command(tmp_path: Path):
     """Otherwise the code says that a server did not answer, and not that there are findings."""
-    (tmp_path / "layer.properties").write_text("spark.a=${vault:a\n")
-    wanted = ["paths", "skip_other_yaml", "providers", "conn_extra", "timeout", "select", "ignore", "output"]
-    args = dict.fromkeys(wanted) | {"paths": [str(tmp_path)], "output": "plain", "timeout": 9.0}
-
     with errors_without_a_reader(), pytest.raises(Finished) as ended:
-        lint(SimpleNamespace(**args))
+        lint_text(tmp_path, "spark.a=${vault:a\n")
 
     assert ended.value.code == 1
+
+
+def lint_text(folder: Path, text: str) -> None:
+    (folder / "layer.properties").write_text(text)
+    wanted = ["paths", "skip_other_yaml", "providers", "conn_extra", "timeout", "select", "ignore", "output"]
+    lint(SimpleNamespace(**dict.fromkeys(wanted) | {"paths": [str(folder)], "output": "plain", "timeout": 9.0}))
 
 
 FULL = Path("/dev/full")
@@ -261,6 +263,15 @@ def test_output_on_a_full_disk_does_not_end_in_a_stack_trace(size: int, code: in
             command(SimpleNamespace())
 
         assert ended.value.code == code
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="only Linux has /dev/full")
+def test_a_short_report_of_lint_on_a_full_disk_keeps_the_code_of_its_findings(tmp_path: Path):
+    with FULL.open("w", encoding="utf-8") as stream, redirect_stdout(stream):
+        with pytest.raises(SystemExit) as ended:
+            lint_text(tmp_path, "spark.a=${vault:a\n")
+
+        assert ended.value.code == 1
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has /dev/full")  # noqa: PTH110 - a device

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -67,6 +68,23 @@ def test_what_is_hidden_from_a_child_is_among_all_variables() -> None:
     with lacking(environ, {"SECRET"}):
         assert all_variables(environ) == {"SECRET": "x", "MODE": "test"}
         assert all_variables({"MODE": "of another"}) == {"MODE": "of another"}
+
+
+class Interrupted(dict[str, str]):
+    """An environment in which Ctrl-C comes when a variable has just been removed."""
+
+    def pop(self, name: str, *default: Any) -> Any:
+        """Remove a variable, and be interrupted."""
+        super().pop(name, *default)
+        raise KeyboardInterrupt
+
+
+def test_a_block_that_is_interrupted_as_it_begins_loses_no_variable() -> None:
+    environ = Interrupted(SECRET="x", TOKEN="y")
+    with pytest.raises(KeyboardInterrupt), lacking(environ, ["SECRET", "TOKEN"]):
+        pass
+
+    assert environ == all_variables(environ) == {"SECRET": "x", "TOKEN": "y"}
 
 
 class Changing(Mapping[str, str]):

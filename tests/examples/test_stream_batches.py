@@ -75,6 +75,40 @@ def test_a_batch_that_is_repeated_is_written_once(dsn: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchInThread:
+    """A batch, in a thread of Spark's with local properties or, if threads are not pinned, in one without."""
+
+    properties: dict[str, str]
+
+    @property
+    def sparkSession(self) -> BatchInThread:  # noqa: N802 - Spark calls it so
+        return self
+
+    @property
+    def sparkContext(self) -> BatchInThread:  # noqa: N802 - as above
+        return self
+
+    def getLocalProperty(self, name: str) -> str | None:  # noqa: N802 - as above
+        return self.properties.get(name)
+
+
+def query_of(**properties: str) -> str:
+    from dags_examples.jobs import stream_counts
+
+    batch = BatchInThread({f"sql.streaming.{name}": value for name, value in properties.items()})
+    return stream_counts.query_of(batch)  # type: ignore[arg-type]  # it has what is used
+
+
+def test_a_batch_knows_the_id_of_its_query() -> None:
+    assert query_of(queryId="0f-1a") == "0f-1a"
+
+
+def test_a_batch_that_does_not_know_the_id_of_its_query_is_refused_with_what_to_do() -> None:
+    with pytest.raises(RuntimeError, match=r"Remove PYSPARK_PIN_THREAD from the environment of the driver"):
+        query_of()
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """The job of the example, which ends as soon as it has written what has arrived in ``home``."""
 

@@ -64,6 +64,46 @@ def test_what_is_no_secret_is_not_found(key: str, text: str):
 
 
 @pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("TOKENIZERS_PARALLELISM", "4"),
+        ("MAX_TOKENS", "1000000"),
+        ("PASSWORD_MIN_LENGTH", "12"),
+        ("USE_TOKEN", "yes"),
+        ("TOKEN_CACHE", "off"),
+        ("X_PASSWORD_ENABLED", "1"),
+        ("TOKEN_TTL", "1h30m"),
+        ("TOKEN_URL", "https://login.example/token"),
+        ("TOKEN_URI", "https://login.example/token"),
+        ("SECRET_NAME", "prod/db"),
+        ("API_KEY_HEADER", "X-Api-Key"),
+        ("PASSWORD_POLICY", "strict"),
+        ("SECRET_ARN", "eu-west-1:secret:db"),
+    ],
+)
+@pytest.mark.parametrize("key", ["env_vars['{}']", "spark.executorEnv.{}"])
+def test_a_variable_that_only_has_the_word_of_a_secret_in_its_name_is_not_found(key: str, name: str, text: str):
+    assert list(rules.literal_findings(in_conf(key.format(name), text))) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        pytest.param("env_vars['DB_PASSWORD']", "hunter2", id="short password"),
+        pytest.param("env_vars['DB_PASSWORD']", "123456789012", id="password of digits"),
+        pytest.param("env_vars['API_TOKEN']", "abcdef0123456789", id="token"),
+        pytest.param("env_vars['API_TOKENS']", "abc,def", id="tokens"),
+        pytest.param("env_vars['SECRET_LEARN']", CANARY, id="no ending of its own"),
+        pytest.param("env_vars['TOKEN_URL']", f"https://u:{CANARY}@login/token", id="password in a URL"),
+        pytest.param("spark.executorEnv.DB_PASSWORD", "hunter2", id="variable of executors"),
+        pytest.param("spark.app.password", "1234", id="key that is no variable"),
+    ],
+)
+def test_a_secret_that_resembles_an_ordinary_variable_is_found(key: str, text: str):
+    assert codes(list(rules.literal_findings(in_conf(key, text)))) == ["CP201"]
+
+
+@pytest.mark.parametrize(
     ("key", "way_out"),
     [
         pytest.param("application_args[0]", "such as ${vault:path:key} in conf.", id="argument"),

@@ -82,3 +82,22 @@ def test_each_field_with_a_program_is_one_of_the_operator(path):
 
     assert spec_or_default(kind).words == (PROGRAMS[path],)
     assert PROGRAMS[path] in kind.template_fields
+
+
+def stand_in(path):
+    module, _, name = path.rpartition(".")
+    return type(name, (), {"__module__": module})
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        pytest.param(("SSHOperator", "SQLExecuteQueryOperator"), ("command", "sql"), id="of both"),
+        pytest.param(("SSHOperator", "DockerOperator"), ("command",), id="the same field of both"),
+        pytest.param((), (), id="of none"),
+    ],
+)
+def test_a_class_with_several_bases_has_the_programs_of_each(names, words):
+    bases = [stand_in(path) for name in names for path in PROGRAMS if path.endswith(f".{name}")]
+
+    assert spec_or_default(type("Custom", tuple(bases), {})).words == words

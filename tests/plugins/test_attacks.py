@@ -282,6 +282,26 @@ def test_attack_41_a_page_of_another_origin_changes_nothing(server: Server, orig
     assert answer.status_code == status
 
 
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        pytest.param("a.example:80", "http://a.example", 200, id="of http"),
+        pytest.param("a.example:443", "https://a.example", 200, id="of https"),
+        pytest.param("a.example:443", "http://a.example", 400, id="of https, from a page of http"),
+        pytest.param("a.example:8080", "http://a.example", 400, id="another port"),
+        pytest.param("", "null", 400, id="no host, and a page without an origin"),
+    ],
+)
+def test_the_host_of_a_request_may_have_the_default_port_of_its_origin(
+    server: Server, host: str, origin: str, status: int
+):
+    headers = {**cookie(server, "admin"), "Host": host, "Origin": origin}
+
+    answer = server.ask(None, "PATCH", "/default", json={"operations": [set_("spark.app.a", "b")]}, headers=headers)
+
+    assert answer.status_code == status
+
+
 def test_a_proxy_that_replaces_the_host_does_not_matter_to_a_browser_that_says_same_origin(server: Server):
     headers = {**cookie(server, "admin"), "Origin": "https://proxy.example", "Sec-Fetch-Site": "same-origin"}
 

@@ -160,9 +160,9 @@ def _decompressed(data: bytes) -> _Cell:
     Return the decompressed content of ``data``.
 
     What follows the compressed bytes is added as it is; if they are damaged or end too early, all of ``data`` is. Then
-    text in ASCII, and what has no content and an unusual beginning, only looks compressed: no problem is named.
+    text in UTF-8, and what has no content and an unusual beginning, only looks compressed: no problem is named.
     """
-    content, rest, problem = bytearray(), data, "" if data.isascii() else _DAMAGED
+    content, rest, problem = bytearray(), data, "" if _is_text(data) else _DAMAGED
     for piece, after in _inflated(data):
         content += piece
         if after is not None:
@@ -172,6 +172,14 @@ def _decompressed(data: bytes) -> _Cell:
     if rest is data and content in data:  # as it is if nothing was compressed, or only stored
         return _Cell(data, problem if content or data.startswith(_USUAL) else "")
     return _Cell(b"\0".join((bytes(content), rest)) if rest else bytes(content), problem)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _inflated(data: bytes) -> Iterator[tuple[bytes, bytes | None]]:

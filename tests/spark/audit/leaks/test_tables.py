@@ -190,6 +190,7 @@ def test_a_damaged_compressed_value_is_named(data: bytes) -> None:
     "data",
     [
         *(b"", b"x", b"80", b"8080", b"x = 1", b"HK", b"(Sx", b"x^2 + 1", b"HKSecure", b"HKR 12"),
+        *(text.encode() for text in ("x^2 größer", "x^é", "HKé 12", "x^ 日本")),
         *(b"\x80\x04pickle", zlib.compress(b"sound") + b"more"),
     ],
 )

@@ -126,6 +126,9 @@ _COUNTS_TOKENS: Final = re.compile(r"tokenizers.*|.*tokens", re.IGNORECASE | re.
 _SWITCH_OR_NUMBER: Final = re.compile(r"\s*(?:yes|no|on|off|[0-9]{1,5})\s*", re.IGNORECASE)
 """A switch, or a number that is too short for a secret."""
 
+_HOLDS: Final = re.compile(r".*(?:password|passwd|pwd|passphrase|pin)", re.IGNORECASE | re.DOTALL)
+"""A variable whose number can be a secret all the same."""
+
 _COUNT: Final = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
@@ -157,7 +160,8 @@ def _is_ordinary_variable(key: str, text: str) -> bool:
     found = _VARIABLE.fullmatch(key)
     if not found:
         return False
-    if _SWITCH_OR_NUMBER.fullmatch(text) or _DESCRIBES.fullmatch(found["name"]):
+    is_short = _SWITCH_OR_NUMBER.fullmatch(text) and not _HOLDS.fullmatch(found["name"])
+    if is_short or _DESCRIBES.fullmatch(found["name"]):
         return True
     return bool(_COUNTS_TOKENS.fullmatch(found["name"]) and _COUNT.fullmatch(text))
 

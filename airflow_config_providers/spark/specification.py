@@ -26,6 +26,9 @@ OF_DEPLOYMENT: Final = "the providers of a driver belong to the deployment. Remo
 _OPTION: Final = f"-D{PREFIX}{CONFIG_PROVIDERS}"
 """How an option of the driver's JVM begins that sets such a key: Spark takes its own keys from system properties."""
 
+_NAMED_BY_OTHERS: Final = r"-D[^\s=]*\$[({]"
+"""An option whose name Spark, or Kubernetes, puts together from other values."""
+
 _QUOTING: Final = str.maketrans("", "", "\\\"'")
 
 _OF_AIRFLOW: Final = frozenset({"airflow_connection", "airflow_variable", "secrets_backend"})
@@ -50,9 +53,15 @@ def refusal_of_options(text: str) -> str:
 
     Options reach the driver's JVM under several keys, some of which name environment variables, and by substitution.
     """
-    if "D" not in text or _OPTION not in text.translate(_QUOTING):
-        return ""
-    return f"{_OPTION} defines providers of the driver, which belong to the deployment. Remove the option."
+    options = text.translate(_QUOTING) if "D" in text else ""
+    if _OPTION in options:
+        return f"{_OPTION} defines providers of the driver, which belong to the deployment. Remove the option."
+    if re.search(_NAMED_BY_OTHERS, options):
+        return (
+            "the name of a -D option has a '$', so that it could define providers of the driver, which belong to the "
+            "deployment. Write the name out."
+        )
+    return ""
 
 
 def carried(definitions: Mapping[str, str]) -> dict[str, str]:

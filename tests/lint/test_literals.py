@@ -91,6 +91,7 @@ def test_a_variable_that_only_has_the_word_of_a_secret_in_its_name_is_not_found(
     [
         pytest.param("env_vars['DB_PASSWORD']", "hunter2", id="short password"),
         pytest.param("env_vars['DB_PASSWORD']", "123456789012", id="password of digits"),
+        pytest.param("env_vars['DB_PASSWORD']", "1234", id="password of few digits"),
         pytest.param("env_vars['API_TOKEN']", "abcdef0123456789", id="token"),
         pytest.param("env_vars['API_TOKENS']", "abc,def", id="tokens"),
         pytest.param("env_vars['SECRET_LEARN']", CANARY, id="no ending of its own"),

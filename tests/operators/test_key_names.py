@@ -120,6 +120,23 @@ def test_options_of_the_jvm_that_define_providers_for_a_driver_are_refused(writt
     assert not spark_submit()
 
 
+UNNAMED = [
+    pytest.param("spark.driver.extraJavaOptions", "-Xss4m -Dspark.config${spark.app.dot}providers=x", id="by Spark"),
+    pytest.param("spark.driver.extraJavaOptions", "'-D${spark.app.option}'", id="quoted"),
+    pytest.param("spark.kubernetes.driverEnv.JAVA_TOOL_OPTIONS", "-Dspark.config$(DOT)providers=x", id="by Kubernetes"),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), UNNAMED)
+@pytest.mark.parametrize("place", sorted({*PLACES} - {"a run"}))  # a run has no "${" at all
+def test_options_of_the_jvm_whose_name_is_put_together_are_refused(written, place, key, value, spark_submit):
+    run = written(place, key, value)
+
+    assert isinstance(run.error, ReservedKeyError)
+    assert "the name of a -D option has a '$'" in str(run.error)
+    assert not spark_submit()
+
+
 def test_a_variable_with_options_of_the_jvm_that_define_providers_for_a_driver_is_refused(
     dag, run_task, monkeypatch, spark_submit
 ):
@@ -133,10 +150,11 @@ def test_a_variable_with_options_of_the_jvm_that_define_providers_for_a_driver_i
 
 
 def test_other_options_of_the_jvm_are_not_refused(written, spark_submit):
-    run = written("conf", "spark.driver.extraJavaOptions", "-Dspark.config.x=1 -Duser.timezone=UTC")
+    options = "-Dspark.config.x=1 -Duser.timezone=UTC -Dx=${env:HOME}"
+    run = written("conf", "spark.driver.extraJavaOptions", options)
 
     assert run.state == "success", run.error
-    assert spark_submit.spark_conf["spark.driver.extraJavaOptions"] == "-Dspark.config.x=1 -Duser.timezone=UTC"
+    assert spark_submit.spark_conf["spark.driver.extraJavaOptions"] == options
 
 
 def test_files_of_the_deployment_may_define_providers_for_a_driver(dag, run_task, tmp_path, monkeypatch, spark_submit):

@@ -93,6 +93,9 @@ _FAMILIES: Final = (
     "spark.hadoop.hive.*",
     "spark.hive.*",
     # where the job runs and is staged: its executors get its values, and their results are code to the driver
+    "spark.driver.bindAddress",
+    "spark.driver.host",
+    "spark.driver.port",
     "spark.master",
     "spark.remote",
     "spark.kubernetes.context",

@@ -45,6 +45,11 @@ def names_of(key: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def is_of_hadoop(key: str) -> bool:
+    """Return whether Hadoop reads the string of ``key``, and replaces names in it."""
+    return _hadoop_name(key) is not None
+
+
 class Patterns:
     """
     Patterns in which ``*`` matches any string, ``?`` any character, and ``[ab]`` one of the two. Case matters.

@@ -14,13 +14,16 @@ from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, parse, scan, variables
 from airflow_config_providers.dynamic.policies.java_options import all_settings, unreadable
-from airflow_config_providers.dynamic.policies.key_names import Patterns, names_of
+from airflow_config_providers.dynamic.policies.key_names import Patterns, current_name, is_of_hadoop, names_of
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
 _NAME: Final = r"\$\{([^${}]*)"
 _NESTED: Final = r"\$\{[^}]*\$\{"
 """In a value: the name of what Spark or Hadoop puts in its place, and a name with another one inside."""
+
+_PUT_TOGETHER: Final = rf"{_NESTED}|\$\{{[^${{}}]*\}}\{{|\$\$\{{"
+"""The same, and a name whose dollar sign or brace comes from another value: Hadoop looks at the result again."""
 
 _VARIABLE: Final = r"\$\{env\.([^${}:]*)\}"
 """What Hadoop replaces by an environment variable. With a default, which follows a colon, it is a reference."""
@@ -155,6 +158,7 @@ def _taken_in(text: str) -> Iterator[str]:
     for name in re.findall(_NAME, text):
         yield name
         yield f"spark.hadoop.{name}"
+        yield current_name(f"spark.hadoop.{name}")
 
 
 class AllowedReferences(AlterConfigPolicy):
@@ -191,12 +195,18 @@ class AllowedReferences(AlterConfigPolicy):
             for variable in dict.fromkeys([*variables(text), *_of_environment(text)]):
                 if not any(rule.allows(variable, request.resource.dag_id) for rule in self._rules):
                     yield f"'{printable(key)}' may not refer to '{printable(str(variable))}'. Change it, or add a rule."
+        for key, text in sorted(request.configs_after.items()):
+            if "${" in text and is_of_hadoop(key) and re.search(_PUT_TOGETHER, text):
+                yield (
+                    f"'{printable(key)}' may not have a name that Hadoop puts together, as in ${{a${{b}}}}: it could "
+                    f"be that of any variable. Write it out."
+                )
 
 
 def _of_environment(text: str) -> Iterator[ConfigVariable]:
     """Yield the environment variables that Hadoop puts in, as references to a provider ``env``."""
     for found in re.finditer(_VARIABLE, text) if "${env." in text else ():
-        yield ConfigVariable("env", "", found[1], found[0])
+        yield ConfigVariable("env", "", found[1].partition("-")[0], found[0])  # a default follows the hyphen
 
 
 @dataclass(frozen=True, slots=True)

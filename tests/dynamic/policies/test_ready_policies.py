@@ -320,6 +320,15 @@ def test_immutable_keys_do_not_change_through_a_part_of_their_value(text, other)
     assert keys_of(denied(policy, same, {**same, other: "1"})) == ["k"]
 
 
+@pytest.mark.parametrize("name", ["fs.default.name", "fs.defaultFS"])
+@pytest.mark.parametrize("changed", ["fs.default.name", "fs.defaultFS"])
+def test_immutable_keys_do_not_change_through_another_name_of_a_part_of_their_value(name, changed):
+    policy = made(ImmutableKeys, {"keys": ["spark.hadoop.k"]})
+    configs = {"spark.hadoop.k": f"${{{name}}}/x"}
+
+    assert denied(policy, {**configs, f"spark.hadoop.{changed}": "hdfs://y"}, configs)
+
+
 def test_immutable_keys_do_not_change_through_an_option_of_the_jvm():
     policy = made(ImmutableKeys, {"keys": ["k"]})
     same = {"k": "${spark.app.size}"}
@@ -745,6 +754,12 @@ RULES = {
         ("${env.FLIGHTS_X}", False),
         ("${env.HOME}", True),
         ("${env.HOME:-FLIGHTS_X}", True),
+        ("${env.HOME-FLIGHTS_X}", True),
+        ("${env.FLIGHTS_X-/tmp}", False),
+        ("${env.FLIGHTS_${n}}", True),
+        ("${p}{env.FLIGHTS_X}", True),
+        ("$${q}", True),
+        ("{${env.FLIGHTS_X}}", False),
         ("${a${env.HOME}", True),
     ],
 )

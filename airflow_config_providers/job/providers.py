@@ -20,7 +20,8 @@ from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError
+from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.masker import mask_parameters
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.layer_files import read_text
@@ -95,7 +96,16 @@ class ProvidersConnection:
             problem = broken_variable(self.conn_id)
         if problem is not None:
             raise ProviderDefinitionError(problem)
-        return None
+        return None if has_supervisor() else _of_database(self.conn_id)
+
+
+def _of_database(conn_id: str) -> Connection | None:
+    """Return a connection that only Airflow's database has; None if it cannot be read. A preview has no other way."""
+    from airflow_config_providers.providers import airflow_secrets  # noqa: PLC0415 - as above
+
+    with suppress(ConfigProvidersError):
+        return airflow_secrets.connection(conn_id)
+    return None
 
 
 class JobProviders(ProvidersConnection, ClosedOnExit):

@@ -171,7 +171,9 @@ class DeployedConfigurations:
         is_whole = not (selection.keys or selection.first)
         if is_whole and (gone := self._no_longer_set(task, described, record)):
             self._warn(f"The last job had these keys, which the next one will not have: {_named(gone)}")
-        return record_rows.with_applied(described, record)
+        return record_rows.with_applied(
+            described, record, lambda: _files(DeployedLayers(no_notes, self._reader), task, has_job=True)[0]
+        )
 
     def _no_longer_set(self, task: ConfigResource, described: list[Row], record: TryRecord) -> list[str]:
         gone = record_rows.no_longer_set(described, record, shows_dag=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -10,7 +10,7 @@ from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import nearest, one_line, printable
-from airflow_config_providers.core.variable import variables
+from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.deployment.rows import (
     HINTS,
     Hidden,
@@ -28,6 +28,9 @@ from airflow_config_providers.spark.catalogue import spark_definition
 
 _OF_ONE_RUN: Final = frozenset({ConfigSource.RUN_CONFIG.name, ConfigSource.ENVIRONMENT_CONFIG.name})
 """The sources that only a run has."""
+
+BELOW_FILES: Final = frozenset({ConfigSource.STATIC_FILE_CONFIG.name, ConfigSource.DEFAULT_CONFIG.name})
+"""The sources of values that another file can beat."""
 
 _SEEN_NOW: Final = frozenset(source.name for source in (ConfigSource.DAG_CONFIG, *SOURCES.values()))
 """The sources that a description of a task shows completely; files can be only on the workers."""
@@ -77,9 +80,27 @@ def about(record: TryRecord) -> Iterator[str]:
     yield from map(one_line, record.notes)
 
 
-def with_applied(rows: Sequence[Row], record: TryRecord) -> list[Row]:
-    """Return ``rows`` of what would settle now, with what the job of ``record`` had, and whether it differs."""
-    return [{**row, **_applied(row, _hidden(row["key"], record.configs.get(row["key"], ())[:1]))} for row in rows]
+def with_applied(rows: Sequence[Row], record: TryRecord, files: Callable[[], Iterable[str]] = tuple) -> list[Row]:
+    """
+    Return ``rows`` of what would settle now, with what the job of ``record`` had, and whether it differs.
+
+    :param files: returns the paths of the job's files; called if it matters whether a run chooses one of them
+    """
+    found: list[Row] = [
+        {**row, **_applied(row, _hidden(row["key"], record.configs.get(row["key"], ())[:1]))} for row in rows
+    ]
+    if not any(map(_can_be_of_file, found)) or not any(map(is_chosen_in_run, files())):
+        return found
+    return [{**row, "pending": None} if _can_be_of_file(row) else row for row in found]
+
+
+def _can_be_of_file(row: Row) -> bool:
+    return bool(row["pending"]) and row["source"] in BELOW_FILES
+
+
+def is_chosen_in_run(path: str) -> bool:
+    """Return whether only a run knows which file ``path`` is."""
+    return is_template(path) or bool(scan(path))
 
 
 def no_longer_set(rows: Iterable[Row], record: TryRecord, *, shows_dag: bool) -> list[str]:

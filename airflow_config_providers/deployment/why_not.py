@@ -19,6 +19,7 @@ from airflow_config_providers.core.environment import EnvironmentOverrides
 from airflow_config_providers.core.keys import key_problem
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.text import nearest, one_line, printable
+from airflow_config_providers.deployment.record_rows import BELOW_FILES, is_chosen_in_run
 from airflow_config_providers.deployment.rows import SECRET, Hidden, Row, is_secret
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, ProviderUnavailableError
@@ -54,6 +55,12 @@ class Reading:
     unknown_keys: UnknownKeys = UnknownKeys.WARN
     takes_any_key: bool = False
     refusals: Callable[[str, str], Sequence[str]] = nothing_refused
+
+    @property
+    def chosen_files(self) -> str:
+        """A sentence about the files whose paths are chosen in a run; empty if there are none."""
+        chosen = [printable(path) for path in self.files if is_chosen_in_run(path)]
+        return f" A run can have it from {', '.join(chosen)}, which is not read here." if chosen else ""
 
     def variable(self, key: str) -> str | None:
         """Return the name of the environment variable that is meant to override ``key``; None if there is none."""
@@ -238,7 +245,10 @@ def _unwritten(key: str, wanted: str | None, rows: Sequence[Row], reading: Readi
         yield _answer(key, shown, (SettingStatus.NOT_ALLOWED, " ".join(refusals)))
     else:
         winner = next((row["synonyms"][0] for row in rows if row["key"] == key), None)
-        yield _answer(key, shown, (SettingStatus.NOT_SET, _applying_instead(key, wanted, winner)), winner=winner)
+        reason = _applying_instead(key, wanted, winner)
+        if winner is None or winner["source"] in BELOW_FILES:
+            reason += reading.chosen_files
+        yield _answer(key, shown, (SettingStatus.NOT_SET, reason), winner=winner)
 
 
 def _of_variable(variable: str, reading: Reading) -> StatusAndReason:
@@ -276,7 +286,7 @@ def _absence(asked: str, rows: Sequence[Row], reading: Reading) -> str:
     hint = nearest(asked, names) or "."
     return (
         f"It is not among the layers{hint} The layers are {known}. Files become layers by [config_providers] "
-        f"config_files, and by arguments of the task."
+        f"config_files, and by arguments of the task.{reading.chosen_files}"
     )
 
 

@@ -50,6 +50,23 @@ def test_a_secret_that_the_last_job_had_is_hidden():
     assert (row["applied"], row["pending"]) == (SECRET, True)
 
 
+@pytest.mark.parametrize(
+    ("source", "path", "pending"),
+    [
+        pytest.param("STATIC_FILE_CONFIG", "/etc/{{ var.value.env }}.properties", None, id="template"),
+        pytest.param("STATIC_FILE_CONFIG", "${env:CONF}/a.properties", None, id="reference"),
+        pytest.param("DEFAULT_CONFIG", "/etc/{{ var.value.env }}.properties", None, id="default"),
+        pytest.param("STATIC_FILE_CONFIG", "/etc/a.properties", True, id="known file"),
+        pytest.param("DYNAMIC_DAG_CONFIG", "/etc/{{ var.value.env }}.properties", True, id="stronger layer"),
+    ],
+)
+def test_only_a_run_decides_what_a_file_can_beat_that_it_chooses(source, path, pending):
+    now = {"key": "spark.app.x", "value": "1", "source": source}
+    (row,) = with_applied([now], record("spark.app.x", "2"), lambda: [path])
+
+    assert row["pending"] is pending
+
+
 def test_a_reference_in_a_record_is_shown():
     (row,) = of_record(record("spark.app.password", REFERENCE), KeySelection(notes=True))
 

@@ -285,3 +285,13 @@ def test_an_outage_is_no_refusal():
 def test_the_variable_of_a_key_is_named_in_each_spelling():
     assert Reading(environ={"SPARK_UI_PORT": "1"}).variable("spark.ui.port") == "SPARK_UI_PORT"
     assert Reading().variable("spark.ui.port") is None
+
+
+CHOSEN = "/etc/{{ var.value.env }}.properties"
+
+
+@pytest.mark.parametrize("asked", ["spark.sql.shuffle.partitions=77", "/etc/dev.properties"])
+def test_a_file_that_a_run_chooses_is_named(asked: str):
+    answer = only(asked, rows(), Reading(files=[CHOSEN]))
+
+    assert answer["reason"].endswith(f"A run can have it from {CHOSEN}, which is not read here.")

@@ -25,8 +25,11 @@ _NESTED: Final = r"\$\{[^}]*\$\{"
 _PUT_TOGETHER: Final = rf"{_NESTED}|\$\{{[^${{}}]*\}}\{{|\$\$\{{"
 """The same, and a name whose dollar sign or brace comes from another value: Hadoop looks at the result again."""
 
-_VARIABLE: Final = r"\$\{env\.([^${}:]*)\}"
-"""What Hadoop replaces by an environment variable. With a default, which follows a colon, it is a reference."""
+_VARIABLE: Final = r"\$\{env\.([^${}]*)\}"
+"""What Hadoop replaces by an environment variable, with its default."""
+
+_DEFAULT: Final = ":?-"
+"""What ends the name of that variable if a default follows."""
 
 
 class ForbiddenKeys(AlterConfigPolicy):
@@ -206,7 +209,7 @@ class AllowedReferences(AlterConfigPolicy):
 def _of_environment(text: str) -> Iterator[ConfigVariable]:
     """Yield the environment variables that Hadoop puts in, as references to a provider ``env``."""
     for found in re.finditer(_VARIABLE, text) if "${env." in text else ():
-        yield ConfigVariable("env", "", found[1].partition("-")[0], found[0])  # a default follows the hyphen
+        yield ConfigVariable("env", "", re.split(_DEFAULT, found[1], maxsplit=1)[0], found[0])
 
 
 @dataclass(frozen=True, slots=True)

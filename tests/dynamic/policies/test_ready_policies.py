@@ -767,6 +767,13 @@ def test_allowed_references(text, is_denied):
     assert bool(denied(made(AllowedReferences, RULES), {"k": text})) is is_denied
 
 
+@pytest.mark.parametrize("default", ["", "-_URL", "-x_URL", ":-_URL", ":-x_URL"])
+def test_a_default_is_no_part_of_the_name_of_an_environment_variable(default):
+    policy = made(AllowedReferences, {"allow": [{"providers": ["env*"], "keys": ["*_URL"]}]})
+
+    assert denied(policy, {"k": f"${{env.DB_SECRET{default}}}"})
+
+
 @pytest.mark.parametrize(
     ("resource", "is_denied"),
     [

@@ -198,12 +198,28 @@ class AllowedReferences(AlterConfigPolicy):
             for variable in dict.fromkeys([*variables(text), *_of_environment(text)]):
                 if not any(rule.allows(variable, request.resource.dag_id) for rule in self._rules):
                     yield f"'{printable(key)}' may not refer to '{printable(str(variable))}'. Change it, or add a rule."
-        for key, text in sorted(request.configs_after.items()):
-            if "${" in text and is_of_hadoop(key) and re.search(_PUT_TOGETHER, text):
-                yield (
-                    f"'{printable(key)}' may not have a name that Hadoop puts together, as in ${{a${{b}}}}: it could "
-                    f"be that of any variable. Write it out."
-                )
+        for key in _put_together(request.configs_after):
+            yield (
+                f"'{printable(key)}' may not have a name that Hadoop puts together, as in ${{a${{b}}}}, nor take it in "
+                f"from another key: it could be that of any variable. Write it out."
+            )
+
+
+def _put_together(configs: Mapping[str, str]) -> list[str]:
+    """Return Hadoop's keys in whose values it puts a name together, also if that is in a value that they take in."""
+    begun = [key for key, text in configs.items() if text.endswith("$")]
+    beginning = {*begun, *_origins(begun, configs)} if begun else frozenset[str]()
+    joined = [key for key, text in configs.items() if _is_put_together(text, begins=key in beginning)]
+    return sorted(filter(is_of_hadoop, {*joined, *_origins(joined, configs)})) if joined else []
+
+
+def _is_put_together(text: str, *, begins: bool) -> bool:
+    """
+    Return whether a name is put together in ``text``.
+
+    :param begins: whether the text takes in a value that ends with ``$``, with which a following value makes a name
+    """
+    return "${" in text and ((begins and "}${" in text) or re.search(_PUT_TOGETHER, text) is not None)
 
 
 def _of_environment(text: str) -> Iterator[ConfigVariable]:

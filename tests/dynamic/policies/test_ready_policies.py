@@ -767,6 +767,31 @@ def test_allowed_references(text, is_denied):
     assert bool(denied(made(AllowedReferences, RULES), {"k": text})) is is_denied
 
 
+@pytest.mark.parametrize(
+    "text", ["${p}${q}", "${s}${q}", "${r}${u}", "${spark.app.p}${q}", "${spark.app.whole}", "${t}"]
+)
+def test_allowed_references_do_not_let_hadoop_put_a_name_together_from_the_values_of_other_keys(text):
+    dollars = {"spark.hadoop.p": "$", "spark.app.p": "x$", "spark.hadoop.s": "${p}", "spark.hadoop.r": "${s}"}
+    names = {"spark.hadoop.q": "{env.FLIGHTS_X}", "spark.hadoop.u": "${q}"}
+    wholes = {"spark.app.whole": "${env.FLIGHTS_${n}}", "spark.hadoop.t": "${spark.app.whole}"}
+
+    problems = denied(made(AllowedReferences, RULES), {**dollars, **names, **wholes, "spark.hadoop.k": text})
+
+    assert "spark.hadoop.k" in keys_of(problems)
+
+
+def test_allowed_references_let_names_follow_each_other():
+    configs = {"spark.hadoop.k": "${fs.defaultFS}${fs.wh}", "spark.hadoop.fs.wh": "/wh", "spark.redaction.regex": "x$"}
+
+    assert not denied(made(AllowedReferences, RULES), configs)
+
+
+def test_allowed_references_leave_names_to_the_keys_that_hadoop_does_not_read():
+    configs = {"spark.app.k": "${a:-${b}}", "spark.app.l": "${spark.app.k}"}
+
+    assert not denied(made(AllowedReferences, {"allow": [{"providers": ["a"]}]}), configs)
+
+
 @pytest.mark.parametrize("default", ["", "-_URL", "-x_URL", ":-_URL", ":-x_URL"])
 def test_a_default_is_no_part_of_the_name_of_an_environment_variable(default):
     policy = made(AllowedReferences, {"allow": [{"providers": ["env*"], "keys": ["*_URL"]}]})

@@ -128,8 +128,8 @@ def _origins(changed: Collection[str], configs: Mapping[str, str]) -> Mapping[st
     """
     Return key -> changed key, for keys whose values change because the changed key becomes a part of them.
 
-    Spark replaces ``${spark.app.x}`` and Hadoop ``${fs.x}`` with the value of that key. Hadoop completes a nested
-    ``${a${b}}`` from the inside, so it could mean any key.
+    Spark replaces ``${spark.app.x}`` and Hadoop ``${fs.x}`` with the value of that key. Hadoop puts a name in
+    parts together, as in ``${a${b}}`` and ``${a}{b}``, so it could mean any key.
     """
     users = _users(configs)
     origins = {key: key for key in changed}
@@ -145,18 +145,18 @@ def _origins(changed: Collection[str], configs: Mapping[str, str]) -> Mapping[st
 
 
 def _users(configs: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return name in a ``${...}`` -> the keys whose values contain it; nested ones are under ``_NESTED``."""
+    """Return name in a ``${...}`` -> the keys whose values contain it; those in parts are under ``_NESTED``."""
     found: dict[str, list[str]] = {}
     for key, text in configs.items():
-        for name in _taken_in(text):
+        for name in _taken_in(key, text):
             found.setdefault(name, []).append(key)
     return found
 
 
-def _taken_in(text: str) -> Iterator[str]:
+def _taken_in(key: str, text: str) -> Iterator[str]:
     if "${" not in text:
         return
-    if re.search(_NESTED, text):
+    if re.search(_PUT_TOGETHER if is_of_hadoop(key) else _NESTED, text):
         yield _NESTED
     for name in re.findall(_NAME, text):
         yield name

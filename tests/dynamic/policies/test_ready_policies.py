@@ -309,6 +309,7 @@ def test_immutable_keys(before, after, hidden, is_denied):
         pytest.param("${fs.size}", "fs.size", id="of Hadoop without the prefix"),
         pytest.param("${spark.app.between}", "spark.app.size", id="through another key"),
         pytest.param("${fs.${spark.app.x}}", "spark.app.size", id="nested"),
+        pytest.param("${dollar}{fs.size}", "spark.hadoop.fs.size", id="in parts"),
     ],
 )
 def test_immutable_keys_do_not_change_through_a_part_of_their_value(text, other):
@@ -340,6 +341,13 @@ def test_immutable_keys_may_take_in_what_does_not_change():
     configs = {"k": "${spark.app.size}", "spark.app.size": "1"}
 
     assert not denied(made(ImmutableKeys, {"keys": ["k"]}), {**configs, "x": "2"}, configs)
+
+
+def test_immutable_keys_that_hadoop_does_not_read_may_have_what_it_would_put_together():
+    configs = {"spark.driver.extraJavaOptions": "-Dpattern=$${ctx:id}{x}"}
+    policy = made(ImmutableKeys, {"keys": ["spark.driver.extraJavaOptions"]})
+
+    assert not denied(policy, {**configs, "x": "2"}, configs)
 
 
 def test_values_that_take_in_each_other_end():

@@ -221,7 +221,7 @@ class ProvidersOfConnection:
 def _of_own_text(key: str, text: str) -> Iterator[str]:
     """Yield what is wrong with a text in every job."""
     yield from problems_of(lambda: ReloadAction.of({key: text}))
-    if refusal := specification.refusal_of_options(text):
+    if refusal := specification.refusal_of_options(key, text):
         yield f"'{printable(key)}': {refusal}"
 
 

@@ -26,8 +26,15 @@ OF_DEPLOYMENT: Final = "the providers of a driver belong to the deployment. Remo
 _OPTION: Final = f"-D{PREFIX}{CONFIG_PROVIDERS}"
 """How an option of the driver's JVM begins that sets such a key: Spark takes its own keys from system properties."""
 
-_NAMED_BY_OTHERS: Final = r"-D[^\s=]*\$[({]"
-"""An option whose name Spark, or Kubernetes, puts together from other values."""
+_NAMED_BY_OTHERS: Final = r"(?:^|\s)(?:\$\{[^\s}]*\}|\$\([^\s)]*\))*-D[^\s=]*\$[({]"
+"""
+An option whose name Spark, or Kubernetes, puts together from other values.
+
+It begins a word, perhaps after other substitutions, which can be empty. A ``-D`` inside a word is no option.
+"""
+
+_OF_EXECUTORS: Final = "spark.executor"
+"""How the keys begin that set options and variables of executors, which have no providers."""
 
 _QUOTING: Final = str.maketrans("", "", "\\\"'")
 
@@ -44,19 +51,19 @@ def is_specification(key: str) -> bool:
 
 def refusal(key: str, text: str) -> str:
     """Return why only the deployment may write ``text`` under ``key``; an empty string if others may."""
-    return OF_DEPLOYMENT if is_specification(key) else refusal_of_options(text)
+    return OF_DEPLOYMENT if is_specification(key) else refusal_of_options(key, text)
 
 
-def refusal_of_options(text: str) -> str:
+def refusal_of_options(key: str, text: str) -> str:
     """
-    Return why only the deployment may write ``text`` under any key; an empty string if others may.
+    Return why only the deployment may write ``text`` under ``key`` because of options in it; empty if others may.
 
     Options reach the driver's JVM under several keys, some of which name environment variables, and by substitution.
     """
-    options = text.translate(_QUOTING) if "D" in text else ""
+    options = text.translate(_QUOTING) if "-" in text and "D" in text else ""
     if _OPTION in options:
         return f"{_OPTION} defines providers of the driver, which belong to the deployment. Remove the option."
-    if re.search(_NAMED_BY_OTHERS, options):
+    if not key.startswith(_OF_EXECUTORS) and re.search(_NAMED_BY_OTHERS, options):
         return (
             "the name of a -D option has a '$', so that it could define providers of the driver, which belong to the "
             "deployment. Write the name out."

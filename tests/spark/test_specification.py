@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from airflow_config_providers.exceptions import ProviderDefinitionError
@@ -90,3 +92,48 @@ def test_all_that_is_wrong_is_said() -> None:
         specification.require_open({**OPEN, **wrong})
 
     assert len(error.value.problems) == 3
+
+
+OPTIONS = "spark.driver.extraJavaOptions"
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        (OPTIONS, "-Dlog4j.configurationFile=${spark.app.x}"),
+        (OPTIONS, "-Dx=${env:HOME} -Dy=1"),
+        (OPTIONS, "-Dlog.dir=/PROD-DATA/${spark.app.x}"),
+        (OPTIONS, "-Dx=a-D${env:HOME}"),
+        ("spark.executor.extraJavaOptions", "-D${spark.app.x}=1"),
+        ("spark.executorEnv.JAVA_TOOL_OPTIONS", "-D$(X)=1"),
+        ("spark.app.path", "s3://bucket/PROD-DATA/${spark.app.date}"),
+        ("spark.app.name", "NIGHTLY-DAILY-${env:STAGE}"),
+        ("spark.app.url", "jdbc:postgresql://PROD-DB-${vault:db:host}"),
+    ],
+)
+def test_a_string_that_names_no_option_by_a_substitution_is_not_refused(key: str, text: str) -> None:
+    assert not specification.refusal(key, text)
+
+
+@pytest.mark.parametrize(
+    "key", [OPTIONS, "spark.yarn.am.extraJavaOptions", "spark.kubernetes.driverEnv.SPARK_SUBMIT_OPTS"]
+)
+@pytest.mark.parametrize(
+    "text", ["-D${spark.app.x}=1", "-Xss4m\t-D$(X)", "${spark.app.none}$(NONE)-D${spark.app.x}=1", "-Dspark.c'${x}'=1"]
+)
+def test_an_option_of_the_driver_that_is_named_by_a_substitution_is_refused(key: str, text: str) -> None:
+    assert "Write the name out." in specification.refusal(key, text)
+
+
+def test_an_option_that_another_key_can_take_in_is_refused() -> None:
+    assert specification.refusal("spark.app.options", "-D${spark.app.x}=1")
+
+
+@pytest.mark.parametrize("part", ["-D", "${a}", " -D", "$(a)-D", "-D${"])
+def test_the_time_to_look_for_options_grows_with_the_length_of_a_string(part: str) -> None:
+    def seconds(count: int) -> float:
+        begin = time.process_time()
+        specification.refusal("spark.app.x", part * count + "-D")
+        return time.process_time() - begin
+
+    assert min(seconds(32_000) for _ in range(3)) < 32 * max(seconds(4_000) for _ in range(3))

@@ -25,8 +25,11 @@ _NESTED: Final = r"\$\{[^}]*\$\{"
 _PUT_TOGETHER: Final = rf"{_NESTED}|\$\{{[^${{}}]*\}}\{{|\$\$\{{"
 """The same, and a name whose dollar sign or brace comes from another value: Hadoop looks at the result again."""
 
-_VARIABLE: Final = r"\$\{env\.([^${}:]*)\}"
-"""What Hadoop replaces by an environment variable. With a default, which follows a colon, it is a reference."""
+_VARIABLE: Final = r"\$\{env\.([^${}]*)\}"
+"""What Hadoop replaces by an environment variable, with its default."""
+
+_DEFAULT: Final = ":?-"
+"""What ends the name of that variable if a default follows."""
 
 
 class ForbiddenKeys(AlterConfigPolicy):
@@ -125,8 +128,8 @@ def _origins(changed: Collection[str], configs: Mapping[str, str]) -> Mapping[st
     """
     Return key -> changed key, for keys whose values change because the changed key becomes a part of them.
 
-    Spark replaces ``${spark.app.x}`` and Hadoop ``${fs.x}`` with the value of that key. Hadoop completes a nested
-    ``${a${b}}`` from the inside, so it could mean any key.
+    Spark replaces ``${spark.app.x}`` and Hadoop ``${fs.x}`` with the value of that key. Hadoop puts a name in
+    parts together, as in ``${a${b}}`` and ``${a}{b}``, so it could mean any key.
     """
     users = _users(configs)
     origins = {key: key for key in changed}
@@ -142,18 +145,18 @@ def _origins(changed: Collection[str], configs: Mapping[str, str]) -> Mapping[st
 
 
 def _users(configs: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return name in a ``${...}`` -> the keys whose values contain it; nested ones are under ``_NESTED``."""
+    """Return name in a ``${...}`` -> the keys whose values contain it; those in parts are under ``_NESTED``."""
     found: dict[str, list[str]] = {}
     for key, text in configs.items():
-        for name in _taken_in(text):
+        for name in _taken_in(key, text):
             found.setdefault(name, []).append(key)
     return found
 
 
-def _taken_in(text: str) -> Iterator[str]:
+def _taken_in(key: str, text: str) -> Iterator[str]:
     if "${" not in text:
         return
-    if re.search(_NESTED, text):
+    if re.search(_PUT_TOGETHER if is_of_hadoop(key) else _NESTED, text):
         yield _NESTED
     for name in re.findall(_NAME, text):
         yield name
@@ -195,18 +198,34 @@ class AllowedReferences(AlterConfigPolicy):
             for variable in dict.fromkeys([*variables(text), *_of_environment(text)]):
                 if not any(rule.allows(variable, request.resource.dag_id) for rule in self._rules):
                     yield f"'{printable(key)}' may not refer to '{printable(str(variable))}'. Change it, or add a rule."
-        for key, text in sorted(request.configs_after.items()):
-            if "${" in text and is_of_hadoop(key) and re.search(_PUT_TOGETHER, text):
-                yield (
-                    f"'{printable(key)}' may not have a name that Hadoop puts together, as in ${{a${{b}}}}: it could "
-                    f"be that of any variable. Write it out."
-                )
+        for key in _put_together(request.configs_after):
+            yield (
+                f"'{printable(key)}' may not have a name that Hadoop puts together, as in ${{a${{b}}}}, nor take it in "
+                f"from another key: it could be that of any variable. Write it out."
+            )
+
+
+def _put_together(configs: Mapping[str, str]) -> list[str]:
+    """Return Hadoop's keys in whose values it puts a name together, also if that is in a value that they take in."""
+    begun = [key for key, text in configs.items() if text.endswith("$")]
+    beginning = {*begun, *_origins(begun, configs)} if begun else frozenset[str]()
+    joined = [key for key, text in configs.items() if _is_put_together(text, begins=key in beginning)]
+    return sorted(filter(is_of_hadoop, {*joined, *_origins(joined, configs)})) if joined else []
+
+
+def _is_put_together(text: str, *, begins: bool) -> bool:
+    """
+    Return whether a name is put together in ``text``.
+
+    :param begins: whether the text takes in a value that ends with ``$``, with which a following value makes a name
+    """
+    return "${" in text and ((begins and "}${" in text) or re.search(_PUT_TOGETHER, text) is not None)
 
 
 def _of_environment(text: str) -> Iterator[ConfigVariable]:
     """Yield the environment variables that Hadoop puts in, as references to a provider ``env``."""
     for found in re.finditer(_VARIABLE, text) if "${env." in text else ():
-        yield ConfigVariable("env", "", found[1].partition("-")[0], found[0])  # a default follows the hyphen
+        yield ConfigVariable("env", "", re.split(_DEFAULT, found[1], maxsplit=1)[0], found[0])
 
 
 @dataclass(frozen=True, slots=True)

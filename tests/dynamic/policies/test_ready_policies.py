@@ -309,6 +309,7 @@ def test_immutable_keys(before, after, hidden, is_denied):
         pytest.param("${fs.size}", "fs.size", id="of Hadoop without the prefix"),
         pytest.param("${spark.app.between}", "spark.app.size", id="through another key"),
         pytest.param("${fs.${spark.app.x}}", "spark.app.size", id="nested"),
+        pytest.param("${dollar}{fs.size}", "spark.hadoop.fs.size", id="in parts"),
     ],
 )
 def test_immutable_keys_do_not_change_through_a_part_of_their_value(text, other):
@@ -340,6 +341,13 @@ def test_immutable_keys_may_take_in_what_does_not_change():
     configs = {"k": "${spark.app.size}", "spark.app.size": "1"}
 
     assert not denied(made(ImmutableKeys, {"keys": ["k"]}), {**configs, "x": "2"}, configs)
+
+
+def test_immutable_keys_that_hadoop_does_not_read_may_have_what_it_would_put_together():
+    configs = {"spark.driver.extraJavaOptions": "-Dpattern=$${ctx:id}{x}"}
+    policy = made(ImmutableKeys, {"keys": ["spark.driver.extraJavaOptions"]})
+
+    assert not denied(policy, {**configs, "x": "2"}, configs)
 
 
 def test_values_that_take_in_each_other_end():
@@ -413,6 +421,9 @@ def test_one_key_needs_no_list():
         "spark.kubernetes.authenticate.driver.serviceAccountName",
         "spark.kerberos.principal",
         "spark.remote",
+        "spark.driver.bindAddress",
+        "spark.driver.host",
+        "spark.driver.port",
         "spark.kubernetes.driver.master",
         "spark.yarn.stagingDir",
         "spark.hadoop.fs.default.name",
@@ -765,6 +776,38 @@ RULES = {
 )
 def test_allowed_references(text, is_denied):
     assert bool(denied(made(AllowedReferences, RULES), {"k": text})) is is_denied
+
+
+@pytest.mark.parametrize(
+    "text", ["${p}${q}", "${s}${q}", "${r}${u}", "${spark.app.p}${q}", "${spark.app.whole}", "${t}"]
+)
+def test_allowed_references_do_not_let_hadoop_put_a_name_together_from_the_values_of_other_keys(text):
+    dollars = {"spark.hadoop.p": "$", "spark.app.p": "x$", "spark.hadoop.s": "${p}", "spark.hadoop.r": "${s}"}
+    names = {"spark.hadoop.q": "{env.FLIGHTS_X}", "spark.hadoop.u": "${q}"}
+    wholes = {"spark.app.whole": "${env.FLIGHTS_${n}}", "spark.hadoop.t": "${spark.app.whole}"}
+
+    problems = denied(made(AllowedReferences, RULES), {**dollars, **names, **wholes, "spark.hadoop.k": text})
+
+    assert "spark.hadoop.k" in keys_of(problems)
+
+
+def test_allowed_references_let_names_follow_each_other():
+    configs = {"spark.hadoop.k": "${fs.defaultFS}${fs.wh}", "spark.hadoop.fs.wh": "/wh", "spark.redaction.regex": "x$"}
+
+    assert not denied(made(AllowedReferences, RULES), configs)
+
+
+def test_allowed_references_leave_names_to_the_keys_that_hadoop_does_not_read():
+    configs = {"spark.app.k": "${a:-${b}}", "spark.app.l": "${spark.app.k}"}
+
+    assert not denied(made(AllowedReferences, {"allow": [{"providers": ["a"]}]}), configs)
+
+
+@pytest.mark.parametrize("default", ["", "-_URL", "-x_URL", ":-_URL", ":-x_URL"])
+def test_a_default_is_no_part_of_the_name_of_an_environment_variable(default):
+    policy = made(AllowedReferences, {"allow": [{"providers": ["env*"], "keys": ["*_URL"]}]})
+
+    assert denied(policy, {"k": f"${{env.DB_SECRET{default}}}"})
 
 
 @pytest.mark.parametrize(

@@ -338,8 +338,9 @@ class FileProposer:
 
 
 _UNKNOWN: Final = (
-    "this line has something on it that could be a secret, so no change of it is shown. Write the entry, or the name "
-    "of the class, on a line of its own and run adopt again, or change it by hand."
+    "this line has something on it that could be a secret, so no change of it is shown. If it has anything else on it, "
+    "write the entry, or the name of the class, on a line of its own and run adopt again. Otherwise change it by hand: "
+    "{{ conn.db.password }} becomes ${connection:db:password}."
 )
 _ELSEWHERE: Final = "Only conf and env_vars are changed: in other arguments, others could read the value."
 _NO_CLASS: Final = "{}: this package has no class of its own for it. Use configured(), or set apply_to."

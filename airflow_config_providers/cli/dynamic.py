@@ -77,8 +77,14 @@ def describe(args: Any) -> None:
     if args.key and is_for_people(args.output):
         for row in rows:
             notes(about_key(row))
-    nothing = "This try has no configuration." if args.run else f"Nothing is configured for {resource}."
+    nothing = "This try has no configuration." if args.run else _unconfigured(resource)
     _show_columns(rows, args.output, synonyms=args.synonyms, nothing=nothing)
+
+
+def _unconfigured(resource: ConfigResource) -> str:
+    tasks = " Its tasks can have keys of their own: name one with --task."
+    is_dag = bool(resource.dag_id) and not resource.task_id
+    return f"Nothing is configured for {resource}.{tasks if is_dag else ''}"
 
 
 @reporting_errors

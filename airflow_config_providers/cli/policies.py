@@ -25,7 +25,8 @@ def test(args: Any) -> None:
     """Open the policies, and ask each of them about the given change."""
     require_here("policies test")
     resource, operations = _asked(args)
-    shell.note_changes(args, Notes())
+    notes = Notes()
+    shell.note_changes(args, notes)
     path = args.policies_file or settings.policies_file()
     if not path:
         raise ConfigException(
@@ -34,6 +35,8 @@ def test(args: Any) -> None:
     with open_policies(path) as policies:
         asked = [None] if resource is None else _requests(args, resource, operations)
         verdicts = [verdict_of(policy, request) for policy in policies for request in asked]
+    if resource is None:
+        notes("Each policy can be opened. To ask them about a change, name a resource, such as --dag DAG_ID.")
     show([_row(verdict) for verdict in verdicts], args.output, nothing="No policies.")
     if problems := [reason for verdict in verdicts for reason in verdict.reasons]:
         raise PolicyViolation(*problems)

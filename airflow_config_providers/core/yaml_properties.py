@@ -63,6 +63,9 @@ def _refuse_odd_line_ends(text: str, shown: str) -> None:
         )
 
 
+_CORRECT: Final = "Correct it: look at the indentation and the quotes of this line and of the one before."
+
+
 def _composed(text: str, shown: str) -> yaml.Node | None:
     """Return the root of the document; None if it is empty."""
     import yaml  # noqa: PLC0415 - slow to import, and most files are not YAML
@@ -77,7 +80,7 @@ def _composed(text: str, shown: str) -> yaml.Node | None:
         place = f"{shown}:{line_of(event)}"
     except yaml.MarkedYAMLError as error:
         place = f"{shown}:{error.problem_mark.line + 1 if error.problem_mark else 1}"
-        problem = f"{printable(error.problem or error.context or 'it is not YAML')}. Correct it."
+        problem = f"{printable(error.problem or error.context or 'it is not YAML')}. {_CORRECT}"
     except yaml.YAMLError as error:
         place, problem = shown, f"it is not YAML ({type(error).__name__}). Correct it."
     raise ConfigException(f"{place}: {problem}")

@@ -220,6 +220,7 @@ def test_synonyms_are_what_a_value_beat(cli: Cli):
 def test_only_what_is_set_is_shown_unless_all_is_asked_for(cli: Cli):
     assert cli.json("describe --default") == []
     assert "Nothing is configured for the deployment default." in cli("describe --default").out
+    assert "Its tasks can have keys of their own: name one with --task." in cli("describe --dag flights").out
     assert values(cli.json("describe --default --all"))["spark.executor.memory"] == ("1g", "DEFAULT_CONFIG")
 
 
@@ -655,6 +656,7 @@ def test_policies_are_listed(cli: Cli, policies: str):
     rows = cli.json("policies test", policies_file=policies)
 
     assert [(row["policy"], row["verdict"]) for row in rows] == [("small", None), ("none of these", None)]
+    assert "To ask them about a change, name a resource" in cli("policies test", policies_file=policies).err
 
 
 def test_each_policy_gives_its_verdict(cli: Cli, policies: str):

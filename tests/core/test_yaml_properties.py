@@ -230,3 +230,10 @@ def test_a_large_file_is_read_in_time_linear_in_its_length() -> None:
 
     seconds(250)
     assert min(seconds(2000) for _ in range(2)) < 40 * min(seconds(250) for _ in range(2))
+
+
+def test_a_wrong_indentation_says_where_to_look() -> None:
+    (problem,) = problems("a: 1\n  b: 2\n")
+
+    assert problem.startswith("base.yaml:2: ")
+    assert problem.endswith("look at the indentation and the quotes of this line and of the one before.")

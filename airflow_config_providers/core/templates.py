@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from airflow_config_providers.core.variable import scan
+
 _JINJA: Final = re.compile(r"\{[{%#]")
 _OPENING: Final = re.compile(r"\{[{%]")
 _CLOSING: Final = {"{{": "}}", "{%": "%}"}
@@ -13,6 +15,11 @@ _CLOSING: Final = {"{{": "}}", "{%": "%}"}
 def is_template(text: str) -> bool:
     """Return whether ``text`` is a Jinja template, so that its value is known only in a run."""
     return _JINJA.search(text) is not None
+
+
+def is_known_only_in_run(text: str) -> bool:
+    """Return whether a run makes something else of ``text``: it is a template, or has a reference."""
+    return is_template(text) or bool(scan(text))
 
 
 def without_templates(text: str) -> str:

@@ -8,9 +8,9 @@ from typing import Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigSource
-from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.templates import is_known_only_in_run, is_template
 from airflow_config_providers.core.text import nearest, one_line, printable
-from airflow_config_providers.core.variable import scan, variables
+from airflow_config_providers.core.variable import variables
 from airflow_config_providers.deployment.rows import (
     HINTS,
     Hidden,
@@ -89,18 +89,13 @@ def with_applied(rows: Sequence[Row], record: TryRecord, files: Callable[[], Ite
     found: list[Row] = [
         {**row, **_applied(row, _hidden(row["key"], record.configs.get(row["key"], ())[:1]))} for row in rows
     ]
-    if not any(map(_can_be_of_file, found)) or not any(map(is_chosen_in_run, files())):
+    if not any(map(_can_be_of_file, found)) or not any(map(is_known_only_in_run, files())):
         return found
     return [{**row, "pending": None} if _can_be_of_file(row) else row for row in found]
 
 
 def _can_be_of_file(row: Row) -> bool:
     return bool(row["pending"]) and row["source"] in BELOW_FILES
-
-
-def is_chosen_in_run(path: str) -> bool:
-    """Return whether only a run knows which file ``path`` is."""
-    return is_template(path) or bool(scan(path))
 
 
 def no_longer_set(rows: Iterable[Row], record: TryRecord, *, shows_dag: bool) -> list[str]:

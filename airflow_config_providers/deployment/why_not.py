@@ -18,8 +18,9 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.environment import EnvironmentOverrides
 from airflow_config_providers.core.keys import key_problem
 from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import nearest, one_line, printable
-from airflow_config_providers.deployment.record_rows import BELOW_FILES, is_chosen_in_run
+from airflow_config_providers.deployment.record_rows import BELOW_FILES
 from airflow_config_providers.deployment.rows import SECRET, Hidden, Row, is_secret
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, ProviderUnavailableError
@@ -59,7 +60,7 @@ class Reading:
     @property
     def chosen_files(self) -> str:
         """A sentence about the files whose paths are chosen in a run; empty if there are none."""
-        chosen = [printable(path) for path in self.files if is_chosen_in_run(path)]
+        chosen = [printable(path) for path in self.files if is_known_only_in_run(path)]
         return f" A run can have it from {', '.join(chosen)}, which is not read here." if chosen else ""
 
     def variable(self, key: str) -> str | None:

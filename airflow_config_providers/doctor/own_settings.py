@@ -10,9 +10,8 @@ from typing import Any, Final
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine, of_problem
-from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import counted, nearest, printable
-from airflow_config_providers.core.variable import scan
 from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.get_provider_info import OPTIONS
@@ -136,7 +135,7 @@ def _jobs() -> list[Any]:
 def check_files(site: Site) -> Iterator[Diagnosis]:
     """Yield what is found about the layer files and the policies: whether they load, and who else can change them."""
     for path in settings.config_files():
-        if not (scan(path) or is_template(path)):
+        if not is_known_only_in_run(path):
             yield from _layer_file(path)
     if path := settings.policies_file():
         yield from _policies(path)

@@ -11,9 +11,8 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.process_environment import all_variables
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction, without_reload_action
-from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
@@ -214,7 +213,7 @@ def file_as_deployed(
     :param read_from: the file to read in place of it; empty for ``path`` itself
     :param bounds: where that file must be; None for the bounds of the deployment
     """
-    if is_template(path) or scan(path):
+    if is_known_only_in_run(path):
         warn(f"The properties file '{printable(path)}' is not shown: its path is known only when the task runs.")
         return None
     if bounds is None:

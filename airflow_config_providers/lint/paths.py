@@ -11,9 +11,8 @@ from typing import Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
-from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers.allowed_files import DEFAULT_MAX_BYTES
 from airflow_config_providers.spark.layer_files import YAML_SUFFIXES
@@ -50,7 +49,7 @@ class LintedPaths:
         :raises ConfigException: the deployment has no folder of DAG files
         """
         folder = existing_dags_folder()
-        layers = (path for path in settings.config_files() if not (scan(path) or is_template(path)))
+        layers = (path for path in settings.config_files() if not is_known_only_in_run(path))
         policies = settings.policies_file()
         return cls(tuple(_dag_files(folder)), tuple(layers), (policies,) if policies else (), (folder,))
 

@@ -12,7 +12,7 @@ from airflow_config_providers.core.keys import current_name, key_problem
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
-from airflow_config_providers.core.templates import is_template, without_templates
+from airflow_config_providers.core.templates import is_known_only_in_run, without_templates
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import (
     NOT_NESTED,
@@ -21,7 +21,6 @@ from airflow_config_providers.core.variable import (
     is_nested,
     no_default,
     odd_references,
-    scan,
     unclosed,
     variables,
 )
@@ -87,7 +86,7 @@ def _deprecated_findings(entry: WrittenEntry, spark_version: str | None) -> Iter
 
 def _type_findings(entry: WrittenEntry, spark_version: str | None) -> Iterator[Finding]:
     definition = spark_definition(spark_version)
-    if entry.key not in definition.config_keys or scan(entry.text) or is_template(entry.text):
+    if entry.key not in definition.config_keys or is_known_only_in_run(entry.text):
         return
     for problem in definition.misfits(entry.key, entry.text):
         yield Finding(WRONG_TYPE, entry.place, problem)
@@ -147,7 +146,7 @@ def literal_findings(entry: WrittenEntry) -> Iterator[Finding]:
 
 
 def _is_secret(key: str, text: str) -> bool:
-    if scan(text) or is_template(text):
+    if is_known_only_in_run(text):
         return shows_secret(beside_references(without_templates(text)))
     if shows_secret(text):
         return True

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, problems_of
 from airflow_config_providers.job.deployed_task import deployed_options, is_configured
@@ -172,7 +172,7 @@ class _TaskReader:
 
     def _files(self) -> Iterator[str]:
         with suppress(ConfigException):
-            yield from (one.text for one in self._fields.files() if not (scan(one.text) or is_template(one.text)))
+            yield from (one.text for one in self._fields.files() if not is_known_only_in_run(one.text))
 
     def _at(self, *names: str) -> SourcePlace:
         return replace(self._place, line=self._lines.of_literal(self._task.task_id, *names))

@@ -274,10 +274,10 @@ def test_a_short_report_of_lint_on_a_full_disk_keeps_the_code_of_its_findings(tm
         assert ended.value.code == 1
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has /dev/full")  # noqa: PTH110 - a device
+@pytest.mark.skipif(not FULL.exists(), reason="only Linux has /dev/full")
 @pytest.mark.parametrize("size", [pytest.param(1, id="buffered"), pytest.param(1 << 20, id="written-at-once")])
 def test_output_on_a_full_disk_is_reported_once(size: int, capsys: pytest.CaptureFixture[str]):
-    with open("/dev/full", "w", encoding="utf-8") as stream, redirect_stdout(stream):  # noqa: PTH123 - a device
+    with FULL.open("w", encoding="utf-8") as stream, redirect_stdout(stream):
         ended_after_writing(size)
 
     assert capsys.readouterr().err.count("error: There is no space left") == 1

@@ -133,6 +133,23 @@ def spellings(used: Iterable[str], older: Mapping[str, str]) -> Mapping[str, tup
     return {name: group for group in names.values() for name in group}
 
 
+_HADOOP: Final = "spark.hadoop."
+_HIVE: Final = "spark.hive."
+
+
+def hadoop_name(key: str) -> str | None:
+    """
+    Return the name under which Hadoop reads the string of ``key``; None if it does not.
+
+    A Hadoop key can also be written without its prefix, because Spark SQL passes all keys of a session to Hadoop.
+    """
+    if key.startswith(_HIVE):
+        return key.removeprefix("spark.")
+    if key.startswith("spark.") and not key.startswith(_HADOOP):
+        return None
+    return key.removeprefix(_HADOOP)
+
+
 def current_name(name: str, older: Mapping[str, str]) -> str:
     """Return the name that is current for ``name``, also if it was renamed several times."""
     seen = set()

@@ -103,11 +103,10 @@ def _of_cluster(name: str, texts: Iterable[PlacedText]) -> dict[str, PlacedText]
 def _substituted_in(
     texts: Mapping[str, PlacedText], providers: Collection[str], secrets: Collection[str]
 ) -> Iterator[tuple[PlacedText, str]]:
-    configs = {key: (item.text,) for key, item in texts.items()}
     refers = (key for key, item in texts.items() if any(one.provider in providers for one in variables(item.text)))
     if not (secret := {*secrets, *refers}):
         return
-    put_in = Substitutions(configs)
+    put_in = Substitutions({key: item.text for key, item in texts.items()})
     for item in filter(_can_show_another, texts.values()):
         found = put_in.keys_in(item.key, item.text)
         for key in sorted(secret - {item.key} if ANY_KEY in found else secret.intersection(map(_label_of, found))):
@@ -153,7 +152,7 @@ def _shown_secrets(layered: LayeredConfig) -> Iterator[tuple[str, str]]:
 
 def _put_in(configs: Mapping[str, str]) -> dict[str, Collection[str]]:
     """Return key -> the keys whose values Spark or Hadoop puts into its own, for each key that has any."""
-    put_in = Substitutions({key: (text,) for key, text in configs.items()})
+    put_in = Substitutions(configs)
     found = {key: put_in.keys_in(key, text) for key, text in configs.items() if "${" in text}
     return {key: configs.keys() if ANY_KEY in names else names & configs.keys() for key, names in found.items()}
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from airflow_config_providers.core.keys import hadoop_name
 from airflow_config_providers.core.variable import parse, variables
 from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.spark.redaction import other_names
@@ -29,8 +30,7 @@ _WHOLE: Final = r"\$\{[^}]*\}?|\{\{\s?secrets/[^}]*"
 """All that one of them could replace, with its name."""
 
 _OF_HADOOP: Final = "spark.hadoop."
-_OF_HIVE: Final = "spark.hive."
-"""The prefixes of Hadoop's and Hive's keys. Hadoop names the former without it, and the latter without ``spark.``."""
+"""The prefix of Hadoop's keys, which Hadoop names without it."""
 
 _FROM_ENVIRONMENT: Final = {
     "fs.s3a.access.key": "AWS_ACCESS_KEY_ID",
@@ -65,7 +65,7 @@ def is_substituted_by_spark(text: str) -> bool:
 
 def is_substituted(key: str, text: str) -> bool:
     """Return whether Spark, Hadoop or Databricks could replace a part of ``text`` when it reads ``key``."""
-    return ("${" in text and _is_of_hadoop(key)) or re.search(_UNDER_ANY_KEY, text) is not None
+    return ("${" in text and hadoop_name(key) is not None) or re.search(_UNDER_ANY_KEY, text) is not None
 
 
 def has_inserted(text: str, *, template: str) -> bool:
@@ -78,20 +78,16 @@ def _substitutions(text: str) -> set[str]:
     return set(re.findall(_WHOLE, text)) if "${" in text or "{{" in text else set()
 
 
-def _is_of_hadoop(key: str) -> bool:
-    return key.startswith((_OF_HADOOP, _OF_HIVE)) or not key.startswith("spark.")
-
-
 class Substitutions:
     """
     The substitutions that Spark and Hadoop make in the strings of one configuration. Not thread-safe.
 
     An environment variable is named as in Spark, ``env:NAME``.
 
-    :param configs: key -> its string, or the strings that it can have
+    :param configs: key -> its string
     """
 
-    def __init__(self, configs: Mapping[str, Collection[str]]) -> None:
+    def __init__(self, configs: Mapping[str, str]) -> None:
         self._configs = configs
         self._named: dict[tuple[str, bool], frozenset[str]] = {}
         self._left = _MOST
@@ -104,24 +100,23 @@ class Substitutions:
 
         :raises ExposedValueError: the strings have too many names to follow
         """
-        is_of_hadoop = _is_of_hadoop(key)
+        of_hadoop = hadoop_name(key) is not None
         found: set[str] = set()
-        todo = [_names(text, of_hadoop=is_of_hadoop)] if "}" in text.partition("${")[2] else []
+        todo = [_names(text, of_hadoop=of_hadoop)] if "}" in text.partition("${")[2] else []
         while todo:
             names = todo.pop()
             self._count(1 + len(names))
             new = names - found
             found |= new
-            todo += [self._names_of(name, of_hadoop=is_of_hadoop) for name in new if name in self._configs]
+            todo += [self._names_of(name, of_hadoop=of_hadoop) for name in new if name in self._configs]
         return found
 
     def _names_of(self, key: str, *, of_hadoop: bool) -> frozenset[str]:
-        """Return the names in the strings of a key, which Hadoop reads again if it puts them into others."""
-        of_hadoop = of_hadoop or _is_of_hadoop(key)
+        """Return the names in the string of a key, which Hadoop reads again if it puts them into others."""
+        of_hadoop = of_hadoop or hadoop_name(key) is not None
         known = self._named.get((key, of_hadoop))
         if known is None:
-            names = (_names(text, of_hadoop=of_hadoop) for text in self._configs[key] if "$" in text)
-            known = self._named[key, of_hadoop] = frozenset().union(*names)
+            known = self._named[key, of_hadoop] = _names(self._configs[key], of_hadoop=of_hadoop)
         return known
 
     def _count(self, number: int) -> None:

@@ -8,6 +8,7 @@ from fnmatch import translate
 from typing import Final
 
 from airflow_config_providers.core.keys import current_name as current
+from airflow_config_providers.core.keys import hadoop_name
 from airflow_config_providers.core.older_names import OLDER_NAMES
 
 _HADOOP: Final = "spark.hadoop."
@@ -26,7 +27,7 @@ def current_name(key: str) -> str:
 
 def canonical_name(key: str) -> str:
     """Return the one name for all names of ``key``; for a Hadoop key, it begins with ``spark.hadoop.``."""
-    hadoop = _hadoop_name(key)
+    hadoop = hadoop_name(key)
     return current_name(key if hadoop is None else _HADOOP + hadoop)
 
 
@@ -38,16 +39,11 @@ def names_of(key: str) -> list[str]:
     a Hive key with ``spark.hive.``. A key for one S3 bucket or one Azure account also means the general key.
     """
     names = [key, current_name(key)]
-    hadoop = _hadoop_name(key)
+    hadoop = hadoop_name(key)
     if hadoop is not None:
         for name in (hadoop, *_general_names(hadoop)):
             names += [_HADOOP + name, current_name(_HADOOP + name)]
     return list(dict.fromkeys(names))
-
-
-def is_of_hadoop(key: str) -> bool:
-    """Return whether Hadoop reads the string of ``key``, and replaces names in it."""
-    return _hadoop_name(key) is not None
 
 
 class Patterns:
@@ -72,14 +68,6 @@ class Patterns:
     def matching(self, keys: Iterable[str]) -> list[str]:
         """Return the keys of which at least one name matches, in order."""
         return sorted(key for key in keys if any(map(self.matches, names_of(key))))
-
-
-def _hadoop_name(key: str) -> str | None:
-    if key.startswith("spark.hive."):
-        return key.removeprefix("spark.")
-    if key.startswith("spark.") and not key.startswith(_HADOOP):
-        return None
-    return key.removeprefix(_HADOOP)
 
 
 def _general_names(name: str) -> Iterator[str]:

@@ -9,12 +9,13 @@ from itertools import pairwise
 from typing import Any, Final
 
 from airflow_config_providers.core.data import HIDDEN
+from airflow_config_providers.core.keys import hadoop_name
 from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, RequestMetadata
 from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, parse, scan, variables
 from airflow_config_providers.dynamic.policies.java_options import all_settings, unreadable
-from airflow_config_providers.dynamic.policies.key_names import Patterns, current_name, is_of_hadoop, names_of
+from airflow_config_providers.dynamic.policies.key_names import Patterns, current_name, names_of
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
@@ -156,7 +157,7 @@ def _users(configs: Mapping[str, str]) -> dict[str, list[str]]:
 def _taken_in(key: str, text: str) -> Iterator[str]:
     if "${" not in text:
         return
-    if re.search(_PUT_TOGETHER if is_of_hadoop(key) else _NESTED, text):
+    if re.search(_PUT_TOGETHER if hadoop_name(key) is not None else _NESTED, text):
         yield _NESTED
     for name in re.findall(_NAME, text):
         yield name
@@ -210,7 +211,8 @@ def _put_together(configs: Mapping[str, str]) -> list[str]:
     begun = [key for key, text in configs.items() if text.endswith("$")]
     beginning = {*begun, *_origins(begun, configs)} if begun else frozenset[str]()
     joined = [key for key, text in configs.items() if _is_put_together(text, begins=key in beginning)]
-    return sorted(filter(is_of_hadoop, {*joined, *_origins(joined, configs)})) if joined else []
+    taking = {*joined, *_origins(joined, configs)} if joined else frozenset[str]()
+    return sorted(key for key in taking if hadoop_name(key) is not None)
 
 
 def _is_put_together(text: str, *, begins: bool) -> bool:

@@ -638,6 +638,23 @@ def test_a_key_that_no_layer_sets_any_more_says_where_it_can_be_set(cli: Cli, wh
     assert (row["value"], row["origin"]) == (None, origin)
 
 
+@pytest.mark.parametrize(
+    ("where", "source", "origin"),
+    [
+        pytest.param("--dag flights", "DEFAULT_CONFIG", "default; a task can set it", id="DAG"),
+        pytest.param("--dag flights --task report", "DAG_CONFIG", "argument executor_memory", id="task"),
+    ],
+)
+def test_after_a_rollback_the_default_of_a_dag_is_not_taken_for_that_of_its_tasks(
+    cli: Cli, where: str, source: str, origin: str
+):
+    cli(f"alter {where} --add-config spark.executor.memory=3g")
+
+    (row,) = cli.json(f"rollback {where}")
+
+    assert (row["source"], row["origin"]) == (source, origin)
+
+
 def test_a_rollback_is_a_change_that_policies_see(cli: Cli, policies: str):
     cli("alter --dag flights --add-config spark.executor.memory=64g")
     cli("alter --dag flights --delete-config spark.executor.memory")

@@ -138,9 +138,10 @@ class _Rules:
         yield from rules.refused_findings(job)
         yield from rules.unconfigured_findings(job)
         referring = [*job.entries(), *job.texts]
-        known = None if job.keeps_unresolved or not job.is_configured else self._providers(job.conn_id, referring)
+        is_resolved = job.is_configured and not job.keeps_unresolved
+        known = self._providers(job.conn_id, referring) if is_resolved else None
         for entry in referring:
-            yield from rules.reference_findings(entry, known)
+            yield from rules.reference_findings(entry, known, is_resolved=is_resolved)
         for entry in (*job.texts, *job.literals):
             yield from rules.literal_findings(entry)
         yield from rules.exposed_findings(job, known)

@@ -171,11 +171,14 @@ def has_other_type(key: str) -> bool:
     return known is not None and (known.type not in {ConfigType.STRING, ConfigType.PASSWORD} or bool(known.type_name))
 
 
-def reference_findings(entry: WrittenEntry, known: KnownProviders | None) -> Iterator[Finding]:
+def reference_findings(
+    entry: WrittenEntry, known: KnownProviders | None, *, is_resolved: bool = True
+) -> Iterator[Finding]:
     """
     Yield the mistakes in the references of an entry.
 
     :param known: the providers that are defined; None if that is unknown
+    :param is_resolved: whether each reference must have a value; otherwise, something else can replace it
     """
     if provider := unclosed(entry.text):
         yield Finding(MALFORMED, entry.place, f"{entry.name}: {_UNCLOSED.format(printable(provider))}")
@@ -184,7 +187,7 @@ def reference_findings(entry: WrittenEntry, known: KnownProviders | None) -> Ite
     for variable in variables(entry.text):
         if variable.provider in SUBSTITUTED_BY_SPARK and not (known and variable.provider in known.names):
             continue
-        if problem := _form_problem(variable) or _problem_of_class(variable, known):
+        if problem := _form_problem(variable) or (_problem_of_class(variable, known) if is_resolved else ""):
             yield Finding(MALFORMED, entry.place, f"{entry.name}: {problem}")
         elif known is not None and variable.provider not in known.names:
             problem = unknown_provider(variable, known.names, unlisted=known.unlisted, home=known.home)

@@ -131,6 +131,12 @@ def test_the_name_of_a_provider_without_a_definition_is_taken_for_that_of_its_cl
     assert codes(rules.reference_findings(in_conf("spark.app.x", "${file:/etc/x.properties}"), None)) == ["CP101"]
 
 
+def test_a_reference_that_need_not_have_a_value_can_have_any_form():
+    entry = in_conf("spark.app.x", "${file:name}")
+
+    assert list(rules.reference_findings(entry, None, is_resolved=False)) == []
+
+
 def test_no_provider_is_unknown_without_a_definition():
     assert list(rules.reference_findings(in_conf("spark.app.x", "${any:a:b}"), None)) == []
 

@@ -1,0 +1,20 @@
+"""The forms in which the page on the connection writes it."""
+
+from __future__ import annotations
+
+import re
+
+from airflow.models import Connection
+
+from airflow_config_providers.job.providers import definitions_of
+from tests.docs.pages import ROOT
+
+
+def test_the_uri_of_the_page_has_the_definitions_of_its_command() -> None:
+    page = (ROOT / "docs" / "reference" / "connection.md").read_text()
+    (uri,) = re.findall(r"='(config-providers://[^']*)'", page)
+    (extra,) = re.findall(r"--conn-extra '(\{.*?\})'", page, flags=re.DOTALL)
+
+    from_uri = definitions_of("x", Connection(uri=uri))
+    assert from_uri == definitions_of("x", Connection(conn_type="config_providers", extra=extra))
+    assert from_uri["config.providers.file.param.allowed.paths"] == "/etc/airflow/spark"

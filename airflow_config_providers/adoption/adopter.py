@@ -19,6 +19,7 @@ from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import counted, printable
+from airflow_config_providers.exceptions import system_reason
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.paths import LintedPaths, dags_folder
@@ -159,7 +160,7 @@ def names_in(*folders: Path) -> tuple[frozenset[str], list[ByHand]]:
         except (FileNotFoundError, NotADirectoryError):  # only jobs have it
             continue
         except OSError as error:
-            unread.append(ByHand(str(folder), 0, _UNREAD.format(error.strerror or type(error).__name__)))
+            unread.append(ByHand(str(folder), 0, _UNREAD.format(system_reason(error))))
     return frozenset(names), unread
 
 

@@ -13,7 +13,7 @@ from airflow_config_providers.core.policy import Moment
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.yaml_events import is_alias, line_of, with_depths
 from airflow_config_providers.dynamic.policies.classes import ENTRY_POINT_GROUP, READY
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, system_reason
 
 if TYPE_CHECKING:
     import yaml
@@ -112,7 +112,7 @@ def _read(path: str) -> str:
             octets = file.read(_LARGEST + 1)
         text = octets.decode("utf-8")
     except OSError as error:
-        problem = error.strerror or type(error).__name__
+        problem = system_reason(error)
     except UnicodeDecodeError as error:
         problem = f"byte {error.start} is not UTF-8"
     else:

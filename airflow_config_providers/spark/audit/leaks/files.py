@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from airflow_config_providers.exceptions import system_reason
 from airflow_config_providers.spark.audit.leaks.content import opened
 from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, is_parquet
 from airflow_config_providers.spark.audit.leaks.object_store import store_of
@@ -90,7 +91,7 @@ class FileListing:
         try:
             status = os.lstat(path)
         except OSError as error:
-            self.unread[path] = error.strerror or type(error).__name__
+            self.unread[path] = system_reason(error)
             return
         if not stat.S_ISDIR(status.st_mode):
             folders = []
@@ -124,9 +125,9 @@ class FileListing:
                         else:
                             self._add_one(entry.path, entry.stat(follow_symlinks=False))
                     except OSError as error:  # it has vanished
-                        self.unread[entry.path] = error.strerror or type(error).__name__
+                        self.unread[entry.path] = system_reason(error)
         except OSError as error:
-            self.unread[folder] = error.strerror or type(error).__name__
+            self.unread[folder] = system_reason(error)
         return folders
 
     def _add_given(self, path: str, status: os.stat_result) -> None:

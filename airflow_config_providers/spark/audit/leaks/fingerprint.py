@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers.core.reversal.reverse import telling_forms
 from airflow_config_providers.core.text import octets, one_line, printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.audit.leaks.leak import require_types
 from airflow_config_providers.spark.audit.leaks.leak_finder import (
     CURRENT,
@@ -257,7 +257,7 @@ def write_fingerprints(
     try:
         replace_lines(target, map(json.dumps, chain([header], rows)))
     except OSError as error:
-        problem = error.strerror or type(error).__name__
+        problem = system_reason(error)
     else:
         return
     raise ConfigException(f"The fingerprints cannot be written to {printable(path)}: {problem}. {way_out}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from airflow_config_providers.core.text import octets, printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.audit.leaks.content import ends_hash, opened
 from airflow_config_providers.spark.audit.leaks.files import FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import (
@@ -146,7 +146,7 @@ class SeenFiles:
             else:
                 seen._begin()
         except OSError as error:
-            problem = error.strerror or type(error).__name__
+            problem = system_reason(error)
         else:
             return seen
         raise ConfigException(f"--state {printable(folder)}: {problem}. Name a folder that can be written.")
@@ -179,7 +179,7 @@ class SeenFiles:
                 self._rows = len(self.files)
                 _remove(old)
         except OSError as error:
-            self._note(_NOT_REMOVED, error.strerror or type(error).__name__)
+            self._note(_NOT_REMOVED, system_reason(error))
 
     def _write(self, rows: Collection[SearchedFile]) -> str:
         """Write a part, unless it would be empty, and return why it could not be written; nothing if it was."""
@@ -190,7 +190,7 @@ class SeenFiles:
             part = self.folder / f"seen-{number:08}-{uuid.uuid4().hex}.jsonl"
             replace_lines(part, (json.dumps(_plain(one)) for one in rows))
         except OSError as error:
-            return error.strerror or type(error).__name__
+            return system_reason(error)
         return ""
 
     def _parts(self) -> list[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -139,10 +139,7 @@ class _Anew:
         return replace(change, was=was, became=became)
 
     def _config(self, config: StoredConfig) -> StoredConfig:
-        return replace(config, values=self._values(config.values))
-
-    def _values(self, values: Mapping[str, Value]) -> Mapping[str, Value]:
-        return {key: self._value(key, value) for key, value in values.items()}
+        return replace(config, values={key: self._value(key, value) for key, value in config.values.items()})
 
     def _value(self, key: str, value: Value) -> Value:
         if not isinstance(value, Sealed):

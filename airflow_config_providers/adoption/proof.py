@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -83,7 +82,7 @@ class Imports:
             for path, one in zip(paths, proposals, strict=True):
                 _write(path, one.after)
             read = self._read(copy, list(map(str, paths)))
-        return [_as_deployed(one, copy, self.root) for one in read]
+        return [one.moved(copy, self.root) for one in read]
 
     def _read(self, folder: Path, paths: Sequence[str]) -> list[DagFile]:
         source = DagImports([str(folder)], self.seconds, is_stored=True, dags_folder=str(folder))
@@ -194,13 +193,6 @@ def _reader(proposed: Mapping[str, Mapping[str, str]]) -> ReadFile:
         return file_as_deployed(path, warn)
 
     return read
-
-
-def _as_deployed(file: DagFile, copy: Path, root: Path) -> DagFile:
-    """Return a file in which paths that it makes of its own are those of the folder, and not of the copy."""
-    inside, outside = (json.dumps(str(one))[1:-1] for one in (copy, root))
-    stored = tuple(replace(one, text=one.text.replace(inside, outside)) for one in file.stored)
-    return replace(file, stored=stored)
 
 
 _MOST_ROUNDS: Final = 4

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.deployment.rows import Hidden, Row
-from airflow_config_providers.dynamic.inheritance import SOURCES
+from airflow_config_providers.dynamic.inheritance import SOURCES, inherited
 
 _MISSING: Final[Mapping[str, Any]] = {"value": None, "source": None, "origin": None}
 
@@ -111,16 +111,10 @@ def with_authors(differences: Iterable[Row], task: ConfigResource, history: Hist
     def changes(source: ConfigSource | None) -> Sequence[Row]:
         kind = _TYPES[source]
         if kind not in known:
-            known[kind] = history(_resource(kind, task))
+            known[kind] = history(next(one for one in inherited(task) if one.type is kind))
         return known[kind]
 
     return [{**row, **_author(row, changes)} for row in differences]
-
-
-def _resource(kind: ResourceType, task: ConfigResource) -> ConfigResource:
-    if kind is ResourceType.TASK:
-        return task
-    return ConfigResource(kind, task.dag_id) if kind is ResourceType.DAG else ConfigResource(kind)
 
 
 def _author(row: Row, changes: Callable[[ConfigSource | None], Sequence[Row]]) -> Row:

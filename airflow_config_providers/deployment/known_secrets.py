@@ -177,7 +177,7 @@ def fingerprint_key() -> FingerprintKey | None:
     return FingerprintKey(deployment_key(secret, *FINGERPRINTS)) if secret else None
 
 
-def _sought(secrets: Sequence[KnownSecret], request: LeakRequest, *, no_secrets: Sequence[KnownSecret] = ()) -> Sought:
+def _sought(secrets: Sequence[KnownSecret], request: LeakRequest, *, no_secrets: Sequence[KnownSecret]) -> Sought:
     """Return what to search for, and write the fingerprints that are wanted."""
     key = _key_for(request)
     sought = Sought(secrets, key=key, tokens=request.tokens, excepted=request.excepted, no_secrets=no_secrets)

@@ -15,7 +15,7 @@ from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer
 from airflow_config_providers.core.policy import Moment, NamedPolicy, RequestMetadata
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.deployment.admin import admin
-from airflow_config_providers.deployment.rows import SECRET, Row, as_json
+from airflow_config_providers.deployment.rows import Row, as_json, shown
 from airflow_config_providers.dynamic.policies.policy_set import PolicyVerdict, Seeing, verdict_of
 from airflow_config_providers.job.authored_job import referring_paths
 from airflow_config_providers.job.deployed_task import Warn
@@ -109,10 +109,8 @@ class Plan:
         restarts = sum(one.restarts for one in self.running)
         parts += [f"{counted(restarts, 'running job')} restart{'s' * (restarts == 1)}"] if restarts else []
         policies = len({one.verdict.policy for one in self.judgements if one.denies})
-        return f"Plan: {', '.join(parts)}.{_DENIED.format(counted(policies, 'policy', 'policies')) if policies else ''}"
-
-
-_DENIED = " Denied by {}."
+        denied = f" Denied by {counted(policies, 'policy', 'policies')}." if policies else ""
+        return f"Plan: {', '.join(parts)}.{denied}"
 
 
 def judgements_of_alter(policies: Sequence[NamedPolicy], alter: PlannedAlter) -> Iterator[Judgement]:
@@ -245,8 +243,7 @@ def _key(change: KeyChange) -> Row:
 def _entry(entry: ConfigEntry | None, side: str) -> Row:
     if entry is None:
         return {side: None, f"{side}_source": None, f"{side}_origin": None}
-    value = SECRET if entry.value is None else entry.value
-    return {side: value, f"{side}_source": entry.source.name, f"{side}_origin": entry.origin}
+    return {side: shown(entry.value), f"{side}_source": entry.source.name, f"{side}_origin": entry.origin}
 
 
 def _layer(row: Row, side: str) -> str | None:

@@ -115,6 +115,5 @@ def _has(configs: Mapping[str, Sequence[RecordedValue]], change: KeyChange) -> b
     """Return whether the job has the new value already; a plaintext secret cannot be compared."""
     if change.after is None:
         return change.key not in configs
-    had = configs.get(change.key)
-    is_known = had is not None and had[0].value is not None and change.after.value is not None
-    return bool(is_known) and had[0].value == shown_value(change.after.value)  # type: ignore[index, arg-type]  # known
+    had, value = configs.get(change.key), change.after.value
+    return had is not None and value is not None and had[0].value == shown_value(value)

@@ -179,10 +179,7 @@ class Unsubmitted:
         lost = [key for key, value in configs.items() if not fidelity.survives_file(key, value)]
         if lost:
             raise UndeliverableValueError(*(problem for key in lost for problem in _why(key, configs[key])))
-        with (
-            reading_properties(configs, self._environ),
-            lacking(self._environ, withheld),
-        ):
+        with reading_properties(configs, self._environ), lacking(self._environ, withheld):
             SparkContext._ensure_initialized()
         SparkContext()
 

@@ -285,12 +285,11 @@ class LeakAudit:
         :return: path -> why there is no copy
         """
         sent = self._sent
-        pairs = [(file, target(file.path)) for file in files]
         groups = [[(one.file, target(one.file.path)) for one in group] for group in grouped(map(Split, files))]
         tasks = self._context.parallelize(groups, max(1, len(groups)))
         with telling_failures(job_failed):
             problems = tasks.flatMap(lambda group: _copy_all(group, sent)).collect()
-        return {file.path: problem for (file, _), problem in zip(pairs, problems, strict=True) if problem}
+        return {file.path: problem for file, problem in zip(files, problems, strict=True) if problem}
 
     def search_database(self, database: TextDatabase) -> TableReport:
         """Search the text in a database."""

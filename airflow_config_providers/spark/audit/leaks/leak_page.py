@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.text import counted, how_many, octets
+from airflow_config_providers.core.text import counted, how_many
 from airflow_config_providers.spark.audit.html_page import (
     Bar,
     Plot,
@@ -24,14 +24,13 @@ from airflow_config_providers.spark.audit.html_page import (
     verdict,
     weekly,
 )
-from airflow_config_providers.spark.audit.leaks.leak_finder import referring
+from airflow_config_providers.spark.audit.leaks.leak_finder import without_values
 from airflow_config_providers.spark.audit.report_file import write_page
 from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.audit.leaks.leak import Leak
     from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
-    from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 
 
 def write_report(path: str, report: LeakReport, scope: AuditScope) -> None:
@@ -73,18 +72,12 @@ def page(report: LeakReport, scope: AuditScope = NOT_KNOWN) -> str:
             paragraph(summary(report)),
             plots(_plots(report.leaks)),
             _undated(report.leaks),
-            scope.section(partial(_reversed, report.sought.finder())),
+            scope.section(partial(without_values, find=report.sought.finder().find)),
             _unread(report),
             _uncopied(report),
             _table(report.leaks),
         ),
     )
-
-
-def _reversed(finder: OccurrenceFinder, shown: str) -> str:
-    """Return a string with references in place of values, which the name of a folder can hold."""
-    data = octets(shown)
-    return referring(data, finder.find(data)).decode("utf-8", "backslashreplace")
 
 
 def _verdict(report: LeakReport) -> str:

@@ -269,7 +269,18 @@ class SeenFiles:
         replace_lines(self.folder / "secrets.json", [json.dumps(known)])
 
     def _digest(self, salt: bytes) -> str:
-        return _digest(self.sought, self.version, salt)
+        """
+        Return a hash of the search and of all values together.
+
+        It is slow enough that a weak value among strong ones cannot be guessed from it.
+        """
+        values = [json.dumps([str(one.variable), one.value, one.age]) for one in self.sought.secrets]
+        fingerprints = [json.dumps([*one.row().values(), one.age]) for one in self.sought.fingerprints]
+        key = self.sought.key.id if self.sought.key else ""  # that of the fingerprints of leaks
+        no_secrets = [json.dumps([one.value]) for one in self.sought.no_secrets]
+        formats = FORMATS if self.sought.tokens else {}
+        parts = [self.version, key, sorted(values), sorted(fingerprints), sorted(no_secrets), formats]
+        return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
 
     def _load(self) -> None:
         for part in self._parts():
@@ -343,21 +354,6 @@ def grown_since(
     kept = [leak for leak in seen.leaks if leak.offset < size]
     octets = seen.octets - (seen.file.size - size)
     return seen._replace(file=seen.file._replace(size=size), leaks=kept, lines=seen.lines - lines, octets=octets)
-
-
-def _digest(sought: Sought, version: str, salt: bytes) -> str:
-    """
-    Return a hash of the search and of all values together.
-
-    It is slow enough that a weak value among strong ones cannot be guessed from it.
-    """
-    values = [json.dumps([str(one.variable), one.value, one.age]) for one in sought.secrets]
-    fingerprints = [json.dumps([*one.row().values(), one.age]) for one in sought.fingerprints]
-    key = sought.key.id if sought.key else ""  # that of the fingerprints of leaks
-    no_secrets = [json.dumps([one.value]) for one in sought.no_secrets]
-    formats = FORMATS if sought.tokens else {}
-    parts = [version, key, sorted(values), sorted(fingerprints), sorted(no_secrets), formats]
-    return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
 
 
 def _plain(one: SearchedFile) -> dict[str, Any]:

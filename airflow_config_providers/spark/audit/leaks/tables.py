@@ -17,7 +17,7 @@ from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, predicates
 from airflow_config_providers.spark.audit.leaks.content import BLOCK
 from airflow_config_providers.spark.audit.leaks.leak import Leak
-from airflow_config_providers.spark.audit.leaks.leak_finder import referring
+from airflow_config_providers.spark.audit.leaks.leak_finder import without_values
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS
 from airflow_config_providers.spark.audit.session import name_of
@@ -124,10 +124,8 @@ def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: Occurre
 
 def _search_some(found: SearchedRows, table: TextTable, rows: Sequence[_Row], finder: OccurrenceFinder) -> None:
     cells = [cell for row in rows for cell in row.cells]
-    have_problem = any(cell.problem for cell in cells)
-    if have_problem or any(
-        finder.find(b"\0".join(cell.content for cell in cells))
-    ):  # all at once, because that is fast
+    together = b"\0".join(cell.content for cell in cells)  # because it is fast to search all at once
+    if any(cell.problem for cell in cells) or any(finder.find(together)):
         for row in rows:
             _add(found, table, row, finder)
 
@@ -238,8 +236,7 @@ def _name(table: TextTable, column: str, row: _Row, finder: OccurrenceFinder) ->
     """Return the name of a value: references in place of values that its key shows, and no empty parts of the key."""
     labels = zip(table.labels, row.labels, strict=True)
     key = "/".join(f"{label}={value}" for label, value in labels if value is not None)
-    name = octets(f"database:{table.name}.{column}:{key}")
-    return one_line(referring(name, finder.find(name)).decode("utf-8", "backslashreplace"))
+    return one_line(without_values(f"database:{table.name}.{column}:{key}", finder.find))
 
 
 def _moment(at: Any) -> str:

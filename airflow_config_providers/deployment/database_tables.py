@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.deployment.records import reading
 from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.spark.audit.batches import batches
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, sql_of
 from airflow_config_providers.spark.audit.leaks.tables import TextDatabase, TextTable
 
@@ -168,16 +170,12 @@ def _text(column: Any) -> Any:
 
 def _batches(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
     """Yield the rows of a table, some megabytes at a time."""
-    rows: list[Sequence[Any]] = []
-    size = 0
-    for page in _pages(query, read):
-        rows += page
-        size += sum(len(value) for row in page for value in row if isinstance(value, str | bytes))
-        if size >= _BATCH:
-            yield rows
-            rows, size = [], 0
-    if rows:
-        yield rows
+    for pages in batches(_pages(query, read), _characters, least=_BATCH):
+        yield list(chain.from_iterable(pages))
+
+
+def _characters(rows: Iterable[Sequence[Any]]) -> int:
+    return sum(len(value) for row in rows for value in row if isinstance(value, str | bytes))
 
 
 def _pages(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:

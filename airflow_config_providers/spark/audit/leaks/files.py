@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from airflow_config_providers.exceptions import system_reason
+from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.leaks.content import opened
 from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, is_parquet
 from airflow_config_providers.spark.audit.leaks.object_store import store_of
@@ -195,17 +196,7 @@ def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator
 
 def grouped(splits: Iterable[Split]) -> Iterator[Sequence[Split]]:
     """Yield groups of splits that take about equally long. A million small files become some hundred groups."""
-    group: list[Split] = []
-    cost = 0
-    for split in splits:
-        added = split.cost
-        if group and (cost + added > SPLIT + _REQUEST or len(group) >= MOST_FILES):
-            yield group
-            group, cost = [], 0
-        group.append(split)
-        cost += added
-    if group:
-        yield group
+    return packed(splits, attrgetter("cost"), most=SPLIT + _REQUEST, count=MOST_FILES)
 
 
 def row_of(group: Iterable[Split]) -> GroupRow:

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.spark.audit.batches import batches
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, predicates
 from airflow_config_providers.spark.audit.leaks.content import BLOCK
 from airflow_config_providers.spark.audit.leaks.leak import Leak
@@ -112,7 +114,7 @@ class _Row:
 def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: OccurrenceFinder) -> SearchedRows:
     """Search rows as the query of ``table`` returns them, in memory for a few of them."""
     found = SearchedRows()
-    for some in _blocks(_parted(table, row) for row in rows):
+    for some in batches((_parted(table, row) for row in rows), attrgetter("size"), least=BLOCK):
         found.rows += len(some)
         found.octets += sum(row.size for row in some)
         try:
@@ -202,19 +204,6 @@ def _until_damage(inflater: Any, data: bytes) -> bytes:
         for octet in data:
             content += inflater.decompress(bytes((octet,)))
     return bytes(content)
-
-
-def _blocks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
-    some: list[_Row] = []
-    size = 0
-    for row in rows:
-        some.append(row)
-        size += row.size
-        if size >= BLOCK:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
 
 
 def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFinder) -> None:

@@ -13,6 +13,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import octets
+from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.records.record_row import CONTENT, SCHEMA, TRY, Content, RecordRow
 from airflow_config_providers.spark.audit.records.record_tables import RecordTables, TablesReader
 from airflow_config_providers.spark.audit.session import NO_PATH, Tick
@@ -268,7 +269,7 @@ class RecordReader:
             if len(all_counts) > 1:
                 counts.pop("", None)  # what is beside the folders of days is named
             self._expect(lambda: sum(counts.values()))
-            for folders in _rounds(counts, most=self.round_files):
+            for folders in packed(counts, counts.__getitem__, most=self.round_files):
                 some = new.where(F.col("folder").isin(folders))
                 read = contents(some)
                 if any(counts[folder] < all_counts[folder] for folder in folders):
@@ -397,18 +398,6 @@ def _by_folder(files: DataFrame) -> dict[str, int]:
     """Return folder -> number of files, in order."""
     counted = files.groupBy("folder").count().orderBy("folder").collect()
     return {row["folder"]: row["count"] for row in counted}
-
-
-def _rounds(counts: Mapping[str, int], *, most: int) -> Iterator[list[str]]:
-    """Yield folders with about ``most`` files together, and at least one of them."""
-    folders: list[str] = []
-    for folder, count in counts.items():
-        if folders and sum(counts[one] for one in folders) + count > most:
-            yield folders
-            folders = []
-        folders.append(folder)
-    if folders:
-        yield folders
 
 
 def latest(rows: DataFrame) -> DataFrame:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Self
@@ -149,7 +149,7 @@ class Helper:
         """Start the process, and return all it must know."""
         with self._no_fork:
             self._process = _start()
-        return [{"server": _as_message(self._server)}, {"leave": self._is_left}, *self._held.values()]
+        return [{"server": asdict(self._server)}, {"leave": self._is_left}, *self._held.values()]
 
     def _send(self, messages: Iterable[Mapping[str, Any]]) -> None:
         if self._process is None or _written(self._process, messages):
@@ -285,11 +285,6 @@ def _server(settings: VaultSettings) -> Server:
     verify = requests.utils.DEFAULT_CA_BUNDLE_PATH if found["verify"] is True else found["verify"]
     proxy = requests.utils.select_proxy(settings.url, found["proxies"]) or ""
     return Server(settings.url, settings.namespace, verify, settings.cert, proxy, settings.login_namespace)
-
-
-def _as_message(server: Server) -> Mapping[str, Any]:
-    names = ("url", "namespace", "login_namespace", "verify", "cert", "proxy")
-    return {name: getattr(server, name) for name in names}
 
 
 @contextmanager

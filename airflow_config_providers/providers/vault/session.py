@@ -334,8 +334,7 @@ class Session:
             answer = self.get(_LOOKUP, token=token)
         except ProviderLookupError:
             return
-        data = answer.body.get("data") if answer.is_good else None
-        ttl = seconds(data.get("ttl")) if isinstance(data, Mapping) else 0.0
+        ttl = seconds(answer.data.get("ttl")) if isinstance(answer.data, Mapping) else 0.0
         with self._lock:
             if ttl and self._held is not None and self._held.text == token.text:
                 self._held = replace(self._held, since=now, ttl=ttl)

@@ -30,7 +30,7 @@ from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.spark.catalogue import spark_definition
 
 ENVIRONMENT: Final = {"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark"}
-"""What the process needs that imports the files."""
+"""The environment variables of the process that imports the files."""
 
 _IGNORED = shutil.ignore_patterns(".git", "__pycache__", "*.pyc")
 
@@ -119,7 +119,7 @@ def differences(
 
 
 def are_in_all(files: Iterable[DagFile]) -> Callable[[str, str], bool]:
-    """Return what says whether every job in ``files`` has a key with a value; nothing is, if a file is not known."""
+    """Return a function that says whether every job has a key with a value; if a file is not known, none has."""
     known = list(files)
     meanings = [meaning for file in known for _, meaning in _meanings(file, _reader({}), ())]
     is_known = bool(meanings) and not any(file.findings for file in known)

@@ -38,7 +38,7 @@ class RunningJob:
 
     @property
     def task(self) -> ConfigResource:
-        """The task."""
+        """The task that has the job."""
         return ConfigResource.of_task(self.one.dag_id, self.one.task_id)
 
 

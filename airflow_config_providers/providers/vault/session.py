@@ -465,4 +465,4 @@ def _watch_forks(sessions: weakref.ref[Sessions], no_fork: threading.Lock) -> No
 
 
 SESSIONS: Final = Sessions()
-"""Those of this process. A session exists from its first provider's ``configure`` to its last one's ``close``."""
+"""The sessions of this process. One exists from its first provider's ``configure`` to its last one's ``close``."""

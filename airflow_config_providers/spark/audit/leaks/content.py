@@ -94,7 +94,7 @@ def ends_hash(source: OpenFile, size: int) -> str:
 
 
 def hash_of_ends(data: bytes) -> str:
-    """Return what ``ends_hash`` does of a file that ``data`` is all of, and that is not encoded."""
+    """Return the result of ``ends_hash`` for a file that is not encoded, and whose whole content is ``data``."""
     return _hash(data[:_END], data[-_END:])
 
 

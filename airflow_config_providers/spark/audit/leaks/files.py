@@ -31,7 +31,7 @@ _OPENING: Final = 8 * 1024
 """What opening a file costs, in bytes that could be searched meanwhile."""
 
 _REQUEST: Final = 64 * 1024
-"""What asking a store for an object costs, likewise."""
+"""What asking a store for an object costs, in bytes that could be searched meanwhile."""
 
 
 class FoundFile(NamedTuple):
@@ -44,8 +44,8 @@ class FoundFile(NamedTuple):
     :param size: in bytes
     :param modified: when it was last modified, in nanoseconds since 1970; 0 if its store does not say
     :param etag: what its store says of the content, another one for another content; empty if it says nothing
-    :param changed: when it or what describes it was last changed, likewise; unlike ``modified``, no program can choose
-        it. 0 for an object
+    :param changed: when it or its metadata was last changed, in the same unit; unlike ``modified``, no program can
+        choose it. 0 for an object
     """
 
     path: str
@@ -132,7 +132,7 @@ class FileListing:
         return folders
 
     def _add_given(self, path: str, status: os.stat_result) -> None:
-        """Add a given path that is no folder. Unlike below a folder, it is no success if it cannot be searched."""
+        """Add a given path that is no folder. Unlike what is below a folder, it must not only be skipped."""
         if stat.S_ISREG(status.st_mode):
             self._add_one(path, status)
         else:
@@ -200,7 +200,7 @@ def grouped(splits: Iterable[Split]) -> Iterator[Sequence[Split]]:
 
 
 def row_of(group: Iterable[Split]) -> GroupRow:
-    """Return what a task needs of its splits, as what is pickled fastest: there can be millions."""
+    """Return what a task needs of its splits, as columns, which are pickled fastest: there can be millions."""
     files, begins, ends = zip(*group, strict=True)
     paths, sizes, *_ = zip(*files, strict=True)
     return paths, sizes, begins, ends

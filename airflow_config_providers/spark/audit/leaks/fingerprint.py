@@ -40,7 +40,7 @@ WINDOW: Final = 8
 """How many bytes of a form decide where its digest is compared."""
 
 SHORT_WINDOW: Final = 5
-"""The same for shorter forms; no form has fewer bytes."""
+"""The ``WINDOW`` of shorter forms; no form has fewer bytes."""
 
 MIDDLE_BITS: Final = 24
 """Bits of the hash of a window: enough to skip almost all places, and too few to find the window from them."""
@@ -66,7 +66,7 @@ _EDGE: Final = 64
 _EDGES_DIGEST: Final = 4
 
 _MOST_DIGESTED: Final = 16
-"""Of how many bytes, for each byte of a text, digests of long forms with known edges are made."""
+"""The most bytes, for each byte of a text, of which digests of long forms with known edges are made."""
 
 _PERHAPS: Final = "perhaps in part"
 
@@ -82,7 +82,7 @@ class Fingerprint:
     :param middle: a keyed hash of the bytes in its middle, with ``MIDDLE_BITS`` bits; only the key shows it
     :param digest: a keyed digest of the form, in hexadecimal digits
     :param age: as that of a leak
-    :param edges: a keyed digest of the edges of a long form, likewise; empty for others, and in older files
+    :param edges: a keyed digest of the edges of a long form, in the same digits; empty for others, and in older files
     """
 
     reference: str
@@ -94,7 +94,7 @@ class Fingerprint:
     edges: str = ""
 
     def row(self) -> dict[str, Any]:
-        """Return what is kept of it. The age is not: it is that of the moment at which it is searched for."""
+        """Return what is kept of it. The age is left out, because it depends on the time of the search."""
         row = {name: getattr(self, name) for name in ("reference", "encoding", "size", "middle", "digest")}
         return {**row, "edges": self.edges} if self.edges else row
 
@@ -192,7 +192,7 @@ class FingerprintKey:
         return self.id[:KEY_DIGITS] + blake2b(data, key=self.secret, digest_size=size, person=b"found").hexdigest()
 
     def of_ends(self, ends: str) -> str:
-        """Return what can be kept of a hash of the ends of a file, which could be guessed if the file is short."""
+        """Return a keyed digest to keep in place of a hash of the ends of a file: a short file could be guessed from it."""
         return blake2b(octets(ends), key=self.secret, digest_size=_DIGEST, person=b"ends").hexdigest() if ends else ""
 
     def of_secrets(self, secrets: Iterable[KnownSecret]) -> Iterator[Fingerprint]:

@@ -56,7 +56,7 @@ class Occurrence:
     :param end: the offset after its last byte
     :param encoding: how it is written, such as ``base64``
     :param age: as that of a leak
-    :param fingerprint: likewise
+    :param fingerprint: as that of a leak
     """
 
     start: int

@@ -109,7 +109,7 @@ class SeenFiles:
     again. A run that is killed loses only what it found since the last ``keep``. The folder also remembers the
     fingerprints of values, so that they are searched for when they are no longer current.
 
-    Of the content of files, only keyed hashes are kept, because who reads the folder could guess what a short file
+    Of the content of files, only keyed hashes are kept, because readers of the folder could guess what a short file
     contains. Without a key there are none, and a file that has grown is read from its beginning.
 
     :param folder: where they are kept

@@ -96,7 +96,7 @@ class Sought:
 
     def finder(self) -> SoughtFinder:
         """
-        Return what finds all of it.
+        Return a finder for all of it.
 
         :raises ConfigException: fingerprints need numpy, which is not installed
         """

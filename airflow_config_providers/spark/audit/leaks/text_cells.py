@@ -110,7 +110,7 @@ def cells_of(column: str, array: Any, *, first: int = 0, rows: Any = None) -> It
 
     :param array: not chunked
     :param first: as that of ``TextCells``
-    :param rows: likewise
+    :param rows: as that of ``TextCells``
     :raises Exception: whatever pyarrow raises for a type that cannot be read as text, or is nested too deeply
     """
     if has_text(array.type):

@@ -199,7 +199,7 @@ UNKNOWN: Final = (
     f"{WITHOUT_DATABASE} So before-failure and only-in-failed know only of runs that were refused, and nothing is "
     f"found to be unused."
 )
-"""The same for a page, whose readers would take an unknown failure for none."""
+"""The note for a page, whose readers would otherwise think that there were no failures."""
 
 
 def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: AuditScope = NOT_KNOWN) -> str:

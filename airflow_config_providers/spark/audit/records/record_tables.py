@@ -75,7 +75,7 @@ class TablesReader:
 
     @classmethod
     def of(cls, session: SparkSession, tables: RecordTables) -> Self:
-        """Return what reads ``tables``."""
+        """Return a reader of ``tables``."""
         ids = sorted(row[0] for row in tables.jdbc.read(session, tables.queries.bounds).collect())
         return cls(session, tables, predicates([RANGE], [[one] for one in ids]))
 

@@ -228,7 +228,7 @@ def _beginnings_of_hadoop() -> frozenset[str]:
 @cache
 def _checked() -> list[str]:
     """Return the names to choose from, older ones last."""
-    names = sorted([name for name in _names() if not name.startswith(_HADOOP)])
+    names = sorted(name for name in _names() if not name.startswith(_HADOOP))
     return sorted(names, key=OLDER_NAMES.__contains__)
 
 
@@ -250,7 +250,7 @@ def _nearest(key: str) -> str | None:
 @cache
 def _neighbours() -> list[str]:
     """Return the names to choose from, and ``_ANY`` below the free ones. The same first parts are in one range."""
-    return sorted([*_checked(), *[f"{name}.{_ANY}" for name in _FREE]])
+    return sorted([*_checked(), *(f"{name}.{_ANY}" for name in _FREE)])
 
 
 @cache

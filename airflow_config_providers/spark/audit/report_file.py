@@ -89,7 +89,7 @@ _PAGE, _PARQUET = b"<!doctype html>", b"PAR1"
 _TEXT, _NUMBER, _TEXTS = "string", "int64", "list<string>"
 
 LEAK: Final = {
-    **dict.fromkeys(("file",), _TEXT),
+    "file": _TEXT,
     **dict.fromkeys(("offset", "line"), _NUMBER),
     **dict.fromkeys(("reference", "encoding", "age", "modified", "id", "fingerprint", "column"), _TEXT),
 }

@@ -192,7 +192,7 @@ class FingerprintKey:
         return self.id[:KEY_DIGITS] + blake2b(data, key=self.secret, digest_size=size, person=b"found").hexdigest()
 
     def of_ends(self, ends: str) -> str:
-        """Return a keyed digest to keep in place of a hash of the ends of a file: a short file could be guessed from it."""
+        """Return a keyed digest of a hash of the ends of a file: from the hash itself, short files could be guessed."""
         return blake2b(octets(ends), key=self.secret, digest_size=_DIGEST, person=b"ends").hexdigest() if ends else ""
 
     def of_secrets(self, secrets: Iterable[KnownSecret]) -> Iterator[Fingerprint]:

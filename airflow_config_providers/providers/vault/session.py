@@ -225,11 +225,9 @@ class Session:
 
     def hold_lease(self, lease_id: str, *, token: HeldToken) -> int | None:
         """Have a lease given back after a kill, and return its key; None if it ends with its token."""
-        return (
-            None
-            if token.can_be_given_back
-            else self._revocations.hold(RevokeRequest.of_lease(lease_id, token=token.text))
-        )
+        if token.can_be_given_back:
+            return None
+        return self._revocations.hold(RevokeRequest.of_lease(lease_id, token=token.text))
 
     def drop_lease(self, key: int | None) -> None:
         """Have a lease that has ended no longer given back after a kill."""

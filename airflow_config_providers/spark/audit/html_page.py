@@ -92,6 +92,13 @@ def section(title: str, *parts: str) -> str:
     return f"<h2>{text(title)}</h2>{''.join(parts)}"
 
 
+def table_section(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], *, most_room: float = math.inf
+) -> str:
+    """Return a table with a heading; nothing if it has no rows. For the parameters, see ``table``."""
+    return section(title, table(heads, rows, most_room=most_room)) if rows else ""
+
+
 def plots(figures: Iterable[str]) -> str:
     """Return figures side by side; nothing if all are empty."""
     shown = "".join(figures)

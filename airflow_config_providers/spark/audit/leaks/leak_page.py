@@ -19,8 +19,7 @@ from airflow_config_providers.spark.audit.html_page import (
     paragraph,
     plots,
     ranking,
-    section,
-    table,
+    table_section,
     verdict,
     weekly,
 )
@@ -74,7 +73,7 @@ def page(report: LeakReport, scope: AuditScope = NOT_KNOWN) -> str:
             _undated(report.leaks),
             scope.section(partial(without_values, find=report.sought.finder().find)),
             _unread(report),
-            _uncopied(report),
+            table_section("Without a copy", ("file", "why"), sorted(report.uncopied.items())),
             _table(report.leaks),
         ),
     )
@@ -82,12 +81,9 @@ def page(report: LeakReport, scope: AuditScope = NOT_KNOWN) -> str:
 
 def _verdict(report: LeakReport) -> str:
     if report.leaks:
-        return f"{how_many(len(report.leaks), 'leak')} in {how_many(len(_files(report.leaks)), 'file')}."
+        files = {leak.file for leak in report.leaks}
+        return f"{how_many(len(report.leaks), 'leak')} in {how_many(len(files), 'file')}."
     return nothing_found(report)
-
-
-def _files(leaks: Sequence[Leak]) -> set[str]:
-    return {leak.file for leak in leaks}
 
 
 def _plots(leaks: Sequence[Leak]) -> tuple[str, ...]:
@@ -114,18 +110,10 @@ def _bars(leaks: Sequence[Leak], name: Callable[[Leak], str]) -> list[Bar]:
 
 def _unread(report: LeakReport) -> str:
     skipped = [(path, f"Skipped: {why}.") for path, why in sorted(report.skipped.items())]
-    rows = [*sorted(report.unread.items()), *skipped]
-    return section("Not read, or not wholly", table(("file", "why"), rows)) if rows else ""
-
-
-def _uncopied(report: LeakReport) -> str:
-    rows = sorted(report.uncopied.items())
-    return section("Without a copy", table(("file", "why"), rows)) if rows else ""
+    return table_section("Not read, or not wholly", ("file", "why"), [*sorted(report.unread.items()), *skipped])
 
 
 def _table(leaks: Sequence[Leak]) -> str:
-    if not leaks:
-        return ""
     has_columns = any(one.column for one in leaks)
     rows = [
         (
@@ -144,7 +132,7 @@ def _table(leaks: Sequence[Leak]) -> str:
     ]
     column = ("column",) if has_columns else ()
     heads = ("file", "kind of file", *column, "line", "offset", "reference", "encoding", "age", "modified (UTC)", "id")
-    return section("Leaks", table(heads, rows))
+    return table_section("Leaks", heads, rows)
 
 
 _DATABASE: Final = re.compile(r"^database:([^.:]+)")

@@ -19,8 +19,7 @@ from airflow_config_providers.spark.audit.html_page import (
     percent,
     plots,
     ranking,
-    section,
-    table,
+    table_section,
     verdict,
     weekly,
 )
@@ -161,7 +160,7 @@ def page(stopped: StoppedRuns, owners: Mapping[str, str], scope: AuditScope = NO
             plots(_plots(stopped, owners)),
             scope.section(),
             _rows(stopped.rows_with(owners)),
-            _unjudged(stopped),
+            table_section("Not judged", ("record", "why"), sorted(stopped.unjudged.items())),
         ),
     )
 
@@ -210,9 +209,4 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
     cells = [
         (*(row[name] for name in _COLUMNS), moment(row["first"]), moment(row["last"]), row["reason"]) for row in rows
     ]
-    return section("What would have been stopped, and why", table(_HEADS, cells)) if rows else ""
-
-
-def _unjudged(stopped: StoppedRuns) -> str:
-    rows = sorted(stopped.unjudged.items())
-    return section("Not judged", table(("record", "why"), rows)) if rows else ""
+    return table_section("What would have been stopped, and why", _HEADS, cells)

@@ -15,8 +15,7 @@ from airflow_config_providers.spark.audit.html_page import (
     paragraph,
     plots,
     ranking,
-    section,
-    table,
+    table_section,
     verdict,
 )
 from airflow_config_providers.spark.audit.records.past_records import persisted
@@ -125,7 +124,7 @@ def page(rows: Sequence[Mapping[str, Any]], scope: AuditScope = NOT_KNOWN) -> st
             paragraph(_counts(rows)),
             plots(_plots(rows)),
             scope.section(),
-            section("References", table(_HEADS, list(map(_cells, rows)), most_room=_ROOM)) if rows else "",
+            table_section("References", _HEADS, list(map(_cells, rows)), most_room=_ROOM),
         ),
     )
 

@@ -14,7 +14,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.policy import Moment, PolicyViolation, RequestMetadata
 from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.dynamic.policies.policy_set import PolicyVerdict, Seeing, verdict_of
+from airflow_config_providers.dynamic.policies.policy_set import LastRequest, PolicyVerdict, verdict_of
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.policies import open_policies
 from airflow_config_providers.job.policy_request import policy_request
@@ -63,7 +63,7 @@ def _refuse_run_of_none(args: Any) -> None:
 
 def _requests(args: Any, resource: ConfigResource, operations: list[AlterConfigOp]) -> list[RequestMetadata]:
     """Return the requests that policies see when the change is made, and when the task runs with it."""
-    seen, notes = Seeing(), Notes()
+    seen, notes = LastRequest(), Notes()
     moments = [Moment(args.at)] if args.at else [*Moment]
     done = admin(notes, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]
     requests = [seen.request] if Moment.ALTER in moments else []

@@ -121,11 +121,11 @@ def _author(row: Row, changes: Callable[[ConfigSource | None], Sequence[Row]]) -
     before, after = _ValueLayer.of(row["before_layer"]), _ValueLayer.of(row["after_layer"])
     if after.version is not None and _rank(after) >= _rank(before):
         least = before.version or 0 if before.source is after.source else 0
-        found = [one for one in _of(row["key"], changes(after.source)) if least < one["version"] <= after.version]
-        return _shown(found[-1:])
+        found = [one for one in _of_key(row["key"], changes(after.source)) if least < one["version"] <= after.version]
+        return _first_author(found[-1:])
     if before.version is not None:  # its value was removed, because a weaker layer wins now
-        later = (one for one in _of(row["key"], changes(before.source)) if one["version"] > before.version)
-        return _shown([one for one in later if one["is"] is None])
+        later = (one for one in _of_key(row["key"], changes(before.source)) if one["version"] > before.version)
+        return _first_author([one for one in later if one["is"] is None])
     return _UNKNOWN
 
 
@@ -133,9 +133,9 @@ def _rank(place: _ValueLayer) -> int:
     return 0 if place.source is None else place.source.value
 
 
-def _of(key: str, changes: Iterable[Row]) -> list[Row]:
+def _of_key(key: str, changes: Iterable[Row]) -> list[Row]:
     return [one for one in changes if one["key"] == key]
 
 
-def _shown(found: Sequence[Row]) -> Row:
+def _first_author(found: Sequence[Row]) -> Row:
     return {"changed_by": found[0]["by"], "changed_at": found[0]["at"]} if found else _UNKNOWN

@@ -16,7 +16,7 @@ from airflow_config_providers.core.policy import Moment, NamedPolicy, RequestMet
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.deployment.admin import admin
 from airflow_config_providers.deployment.rows import Row, as_json, shown
-from airflow_config_providers.dynamic.policies.policy_set import PolicyVerdict, Seeing, verdict_of
+from airflow_config_providers.dynamic.policies.policy_set import LastRequest, PolicyVerdict, verdict_of
 from airflow_config_providers.job.authored_job import referring_paths
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.policy_request import policy_request
@@ -47,7 +47,7 @@ class PlannedAlter:
 
         :raises ConfigProvidersError: ``alter`` would refuse it, with the same problems
         """
-        seen = Seeing()
+        seen = LastRequest()
         done = admin(warn, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]
         return cls(resource, seen.request, done.layers[0], done.entries.keys())
 
@@ -267,9 +267,9 @@ def _without(reasons: Sequence[str], resource: ConfigResource) -> list[str]:
 
 def _running(one: RunningJob) -> Row:
     return {
-        "run": one.one.run_id,
-        "map_index": one.one.map_index,
-        "try": one.one.try_number,
+        "run": one.task_try.run_id,
+        "map_index": one.task_try.map_index,
+        "try": one.task_try.try_number,
         "state": one.state,
         "restarts": one.restarts,
         "waiting": list(one.waiting),

@@ -31,7 +31,7 @@ class RunningJob:
     :param waiting: the keys that the job does not get before the next submit
     """
 
-    one: TaskTry
+    task_try: TaskTry
     state: str
     restarts: bool
     waiting: tuple[str, ...]
@@ -39,7 +39,7 @@ class RunningJob:
     @property
     def task(self) -> ConfigResource:
         """The task that has the job."""
-        return ConfigResource.of_task(self.one.dag_id, self.one.task_id)
+        return ConfigResource.of_task(self.task_try.dag_id, self.task_try.task_id)
 
 
 def running_jobs(changes: Iterable[TaskChange], jobs: Jobs, *, warn: Warn) -> list[RunningJob]:

@@ -53,7 +53,7 @@ A shell copies a string that it appends to, so 100 lines are appended at a time.
 Without a PATH, a shell that lacks ``printf`` cannot pass the token to a program as an argument, where others see it.
 """
 
-_UNHEARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_BLOCKED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _SECONDS_TO_END: Final = 2.0
 _LONGEST: Final = 5.0
@@ -288,16 +288,16 @@ def _server(settings: VaultSettings) -> Server:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
+def _blocking_signals() -> Iterator[None]:
     """Have a process that is started in the block never see the signals that end the others, not even at its start."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _UNHEARD)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-@_deaf()
+@_blocking_signals()
 def _start() -> subprocess.Popen[bytes] | None:
     interpreter = sys.executable or ""
     if "python" not in Path(interpreter).name:

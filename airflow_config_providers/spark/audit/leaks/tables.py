@@ -318,7 +318,7 @@ def _search_table(
     read: Callable[[TextTable], Iterator[Any]], table: TextTable, search: Search, found: list[SearchedRows]
 ) -> None:
     for rows in read(table):
-        kept = rows.context.accumulator([], _Lists())
+        kept = rows.context.accumulator([], _ListAccumulator())
         try:
             rows.foreachPartition(partial(_search_part, search, table, kept))
         finally:  # a task that fails does not take along what others have found
@@ -329,7 +329,7 @@ def _search_part(search: Search, table: TextTable, kept: Any, rows: Iterable[Seq
     kept.add([search(table, rows)])
 
 
-class _Lists:
+class _ListAccumulator:
     """How an accumulator adds lists."""
 
     @staticmethod

@@ -163,9 +163,8 @@ class Split(NamedTuple):
     begin: int = 0
     end: int | None = None
 
-    @property
     def cost(self) -> int:
-        """Roughly how long it takes, in bytes that could be searched meanwhile."""
+        """Return roughly how long it takes, in bytes that could be searched meanwhile."""
         size = self.file.size if self.end is None else self.end - self.begin
         return size + (_REQUEST if is_stored(self.file.path) else _OPENING)
 
@@ -196,7 +195,7 @@ def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator
 
 def grouped(splits: Iterable[Split]) -> Iterator[Sequence[Split]]:
     """Yield groups of splits that take about equally long. A million small files become some hundred groups."""
-    return packed(splits, attrgetter("cost"), most=SPLIT + _REQUEST, count=MOST_FILES)
+    return packed(splits, Split.cost, most=SPLIT + _REQUEST, count=MOST_FILES)
 
 
 def row_of(group: Iterable[Split]) -> GroupRow:

@@ -13,11 +13,7 @@ NEAR = "the key meant by a misspelt one, the first time"
 
 _CACHED = (
     known_keys._names,
-    known_keys._checked,
-    known_keys._word_slips,
-    known_keys._neighbours,
-    known_keys._parts,
-    known_keys._letters_of_parts,
+    known_keys._of_spark,
     known_keys._nearest,
 )
 

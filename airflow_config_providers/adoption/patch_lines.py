@@ -29,7 +29,7 @@ _NAMES: Final = frozenset(
 )
 """Arguments of operators that name something, besides those that set a key of Spark or name a connection."""
 
-_WORD: Final = re.compile(r"[\"'(]*(?:[A-Za-z]?[a-z']{0,19}|[A-Z]{1,20})[\"'),.:;?!]*|-+")
+_WORD: Final = re.compile(r"[\"'(]*+(?:[A-Za-z]?[a-z']{0,19}+|[A-Z]{1,20}+)[\"'),.:;?!]*|-+")
 """A word as it is in a sentence; a password is rarely one."""
 
 _FOR_LINTERS: Final = re.compile(

@@ -6,8 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator
-from functools import lru_cache
-from io import FileIO
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,9 @@ if TYPE_CHECKING:
 
 _INFO: Final = (".dist-info", ".egg-info")
 """The endings of the folders in which distributions keep their metadata."""
+
+_BLOCK: Final = 32_768
+"""Bytes to read at a time: nearly all entry points fit in one block."""
 
 
 def imported(path: str) -> object:
@@ -71,7 +73,12 @@ def _infos(folder: str) -> list[tuple[str, str]]:
 def _content(info: str, name: str) -> bytes:
     """Return the content of a file of metadata; empty if there is none. This is called for every distribution."""
     try:
-        with FileIO(f"{info}{os.sep}{name}") as file:
-            return file.readall()
+        descriptor = os.open(f"{info}{os.sep}{name}", os.O_RDONLY)  # two thirds of the time of a file object
     except OSError:
         return b""
+    try:
+        return b"".join(iter(partial(os.read, descriptor, _BLOCK), b""))
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)

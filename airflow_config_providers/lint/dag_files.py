@@ -194,7 +194,7 @@ def import_error(path: str, trace: str) -> Finding:
     """
     last = trace.rpartition("Traceback (most recent call last):")[2] or trace
     frames = list(_FRAME.finditer(last))
-    lines = [int(frame[2]) for frame in frames if frame[1] == path]
+    lines = [int(frame[2]) for frame in frames if frame[1] == path and frame[2] != "0"]  # 0 of the whole file
     error = _TYPE.search(last, frames[-1].end() if frames else 0)
     kind, message = (error[1], error[2] or "") if error else ("an error", "")
     known = _without_values(kind, message, frames[-1]) if frames else ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar, NoReturn
 
 from airflow.providers.databricks.hooks.databricks import RunState
@@ -49,11 +50,22 @@ class DatabricksMixin(DurableMixin):
 
 
 class QuietDatabricksTrigger(QuietTrigger, DatabricksExecutionTrigger):  # type: ignore[misc,unused-ignore] # Any without its provider
-    """Waits for a run; its event contains neither the errors of its tasks nor the message of its state."""
+    """Waits for a run; its log and its event have neither the errors of its tasks nor the message of a state."""
 
     left_out: ClassVar[Mapping[str, Any]] = {"errors": None}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        vars(self.hook)["a_get_run_state"] = partial(_state_without_message, self.hook.a_get_run_state)
 
     def quiet(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Return the content of an event without what Databricks says of the run."""
         state = {**json.loads(payload["run_state"]), "state_message": ""}
         return {**super().quiet(payload), "run_state": json.dumps(state)}
+
+
+async def _state_without_message(ask: Callable[[int], Awaitable[Any]], run_id: int) -> Any:
+    """Ask for the state of a run; the stock trigger logs each state in which it waits."""
+    state = await ask(run_id)
+    state.state_message = ""
+    return state

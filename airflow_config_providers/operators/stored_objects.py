@@ -25,8 +25,8 @@ _log = logging.getLogger(__name__)
 _SHOWN_WHOLE: Final = (str, bytes, bytearray, memoryview, int, float, complex, type(None), datetime.date, datetime.time)
 """Types whose string form shows everything that is stored."""
 
-_DEEPEST: Final = 4
-"""How many levels of attributes and items are searched in an object that cannot be pickled."""
+_DEEPEST: Final = 12
+"""How many levels of attributes and items of an object are searched."""
 
 
 def reverse_stored(value: object, reverser: ReverseTransformer) -> object:
@@ -54,11 +54,12 @@ def _without_values(leaf: object, reverser: ReverseTransformer) -> object:
 
 
 def _holds_value(leaf: object, reverser: ReverseTransformer) -> bool:
+    """Return whether a value is in the pickle of ``leaf``, which some classes make without it, or in its attributes."""
     try:
         content = pickle.dumps(leaf)
     except Exception:  # noqa: BLE001 - many objects cannot be pickled, and say so in many ways
-        return any(_is_value(text, reverser) for text in _texts_in(leaf, _DEEPEST))
-    return _is_value(content, reverser)
+        content = b""
+    return _is_value(content, reverser) or any(_is_value(text, reverser) for text in _texts_in(leaf))
 
 
 def _is_value(text: str | bytes, reverser: ReverseTransformer) -> bool:
@@ -66,13 +67,15 @@ def _is_value(text: str | bytes, reverser: ReverseTransformer) -> bool:
     return reverse_bytes(data, (reverser,)) != data
 
 
-def _texts_in(value: object, depth: int) -> Iterator[str | bytes]:
-    """Yield the strings in an object, its items and its attributes."""
-    if isinstance(value, str | bytes):
-        yield value
-    elif depth and not isinstance(value, type | ModuleType):
-        for held in _held(value):
-            yield from _texts_in(held, depth - 1)
+def _texts_in(value: object) -> Iterator[str | bytes]:
+    """Yield the strings in an object, its items and its attributes, ``_DEEPEST`` levels deep."""
+    seen: dict[int, object] = {}  # keeps each object alive, so that no other one gets its id
+    level = [value]
+    for _ in range(_DEEPEST + 1):
+        yield from (each for each in level if isinstance(each, str | bytes))
+        new = {id(each): each for each in level if not isinstance(each, str | bytes | type | ModuleType)}
+        level = [held for key, each in new.items() if key not in seen for held in _held(each)]
+        seen |= new
 
 
 def _held(value: object) -> Iterable[object]:

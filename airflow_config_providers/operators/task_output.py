@@ -27,7 +27,7 @@ _LABEL: Final = ("rendered_map_index",)
 STORED: Final[Mapping[str, tuple[str, ...]]] = {
     "AwaitInputTask": _LABEL,  # since Airflow 3.3
     "CreateHITLDetailPayload": ("subject", "body", "params", "options", "defaults"),
-    "DeferTask": _LABEL,
+    "DeferTask": (*_LABEL, "next_kwargs", "trigger_kwargs"),
     "DeleteAssetStateStoreByName": ("key",),
     "DeleteAssetStateStoreByUri": ("key",),
     "DeleteTaskStateStore": ("key",),

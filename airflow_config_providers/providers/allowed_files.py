@@ -25,6 +25,7 @@ from airflow_config_providers.exceptions import (
     gravest,
 )
 from airflow_config_providers.providers.real_path import (
+    DEEPEST,
     Link,
     LinksReadOnce,
     Steps,
@@ -253,6 +254,8 @@ class _Look:
         """
         if not path.isprintable():
             raise _unprintable(path)
+        if len(steps(path)) > DEEPEST:
+            raise ConfigException(f"{printable(path)} has more than {DEEPEST} names. Correct the path.")
         real = self._real(path)
         if real is None:
             raise _denied(path)

@@ -66,6 +66,10 @@ Link = Callable[[Steps], str | None]
 """Returns where the symbolic link at a path leads; None if there is no link."""
 
 _MOST_LINKS: Final = 40
+
+DEEPEST: Final = 256
+"""The most names in a path: with thousands, looking for a link at each of them would take minutes and much memory."""
+
 _ENTER: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -113,7 +117,7 @@ class LinksReadOnce:
 
 def real_path(path: Steps, roots: Collection[Steps], *, below: Steps = (), link: Link = link_target) -> Steps | None:
     """
-    Return ``path`` without symbolic links; None if they lead out of ``roots`` or in circles.
+    Return ``path`` without symbolic links; None if they lead out of ``roots``, in circles or below ``DEEPEST`` names.
 
     Looks at nothing outside the roots. The path need not exist.
 
@@ -130,6 +134,8 @@ def real_path(path: Steps, roots: Collection[Steps], *, below: Steps = (), link:
             found = found[:-1]
             continue
         found += (step,)
+        if len(found) > DEEPEST:
+            return None
         target = link(found) if is_inside(found, roots) else None
         if target is None:
             continue

@@ -70,8 +70,7 @@ def is_substituted(key: str, text: str) -> bool:
 
 def has_inserted(text: str, *, template: str) -> bool:
     """Return whether ``text`` has a part that Spark, Hadoop or Databricks could replace, and its template has not."""
-    found = _substitutions(text)
-    return bool(found) and not found <= _substitutions(template)
+    return text != template and not _substitutions(text) <= _substitutions(template)
 
 
 def _substitutions(text: str) -> set[str]:

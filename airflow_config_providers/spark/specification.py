@@ -61,6 +61,8 @@ def refusal_of_options(key: str, text: str) -> str:
     Options reach the driver's JVM under several keys, some of which name environment variables, and by substitution.
     """
     options = text.translate(_QUOTING) if "-" in text and "D" in text else ""
+    if "-D" not in options:
+        return ""
     if _OPTION in options:
         return f"{_OPTION} defines providers of the driver, which belong to the deployment. Remove the option."
     if not key.startswith(_OF_EXECUTORS) and re.search(_NAMED_BY_OTHERS, options):

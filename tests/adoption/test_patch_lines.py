@@ -104,6 +104,7 @@ def test_a_line_with_an_unknown_text_stays_by_hand(argument: str):
         pytest.param("# hun-ter+x", id="signs"),
         pytest.param("# noqa: c4nary", id="for-a-linter"),
         pytest.param(f"# {'abcdefghij' * 3}", id="long-word"),
+        pytest.param(f"# {chr(39) * 100_000}0", id="quotes"),
     ],
 )
 def test_a_line_with_a_comment_that_is_no_sentence_stays_by_hand(comment: str):

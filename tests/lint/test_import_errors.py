@@ -51,6 +51,14 @@ def test_an_error_without_values_is_shown_with_its_line(tmp_path: Path, source: 
     assert shown in found.message
 
 
+def test_an_error_of_a_whole_file_has_no_line(tmp_path: Path):
+    path = tmp_path / "dag.py"
+
+    found = import_error(str(path), f'Traceback (most recent call last):\n  File "{path}", line 0\nSyntaxError: x\n')
+
+    assert found.place.line is None
+
+
 @pytest.mark.parametrize(
     "source",
     [

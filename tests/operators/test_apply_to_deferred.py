@@ -183,15 +183,16 @@ ENDED = {"life_cycle_state": "TERMINATED", "result_state": "SUCCESS", "state_mes
 
 @pytest.fixture
 def databricks(monkeypatch):
-    """A Databricks, and what was posted to it; its run goes on until ``state`` says otherwise."""
+    """A Databricks, and what was posted to it; its run is in the ``earlier`` states, then in ``state``."""
     pytest.importorskip("airflow.providers.databricks")
-    service = SimpleNamespace(state=RUN_STATE, posted=[])
+    service = SimpleNamespace(state=RUN_STATE, earlier=[], posted=[])
 
     def answer(request):
         if request.method == "POST":
             service.posted.append(json.loads(request.body))
-        run = {"run_id": 9, "job_id": 3, "run_page_url": "http://databricks/run/9", "state": service.state}
-        run["tasks"] = [{"task_key": "t", "run_id": 10, "state": service.state}]
+        state = service.earlier.pop() if service.earlier else service.state
+        run = {"run_id": 9, "job_id": 3, "run_page_url": "http://databricks/run/9", "state": state}
+        run["tasks"] = [{"task_key": "t", "run_id": 10, "state": state}]
         if "get-output" in request.path:
             run = {"error": f"{SAYS} {CANARY}"}
         return Response(200, json.dumps(run).encode(), {"Content-Type": "application/json"})
@@ -249,3 +250,17 @@ def test_attack_30_what_the_triggerer_logs_and_stores_of_a_databricks_run_has_no
     assert CANARY not in json.dumps(resumed_with) + deployment.shown
     assert run.state == ("success" if end == "SUCCESS" else "failed")
     assert (f"{SAYS} {REFERENCE}" in str(run.error)) is (end == "FAILED" and is_left_on)
+
+
+def test_attack_30_the_triggerer_logs_no_message_of_a_state_in_which_a_databricks_run_waits(databricks, capfd):
+    from airflow_config_providers.operators.databricks import QuietDatabricksTrigger
+
+    databricks.earlier = [{"life_cycle_state": "WAITING_FOR_RETRY", "state_message": f"{SAYS} {CANARY}"}]
+    databricks.state = ENDED
+    trigger = QuietDatabricksTrigger(run_id=9, databricks_conn_id="databricks_default", polling_period_seconds=0)
+
+    event = asyncio.run(first_event(trigger))
+
+    shown = "".join(capfd.readouterr()) + repr(event)
+    assert "WAITING_FOR_RETRY" in shown
+    assert CANARY not in shown

@@ -50,6 +50,24 @@ class Held(Login):
         self.lock = threading.Lock()
 
 
+class Unpickled(Login):
+    """Leaves the password out of its pickle, but not out of what Airflow stores."""
+
+    def __getstate__(self):
+        return {"user": self.user}
+
+
+def local(value):
+    """Return an object of a class that cannot be pickled, with the value deep inside a field that it hides."""
+
+    @dataclass
+    class Local:
+        user: str
+        options: dict = field(repr=False)
+
+    return Local("ann", {"a": {"b": [{"c": {"d": {"e": value}}}]}})
+
+
 class Slotted:
     """Has no dictionary."""
 
@@ -83,6 +101,8 @@ HIDING = [
     pytest.param(lambda value: Login("ann", value), id="dataclass"),
     pytest.param(Table, id="table"),
     pytest.param(Held, id="dataclass that cannot be pickled"),
+    pytest.param(lambda value: Unpickled("ann", value), id="dataclass with another pickle"),
+    pytest.param(local, id="value deep inside a local dataclass"),
     pytest.param(Slotted, id="slots that cannot be pickled"),
     pytest.param(Private, id="private slots that cannot be pickled"),
     pytest.param(frame, id="data frame"),
@@ -181,3 +201,24 @@ def test_an_object_that_shows_a_value_becomes_its_string_with_the_reference():
     reverser = ReverseTransformer({}, {ConfigVariable("v", "p", "k"): CANARY})
 
     assert reverse_stored(Login(CANARY, CANARY), reverser) == "Login(user='${v:p:k}')"
+
+
+@pytest.mark.parametrize("made", HIDING)
+def test_attack_30_a_task_that_is_deferred_keeps_its_string_as_an_argument(dag, run_task, password, capfd, made):
+    def do(self, context):
+        self.defer(trigger=Trigger(x=1), method_name="go_on", kwargs={"login": made(self.payload)})
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do), finalize=False)
+
+    assert run.message.next_kwargs["login"]
+    assert CANARY not in everything_shown(run, capfd)
+    assert CANARY.encode().hex() not in repr(run.message).lower()
+
+
+def test_an_object_that_many_lists_hold_is_searched_once():
+    many = ["no value"]
+    for _ in range(20):
+        many = [many] * 10
+    reverser = ReverseTransformer({}, {ConfigVariable("dir", "/d", "password"): CANARY})
+
+    assert reverse_stored(Login("ann", [many, threading.Lock(), CANARY]), reverser) == "Login(user='ann')"

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.exceptions import AccessDeniedError, LimitExceededError, ProviderDefinitionError
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigException,
+    LimitExceededError,
+    ProviderDefinitionError,
+)
 from airflow_config_providers.providers.allowed_files import AllowedFiles
 from airflow_config_providers.providers.real_path import Steps, link_target
 
@@ -52,6 +57,15 @@ def test_an_empty_list_allows_nothing(root: Path, allowed: str) -> None:
 )
 def test_a_file_in_an_allowed_path_is_read(root: Path, allowed: str) -> None:
     assert read(allowed.format(root=root), root / "data" / "file") == b"data"
+
+
+@pytest.mark.parametrize("name", ["a", "..", "data/.."])
+def test_attack_14_a_path_of_very_many_names_is_refused_before_any_of_them_is_looked_up(root: Path, name: str) -> None:
+    looked_up: list[Steps] = []
+    files = AllowedFiles.of({"allowed.paths": str(root / "data")}, link=looked_up.append)
+    with pytest.raises(ConfigException, match="has more than 256 names"):
+        files.read(f"{root}/data/" + f"{name}/" * 30_000)
+    assert not looked_up
 
 
 @pytest.mark.parametrize("path", ["{root}//data///file", "/{root}/data/./file", "{root}/data2/../data/file"])

@@ -159,6 +159,12 @@ def test_forty_links_in_a_row_are_followed_but_not_more(root: Path) -> None:
     assert (real(root / "39", root), real(root / "40", root)) == (f"{root}/sub/file", None)
 
 
+def test_links_that_make_a_path_of_very_many_names_lead_nowhere(root: Path) -> None:
+    (root / "more").symlink_to("/".join(["..", root.name] + ["x"] * 200 + ["..", "more"]))
+    (root / "deep").symlink_to("/".join("x" * 300))
+    assert real(root / "deep", root) is None
+
+
 def test_a_path_that_does_not_exist_is_its_own_real_path(root: Path) -> None:
     assert real(root / "no" / "such", root) == f"{root}/no/such"
 

@@ -21,6 +21,7 @@ PUBLIC = [key.name for key in spark_definition().config_keys.values() if not key
 OF_PEOPLE = [
     "spark.app.base",
     "spark.app.db.password",
+    "spark.app.initial.urls",
     "spark.app.tags",
     "spark.executor.resource.gpu.amount",
     "spark.executorEnv.MEMORY",
@@ -58,6 +59,8 @@ OF_PEOPLE = [
         pytest.param("spark.executor.memoryMemoryOverhead", "spark.executor.memoryOverhead", id="a word twice"),
         pytest.param("spark.dynamicAllocation.maxExecutor", "spark.dynamicAllocation.maxExecutors", id="singular"),
         pytest.param("spark.executors.memory", "spark.executor.memory", id="plural"),
+        pytest.param("spark.app.nmae", "spark.app.name", id="below the prefix of jobs"),
+        pytest.param("spark.app.initial.jar.url", "spark.app.initial.jar.urls", id="singular below the prefix of jobs"),
         pytest.param("spark.jar", "spark.jars", id="singular of a short word"),
         pytest.param("spark.hadop.fs.s3a.endpoint", "spark.hadoop.fs.s3a.endpoint", id="a beginning"),
         pytest.param("spark.yarn.appMasterEvn.TZ", "spark.yarn.appMasterEnv.TZ", id="a beginning of two parts"),

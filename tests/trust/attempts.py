@@ -123,6 +123,12 @@ def fills_in_a_path(world: World) -> Outcome:
     return world.submit({"spark.app.x": template}, run={"folder": "team"})
 
 
+@attempt(Who.TRIGGERER, What.READ, "the author's folder itself, by a name that is empty or `.`", Outcome.JOB_HAS_IT)
+def fills_in_no_folder(world: World) -> Outcome:
+    template = f"${{dir:{world.secrets}/{{{{ dag_run.conf.folder }}}}:secret}}"
+    return world.submit({"spark.app.x": template}, run={"folder": "."})
+
+
 @attempt(Who.TRIGGERER, What.READ, "the key, where the author lets a template fill it in", Outcome.JOB_HAS_IT)
 def fills_in_a_key(world: World) -> Outcome:
     return world.submit({"spark.app.x": world.reference("{{ dag_run.conf.key }}")}, run={"key": "secret"})

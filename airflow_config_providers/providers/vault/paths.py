@@ -170,7 +170,8 @@ class Mounts:
     def find(self, segments: Segments) -> Mount | None:
         """Return the mount that holds ``segments``; None if it is not known."""
         known = self._known
-        found = (known.get(segments[:length]) for length in range(len(segments), 0, -1))
+        longest = min(len(segments), max(map(len, known), default=0))
+        found = (known.get(segments[:length]) for length in range(longest, 0, -1))
         return next((mount for mount in found if mount is not None), None)
 
     def remember(self, mount: Mount) -> None:

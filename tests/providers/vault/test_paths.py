@@ -121,6 +121,20 @@ def test_a_mount_is_found_by_the_names_that_it_holds() -> None:
     assert mounts.find(("team", "b", "kv")) is mounts.find(("secrets", "db")) is None
 
 
+def test_a_mount_is_found_without_comparing_the_whole_of_a_long_path() -> None:
+    mounts = Mounts()
+    mounts.remember(Mount(("team", "kv"), 2))
+    lengths: list[int] = []
+
+    class Segments(tuple[str, ...]):
+        def __getitem__(self, part: slice) -> tuple[str, ...]:  # type: ignore[override]  # only slices are asked for
+            lengths.append(part.stop)
+            return super().__getitem__(part)
+
+    assert mounts.find(Segments(("team", "kv", *"x" * 1000))) == Mount(("team", "kv"), 2)
+    assert lengths == [2]
+
+
 def test_a_kv_2_is_found_out_by_the_read_itself(vault) -> None:
     vault.put("a", {"k": "v"})
     with opened(vault, token=vault.root_token) as provider:

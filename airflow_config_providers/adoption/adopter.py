@@ -12,7 +12,7 @@ from typing import Final
 from airflow_config_providers import settings
 from airflow_config_providers.adoption.dag_source import imported_files
 from airflow_config_providers.adoption.edits import FileChange, blocks, patch
-from airflow_config_providers.adoption.file_proposal import ByHand, FileProposal, ProposalRules
+from airflow_config_providers.adoption.file_proposal import ByHand, FileProposal, ProposalRules, emptied
 from airflow_config_providers.adoption.patch_lines import lines_with_text
 from airflow_config_providers.adoption.proof import ENVIRONMENT, Imports, ProofMaker, are_in_all
 from airflow_config_providers.adoption.references import Providers
@@ -118,6 +118,7 @@ def proposed(request: AdoptRequest, progress: Progress) -> Adoption:
         ByHand("", 0, f"{note} With --operators classes, a layer file has them once.") for note in proved.notes
     ]
     changed = [one for one in proved.files if one.edits]
+    problems += [one for proposal in changed for one in emptied(proposal)]
     used = [layer for layer in proved.layers if _is_used(layer, changed, folder)]
     return Adoption(changed, used, sorted(set(problems)), list(_advice(proved.files, used, folder, request)), root)
 

@@ -119,7 +119,8 @@ class DagSource:
         """Whether a DAG gives templates another syntax, or could give ``conn`` or ``var`` another meaning."""
         configurations = (one.value for one in keywords if one.arg in _CONFIGURATION)
         self._places = frozenset(node for one in configurations for node in ast.walk(one))
-        self._mappings = dict(self._assigned())
+        self.mappings = dict(self._assigned())
+        """Name -> the mapping that is assigned to it, once, and that is used only for configuration."""
         self._reused = frozenset(self._used_again())
 
     def calls(self) -> Iterator[OperatorCall]:
@@ -180,7 +181,7 @@ class DagSource:
     def _settings(self, node: ast.expr | None) -> Iterator[Setting]:
         """Yield the entries of a mapping, and of the mappings that it includes."""
         if isinstance(node, ast.Name):
-            node = self._mappings.get(node.id)
+            node = self.mappings.get(node.id)
         if not isinstance(node, ast.Dict):
             return
         for key, value in zip(node.keys, node.values, strict=True):

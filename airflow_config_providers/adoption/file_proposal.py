@@ -342,11 +342,23 @@ _UNKNOWN: Final = (
     "write the entry, or the name of the class, on a line of its own and run adopt again. Otherwise change it by hand: "
     "{{ conn.db.password }} becomes ${connection:db:password}."
 )
-_ELSEWHERE: Final = "Only conf and env_vars are changed: in other arguments, others could read the value."
+_ELSEWHERE: Final = (
+    "Only conf and env_vars are changed: in other arguments, others could read the value. Pass a secret under a key of "
+    "conf, and let the job read it there; leave anything else as it is."
+)
+_EMPTY: Final = "'{}' is empty after the patch. Remove it, and where it is used."
 _NO_CLASS: Final = "{}: this package has no class of its own for it. Use configured(), or set apply_to."
 _ODD_IMPORT: Final = (
     "import {1} from {0} in place of the stock class: this import does not have a form that can be changed safely."
 )
+
+
+def emptied(proposal: FileProposal) -> Iterator[ByHand]:
+    """Yield each mapping with a name of which the proposal removes all entries."""
+    after = DagSource(proposal.after).mappings
+    for name, mapping in DagSource(proposal.source).mappings.items():
+        if mapping.keys and name in after and not after[name].keys:
+            yield ByHand(proposal.path, mapping.lineno, _EMPTY.format(name))
 
 
 def _entries_of(difference: MeaningDifference, calls: Sequence[OperatorCall]) -> Iterator[ast.expr]:

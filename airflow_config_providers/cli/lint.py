@@ -11,10 +11,11 @@ from airflow_config_providers.cli.arguments import seconds
 from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import how_many, printable
+from airflow_config_providers.core.variable import some_of
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.lint.finding import UNREAD, Finding, FindingLevel, RuleSelection
 from airflow_config_providers.lint.known_providers import KnownProviders, of_extra, of_file
-from airflow_config_providers.lint.linter import findings
+from airflow_config_providers.lint.linter import lint_files
 from airflow_config_providers.lint.paths import LintedPaths
 from airflow_config_providers.lint.reports import REPORTS
 
@@ -29,19 +30,30 @@ def lint(args: Any) -> None:
     try:
         selection, paths = _selection(args), _paths(args)
         with progress(len(paths.dags)) as tick:
-            found = findings(paths, selection, _providers(args), seconds=seconds(args), tick=tick)
+            outcome = lint_files(paths, selection, _providers(args), seconds=seconds(args), tick=tick)
     except ConfigProvidersError as error:
         problems = error.problems
     if problems:
         raise WrongArgumentsError(*problems)
     files = (*paths.dags, *paths.layers, *paths.policies)
+    found = outcome.findings
     report = REPORTS[args.output](found, files)
     sys.stdout.write(f"{report}\n" if report else "")
     with suppress(OSError):  # the end of the command reports it, with the right code
         sys.stdout.flush()  # so that the summary comes after the report
-    say(f"{how_many(len(files), 'file')} read, {how_many(len(found), 'finding')}.\n")
+    say(f"{how_many(len(files), 'file')} read, {how_many(len(found), 'finding')}.{_unchecked(outcome.unchecked)}\n")
     if code := _code(found):
         raise Finished(code)
+
+
+def _unchecked(conn_ids: Sequence[str]) -> str:
+    """Return a line that says that the names of providers were not checked; empty if all were."""
+    if not conn_ids:
+        return ""
+    return (
+        f"\nNames of providers were not checked: the environment does not define {some_of(conn_ids)}. "
+        f"Use --providers or --conn-extra."
+    )
 
 
 def _code(found: Sequence[Finding]) -> int:

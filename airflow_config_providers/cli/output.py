@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.data import HIDDEN
+from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.deployment.rows import Row, as_json
 
@@ -22,7 +23,13 @@ _BAD: Final = "red"
 _FAINT: Final = "dim"
 
 _COLOURS: Final[Mapping[str, Mapping[str, str]]] = {
-    "change": {"added": _GOOD, "removed": _BAD, "changed": _NOTABLE, "other secret": _NOTABLE},
+    "change": {
+        "added": _GOOD,
+        "removed": _BAD,
+        "changed": _NOTABLE,
+        "other secret": _NOTABLE,
+        ONLY_A_RUN_KNOWS: _NOTABLE,
+    },
     "verdict": {
         "allows": _GOOD,
         "applies": _GOOD,
@@ -33,6 +40,7 @@ _COLOURS: Final[Mapping[str, Mapping[str, str]]] = {
         "not asked": _FAINT,
         "not read": _BAD,
         "not set": _FAINT,
+        ONLY_A_RUN_KNOWS: _NOTABLE,
         "other spelling": _NOTABLE,
         "typo": _BAD,
     },

@@ -106,7 +106,8 @@ def _show(found: Plan, output: str) -> None:
         if rows:
             show(rows, output)
             print()  # noqa: T201 - an empty line between tables
-    print(found.summary())  # noqa: T201 - the last line of the result
+    for line in filter(None, (found.doubt(), found.summary())):
+        print(line)  # noqa: T201 - the last lines of the result
 
 
 class _FewNotes(Notes):

@@ -12,6 +12,7 @@ from airflow_config_providers.cli.output import show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.policy import Moment, PolicyViolation, RequestMetadata
+from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.policies.policy_set import LastRequest, PolicyVerdict, verdict_of
@@ -33,8 +34,10 @@ def test(args: Any) -> None:
             "This deployment has no policies. Set policies_file in [config_providers], or add --policies-file."
         )
     with open_policies(path) as policies:
-        asked = [None] if resource is None else _requests(args, resource, operations)
-        verdicts = [verdict_of(policy, request) for policy in policies for request in asked]
+        asked = [(None, True)] if resource is None else _requests(args, resource, operations)
+        verdicts = [
+            verdict_of(policy, request, is_whole=is_whole) for policy in policies for request, is_whole in asked
+        ]
     if resource is None:
         notes("Each policy can be opened. To ask them about a change, name a resource, such as --dag DAG_ID.")
     show([_row(verdict) for verdict in verdicts], args.output, nothing="No policies.")
@@ -61,15 +64,23 @@ def _refuse_run_of_none(args: Any) -> None:
         raise WrongArgumentsError("--at render requires a task. Add --task TASK_ID, or remove --at.")
 
 
-def _requests(args: Any, resource: ConfigResource, operations: list[AlterConfigOp]) -> list[RequestMetadata]:
-    """Return the requests that policies see when the change is made, and when the task runs with it."""
+def _requests(
+    args: Any, resource: ConfigResource, operations: list[AlterConfigOp]
+) -> list[tuple[RequestMetadata | None, bool]]:
+    """
+    Return the requests that policies see when the change is made, and when the task runs with it.
+
+    Each has whether that run has nothing else, such as a file whose path is a template.
+    """
     seen, notes = LastRequest(), Notes()
     moments = [Moment(args.at)] if args.at else [*Moment]
     done = admin(notes, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]
-    requests = [seen.request] if Moment.ALTER in moments else []
+    requests: list[tuple[RequestMetadata | None, bool]] = [(seen.request, True)] if Moment.ALTER in moments else []
     if Moment.RENDER in moments and resource.task_id:
-        texts = DeployedLayers(notes).texts(resource)
-        requests += [] if texts is None else [policy_request(resource, done.layers, texts)]
+        layers = DeployedLayers(notes)
+        texts = layers.texts(resource)
+        is_whole = not any(map(is_known_only_in_run, layers.files(resource)))
+        requests += [] if texts is None else [(policy_request(resource, done.layers, texts), is_whole)]
     return requests
 
 

@@ -102,6 +102,10 @@ class ServerConfigurations:
         """Have the values of references read again, and return the resources that this concerns."""
         return self._rows("POST", f"{path(resource)}/refresh", body={})
 
+    def has_chosen_file(self, task: ConfigResource) -> bool:
+        """Return False: a server reads no file that a task names, and a note of it says so."""
+        return False
+
     def references(self, pattern: str) -> list[Row]:
         """Return the tasks whose last job used a reference, as far as the user may see their runs."""
         return self._rows("GET", "/references", query=[("pattern", pattern)])

@@ -176,10 +176,14 @@ class LayeredConfig:
         return self._definition.default_texts()
 
     def is_secret(self, key: str, text: str) -> bool:
-        """Return whether ``text`` under ``key`` is a plaintext secret, and not a reference to one, or has one in it."""
+        """
+        Return whether ``text`` under ``key`` is a plaintext secret, and not a reference to one, or has one in it.
+
+        An empty string is none, whatever its key.
+        """
         if "${" in text and scan(text):
             return self._definition.is_secret("", beside_references(text))
-        return self._definition.is_secret(key, text)
+        return bool(text) and self._definition.is_secret(key, text)
 
     def entries(self) -> Mapping[str, ConfigEntry]:
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from operator import is_
@@ -15,7 +16,7 @@ _DEEPEST: Final = 50
 _LEAVES: Final = frozenset({str, bytes, int, float, bool, type(None)})
 """The most usual types of leaves, which are told at once."""
 
-_ITEMS: Final = (list, tuple, set, frozenset)
+_ITEMS: Final = (list, tuple, set, frozenset, deque)
 """Types of collections that are not mappings."""
 
 
@@ -34,7 +35,7 @@ def map_leaves(value: object, change: Change, *, depth: int = _DEEPEST) -> objec
     Return ``value`` with ``change`` applied to each key and each item that is not itself a collection.
 
     Nothing is changed in place. A collection without changes is returned itself, any other as a plain dict, list,
-    tuple or set.
+    tuple, set or deque.
 
     :raises RecursionError: collections are nested deeper than ``depth``, or contain themselves
     """
@@ -62,6 +63,8 @@ def _rebuilt(value: object, items: list[object]) -> object:
     """Return a collection like ``value`` with other items; those of a mapping are each key followed by its value."""
     if not isinstance(value, _ITEMS):
         return dict(zip(items[::2], items[1::2], strict=True))
+    if isinstance(value, deque):
+        return deque(items, value.maxlen)
     return next(kind for kind in _ITEMS if isinstance(value, kind))(items)
 
 

@@ -81,6 +81,15 @@ class ConfigProvider(ABC):
         :raises ProviderDefinitionError: the parameters cannot be used
         """
 
+    def form_problem(self, path: str, key: str) -> str:
+        """
+        Return why no reference with this path and key can have a value, whatever the parameters are; empty if one can.
+
+        Called by ``lint``, before the provider is configured; it must not connect to anything. The reason shows neither
+        path nor key: what looks like a default in them can be a secret.
+        """
+        return ""
+
     def subscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
         """
         Call ``callback(path, data)`` after each change of a value; unsupported unless overridden.

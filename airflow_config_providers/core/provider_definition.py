@@ -98,11 +98,21 @@ def unknown_provider(
         )
     listed = ", ".join(printable(name) for name in sorted(known)) or "none"
     hint = nearest(variable.provider, known)
-    way = no_default(variable) or f"Correct the name, or add the provider to {home}."
+    way = (
+        no_default(variable)
+        or _colon_hint(variable.provider, known)
+        or f"Correct the name, or add the provider to {home}."
+    )
     return (
         f"{printable(str(variable))} names the unknown provider '{printable(variable.provider)}'{hint or '.'} "
         f"Known providers: {listed}. {way}"
     )
+
+
+def _colon_hint(written: str, known: Iterable[str]) -> str:
+    """Return the hint that the colon after a provider's name is missing; empty if ``written`` begins with none."""
+    names = [name for name in known if written.startswith(f"{name}/")]
+    return f"A colon is missing after '{printable(max(names, key=len))}'. Add it." if names else ""
 
 
 def _owner(key: str, names: Iterable[str]) -> str | None:

@@ -120,6 +120,12 @@ class ProviderRegistry:
         }
         return {variable: problem for variable, problem in found.items() if problem}
 
+    def form_problem(self, definition: ProviderDefinition, variable: ConfigVariable) -> str:
+        """Return why the class of a provider never answers a reference of this form; empty if that is not known."""
+        with suppress(Exception):  # a class that cannot be made is another problem, and it can raise anything
+            return self._make(definition).form_problem(variable.path, variable.key)
+        return ""
+
     def _refusal(self, definition: ProviderDefinition, variable: ConfigVariable) -> str:
         try:
             self._make(definition).require_allowed(definition.params, variable.path, {variable.key})

@@ -7,6 +7,9 @@ from typing import Final
 
 from airflow_config_providers.core.variable import scan
 
+ONLY_A_RUN_KNOWS: Final = "only a run knows"
+"""What an answer says where it depends on something that is known only in a run."""
+
 _JINJA: Final = re.compile(r"\{[{%#]")
 _OPENING: Final = re.compile(r"\{[{%]")
 _CLOSING: Final = {"{{": "}}", "{%": "%}"}

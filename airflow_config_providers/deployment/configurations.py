@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
+from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.deployment import record_rows, records, rows
@@ -81,6 +82,9 @@ class Configurations(Protocol):
 
     def refresh(self, resource: ConfigResource) -> list[Row]:
         """Have the values of references read again, and return the resources that this concerns."""
+
+    def has_chosen_file(self, task: ConfigResource) -> bool:
+        """Return whether a description of a task lacks a file that only a run chooses, as far as that is known."""
 
     def references(self, pattern: str) -> list[Row]:
         """
@@ -219,6 +223,11 @@ class DeployedConfigurations:
         version = admin(self._warn, caller=self._caller).refresh([resource])[resource]
         concerned = DeployedLayers(self._warn, self._reader).concerned(resource)
         return [{"resource": str(one), "version": version} for one in concerned]
+
+    def has_chosen_file(self, task: ConfigResource) -> bool:
+        """Return whether a description of a task lacks a file that only a run chooses."""
+        files, _ = _files(DeployedLayers(no_notes, self._reader), task, has_job=True)
+        return any(map(is_known_only_in_run, files))
 
     def tasks(self, dag: ConfigResource) -> list[Row]:
         """Return the tasks of a DAG, and whether this package configures them."""

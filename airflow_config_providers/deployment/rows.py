@@ -109,11 +109,17 @@ def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
             "key": key,
             "value": None if entry is None else shown(entry.value),
             "source": None if entry is None else entry.source.name,
-            "origin": _unset(resource) if entry is None else entry.origin,
+            "origin": _unset(resource) if entry is None else _origin(resource, entry),
         }
         for resource, result in done.items()
         for key, entry in result.entries.items()
     ]
+
+
+def _origin(resource: ConfigResource, entry: ConfigEntry) -> str:
+    """Return where a value was written, and that a task can have another one if what its author wrote beats it."""
+    is_beaten_by_tasks = not resource.task_id and entry.source < ConfigSource.DAG_CONFIG
+    return f"{entry.origin}; a task can set it" if is_beaten_by_tasks else entry.origin
 
 
 def _unset(resource: ConfigResource) -> str:

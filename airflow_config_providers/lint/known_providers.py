@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from airflow_config_providers.airflow_compat import Connection
 from airflow_config_providers.core import properties
-from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, read_definitions, unlisted_names
+from airflow_config_providers.core.provider_definition import (
+    CONFIG_PROVIDERS,
+    ProviderDefinition,
+    read_definitions,
+    unlisted_names,
+)
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.providers import definitions_of, driver_definitions_of
+from airflow_config_providers.job.providers import definitions_of, deployment_registry, driver_definitions_of
 from airflow_config_providers.spark.layer_files import read_text
 
 _PREFIX: Final = "AIRFLOW_CONN_"
@@ -26,11 +32,24 @@ class KnownProviders:
     :param names: those that its tasks or their drivers can use
     :param unlisted: those that have a class, but are not listed
     :param home: what people call the place where they are defined
+    :param definitions: name -> the definition, of those for tasks rather than for drivers
     """
 
     names: frozenset[str]
     unlisted: frozenset[str] = frozenset()
     home: str = CONFIG_PROVIDERS
+    definitions: Mapping[str, ProviderDefinition] = field(default_factory=dict, repr=False, compare=False)
+
+
+def form_problem(variable: ConfigVariable, known: KnownProviders | None) -> str:
+    """
+    Return why the provider of a reference never answers one of this form; empty if that is not known.
+
+    :param known: the providers that are defined; None if that is unknown: a name is then taken for that of a class
+    """
+    name = variable.provider
+    definition = ProviderDefinition(name, name) if known is None else known.definitions.get(name)
+    return "" if definition is None else deployment_registry().form_problem(definition, variable)
 
 
 def of_file(path: str) -> KnownProviders:
@@ -77,5 +96,5 @@ def _of_connection(connection: Connection, *, home: str) -> KnownProviders:
 
 
 def _known(props: Mapping[str, str], of_driver: Mapping[str, str], *, home: str) -> KnownProviders:
-    names = {one.name for found in (props, of_driver) for one in read_definitions(found)[0]}
-    return KnownProviders(frozenset(names), unlisted_names(props, names), home)
+    definitions = {one.name: one for found in (of_driver, props) for one in read_definitions(found)[0]}
+    return KnownProviders(frozenset(definitions), unlisted_names(props, definitions), home, definitions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import PurePath
@@ -19,6 +20,7 @@ from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, Written
 from airflow_config_providers.lint.finding import (
     LAYER_FILE,
     POLICY_FILE,
+    UNKNOWN,
     Finding,
     RuleSelection,
     SourcePlace,
@@ -60,16 +62,29 @@ def check_policy_file(path: str) -> Iterator[Finding]:
     yield from (Finding(POLICY_FILE, *located(problem, path)) for problem in problems)
 
 
-def findings(
+@dataclass(frozen=True, slots=True)
+class LintOutcome:
+    """
+    What ``lint`` found.
+
+    :param findings: the mistakes, by place
+    :param unchecked: the connections that define the providers of references, and are not known; by id
+    """
+
+    findings: tuple[Finding, ...]
+    unchecked: tuple[str, ...]
+
+
+def lint_files(
     paths: LintedPaths,
     selection: RuleSelection,
     providers: KnownProviders | None,
     *,
     seconds: float,
     tick: Callable[[], object],
-) -> list[Finding]:
+) -> LintOutcome:
     """
-    Return the mistakes in the files at ``paths``, by place.
+    Return the mistakes in the files at ``paths``, and what was not checked.
 
     :param selection: the rules that apply
     :param providers: the providers of every connection; None to look for connections in the environment
@@ -82,17 +97,23 @@ def findings(
         dags = list(read_all(paths.dags, source=source, origin=origin, tick=tick))
     read = [read_layer_file(path) for path in paths.layers]
     files = [one for one in read if isinstance(one, LayerFile)]
+    rules_of_all = _Rules([job for dag in dags for job in dag.jobs], files, providers)
     found = [
         *chain.from_iterable(dag.findings for dag in dags),
         *chain.from_iterable(one for one in read if not isinstance(one, LayerFile)),
         *chain.from_iterable(map(check_policy_file, paths.policies)),
-        *_Rules([job for dag in dags for job in dag.jobs], files, providers).findings(),
+        *rules_of_all.findings(),
     ]
-    return sorted_findings(one for one in found if selection.has(one.rule))
+    kept = sorted_findings(one for one in found if selection.has(one.rule))
+    return LintOutcome(tuple(kept), tuple(sorted(rules_of_all.unchecked)) if selection.has(UNKNOWN) else ())
 
 
 class _Rules:
-    """The rules for what was read."""
+    """
+    The rules for what was read.
+
+    After ``findings``, ``unchecked`` has the ids of the connections that references need and that are not known.
+    """
 
     def __init__(
         self, jobs: Sequence[WrittenJob], files: Sequence[LayerFile], providers: KnownProviders | None
@@ -100,6 +121,7 @@ class _Rules:
         self._jobs = jobs
         self._files = files
         self._known = cache(lambda conn_id: providers or in_environment(conn_id))
+        self.unchecked: set[str] = set()
         self._misspelt = settings.unknown_keys()
         self._spark_version = version_at_hand(os.environ)
 
@@ -115,9 +137,11 @@ class _Rules:
         yield from self._of_entries(job.entries(), takes_any_key=job.takes_any_key, spark_version=version)
         yield from rules.refused_findings(job)
         yield from rules.unconfigured_findings(job)
-        known = None if job.keeps_unresolved or not job.is_configured else self._known(job.conn_id)
-        for entry in (*job.entries(), *job.texts):
-            yield from rules.reference_findings(entry, known)
+        referring = [*job.entries(), *job.texts]
+        is_resolved = job.is_configured and not job.keeps_unresolved
+        known = self._providers(job.conn_id, referring) if is_resolved else None
+        for entry in referring:
+            yield from rules.reference_findings(entry, known, is_resolved=is_resolved)
         for entry in (*job.texts, *job.literals):
             yield from rules.literal_findings(entry)
         yield from rules.exposed_findings(job, known)
@@ -130,9 +154,15 @@ class _Rules:
             takes_any_key=rules.is_read_by_other_jobs(file, self._jobs),
             spark_version=None if are_remote else self._spark_version,
         )
-        known = self._known(settings.config_conn_id())
+        known = self._providers(settings.config_conn_id(), file.entries)
         for entry in file.entries:
             yield from rules.reference_findings(entry, known)
+
+    def _providers(self, conn_id: str, entries: Iterable[WrittenEntry]) -> KnownProviders | None:
+        known = self._known(conn_id)
+        if known is None and any(map(rules.names_provider, entries)):
+            self.unchecked.add(conn_id)
+        return known
 
     def _of_entries(
         self, entries: Iterable[WrittenEntry], *, takes_any_key: bool, spark_version: str | None

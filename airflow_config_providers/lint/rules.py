@@ -12,7 +12,7 @@ from airflow_config_providers.core.keys import current_name, key_problem
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
-from airflow_config_providers.core.templates import is_known_only_in_run, without_templates
+from airflow_config_providers.core.templates import is_known_only_in_run, is_template, without_templates
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import (
     NOT_NESTED,
@@ -42,7 +42,7 @@ from airflow_config_providers.lint.finding import (
     WRONG_TYPE,
     Finding,
 )
-from airflow_config_providers.lint.known_providers import KnownProviders
+from airflow_config_providers.lint.known_providers import KnownProviders, form_problem
 from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
@@ -141,7 +141,7 @@ def literal_findings(entry: WrittenEntry) -> Iterator[Finding]:
         LITERAL_SECRET,
         entry.place,
         f"{entry.name}: a literal of {length} looks like a secret. Keep it outside, and write a reference such as "
-        f"${{vault:path:key}}{where}.",
+        f"${{provider:path:key}}{where}.",
     )
 
 
@@ -171,11 +171,14 @@ def has_other_type(key: str) -> bool:
     return known is not None and (known.type not in {ConfigType.STRING, ConfigType.PASSWORD} or bool(known.type_name))
 
 
-def reference_findings(entry: WrittenEntry, known: KnownProviders | None) -> Iterator[Finding]:
+def reference_findings(
+    entry: WrittenEntry, known: KnownProviders | None, *, is_resolved: bool = True
+) -> Iterator[Finding]:
     """
     Yield the mistakes in the references of an entry.
 
     :param known: the providers that are defined; None if that is unknown
+    :param is_resolved: whether each reference must have a value; otherwise, something else can replace it
     """
     if provider := unclosed(entry.text):
         yield Finding(MALFORMED, entry.place, f"{entry.name}: {_UNCLOSED.format(printable(provider))}")
@@ -184,7 +187,7 @@ def reference_findings(entry: WrittenEntry, known: KnownProviders | None) -> Ite
     for variable in variables(entry.text):
         if variable.provider in SUBSTITUTED_BY_SPARK and not (known and variable.provider in known.names):
             continue
-        if problem := _form_problem(variable):
+        if problem := _form_problem(variable) or (_problem_of_class(variable, known) if is_resolved else ""):
             yield Finding(MALFORMED, entry.place, f"{entry.name}: {problem}")
         elif known is not None and variable.provider not in known.names:
             problem = unknown_provider(variable, known.names, unlisted=known.unlisted, home=known.home)
@@ -210,13 +213,23 @@ def _form_problem(variable: ConfigVariable) -> str:
     return ""
 
 
+def _problem_of_class(variable: ConfigVariable, known: KnownProviders | None) -> str:
+    """Return why the class of the provider never answers a reference of this form, which no template completes."""
+    problem = "" if is_template(variable.text) else form_problem(variable, known)
+    return f"a reference to provider '{printable(variable.provider)}' can have no value: {problem}" if problem else ""
+
+
+def names_provider(entry: WrittenEntry) -> bool:
+    """Return whether a reference of an entry is one that Spark does not replace itself."""
+    return any(variable.provider not in SUBSTITUTED_BY_SPARK for variable in variables(entry.text))
+
+
 def unconfigured_findings(job: WrittenJob) -> Iterator[Finding]:
     """Yield the references in a job whose operator does not resolve them."""
     if job.is_configured:
         return
     for entry in (*job.entries(), *job.texts):
-        found = [variable for variable in variables(entry.text) if variable.provider not in SUBSTITUTED_BY_SPARK]
-        if found:
+        if names_provider(entry):
             yield Finding(
                 UNCONFIGURED,
                 entry.place,

@@ -23,6 +23,7 @@ from airflow_config_providers.job.policy_request import policy_request
 from airflow_config_providers.planning.changes import KeyChange, Kind, TaskChange
 from airflow_config_providers.planning.dag_folder import Jobs
 from airflow_config_providers.planning.running_jobs import RunningJob
+from airflow_config_providers.planning.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +77,27 @@ class Plan:
     What changes between two states.
 
     :param judgements: the verdicts of the policies, denials first
+    :param undecided: the tasks of which only a run knows what changes, because it chooses a layer file
     """
 
     tasks: Sequence[TaskChange] = ()
     judgements: Sequence[Judgement] = ()
     running: Sequence[RunningJob] = ()
     counts: Mapping[Kind, int] = field(default_factory=dict)
+    undecided: Sequence[ConfigResource] = ()
 
     @classmethod
-    def of(cls, tasks: Sequence[TaskChange], judgements: Iterable[Judgement], running: Sequence[RunningJob]) -> Plan:
+    def of(
+        cls,
+        tasks: Sequence[TaskChange],
+        judgements: Iterable[Judgement],
+        running: Sequence[RunningJob],
+        undecided: Sequence[ConfigResource] = (),
+    ) -> Plan:
         """Return the plan with its counts. A key that changes alike in several tasks is counted once."""
         keys = {(key.kind, key.key) for task in tasks for key in task.keys}
         counts = {kind: sum(one is kind for one, _ in keys) for kind in Kind}
-        return cls(tasks, sorted(judgements, key=_rank), running, counts)
+        return cls(tasks, sorted(judgements, key=_rank), running, counts, undecided)
 
     @property
     def denials(self) -> list[str]:
@@ -97,13 +106,17 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changes."""
+        """Whether nothing is known to change."""
         return not self.tasks
+
+    def doubt(self) -> str:
+        """Return a sentence about the tasks that are undecided; empty if none is."""
+        return _UNDECIDED.format(named(self.undecided)) if self.undecided else ""
 
     def summary(self) -> str:
         """Return the plan in one sentence."""
         if self.is_empty:
-            return "Plan: nothing changes."
+            return "Plan: nothing is known to change." if self.undecided else "Plan: nothing changes."
         parts = [f"{counted(len(self.tasks), 'task')} change{'s' * (len(self.tasks) == 1)}"]
         parts += [f"{counted(self.counts.get(kind, 0), 'key')} {kind.value}" for kind in Kind]
         restarts = sum(one.restarts for one in self.running)
@@ -113,21 +126,24 @@ class Plan:
         return f"Plan: {', '.join(parts)}.{denied}"
 
 
+_UNDECIDED = "Only a run knows what changes in {}, because it chooses a layer file."
+
+
 def judgements_of_alter(policies: Sequence[NamedPolicy], alter: PlannedAlter) -> Iterator[Judgement]:
     """Yield what each policy says of the change itself."""
     yield from (Judgement(alter.resource, verdict_of(policy, alter.request)) for policy in policies)
 
 
 def judgements_of_task(
-    policies: Sequence[NamedPolicy], change: TaskChange, before: Jobs, after: Jobs
+    policies: Sequence[NamedPolicy], change: TaskChange, before: State, after: State
 ) -> Iterator[Judgement]:
     """Yield what each policy says of a run of the task after the change; nothing if the task is removed."""
     if change.is_removed or not policies:
         return
-    request = _request(change.task, change.after, after)
+    request, is_whole = _request(change.task, change.after, after.jobs), not after.has_chosen_file(change.task)
     for policy in policies:
-        verdict = verdict_of(policy, request)
-        is_old = bool(verdict.reasons) and not change.is_new and _denied_before(policy, change, before)
+        verdict = verdict_of(policy, request, is_whole=is_whole)
+        is_old = bool(verdict.reasons) and not change.is_new and _denied_before(policy, change, before.jobs)
         yield Judgement(change.task, verdict, is_old)
 
 
@@ -163,6 +179,7 @@ def document(plan: Plan) -> Row:
             for change in plan.tasks
         ],
         "policies": [_judgement(one) for one in plan.judgements if one.verdict.at is Moment.ALTER],
+        "undecided": list(map(_name, plan.undecided)),
         "summary": {
             "tasks": len(plan.tasks),
             **{f"keys_{kind.value}": count for kind, count in plan.counts.items()},

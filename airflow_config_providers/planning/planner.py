@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
+from airflow_config_providers.core.layers import ConfigSource, LayeredConfig
 from airflow_config_providers.core.policy import NamedPolicy
 from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.exceptions import UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.lint.paths import dags_folder
@@ -34,6 +36,7 @@ from airflow_config_providers.planning.state import (
     unread,
 )
 from airflow_config_providers.planning.unchanged import reasons
+from airflow_config_providers.spark.catalogue import spark_definition
 
 _NOT_CONFIGURED: Final = (
     "Correct the name, or let this package configure its operators: [config_providers] apply_to does so without a "
@@ -69,6 +72,11 @@ class PlanRequest:
     seconds: float = 60.0
 
     @property
+    def is_only_alter(self) -> bool:
+        """Whether only dynamic configuration changes."""
+        return bool(self.operations) and not (self.replaced or self.environ is not None or self.reads_files)
+
+    @property
     def reads_files(self) -> bool:
         """Whether DAG files are imported."""
         return bool(self.before or self.after)
@@ -100,12 +108,13 @@ class PlanMaker:
             for path in unread(request.replaced, after.jobs):
                 self.warn(f"No job reads the layer file '{printable(path)}'. Write its path as the jobs have it.")
             changes = self._changes(request, before, after, () if altered is None else altered.keys)
+            undecided = _undecided(request, altered, before, after)
             if altered is not None and settings.dynamic_enabled():
-                self._explain(request, altered, changes, after)
-        judgements = [*self._judgements(changes, before.jobs, after.jobs)]
+                self._explain(request, altered, changes, after, undecided)
+        judgements = [*self._judgements(changes, before, after)]
         if altered is not None:
             judgements = [*judgements_of_alter(self.policies, altered), *judgements]
-        return Plan.of(changes, judgements, running_jobs(changes, before.jobs, warn=self.warn))
+        return Plan.of(changes, judgements, running_jobs(changes, before.jobs, warn=self.warn), undecided)
 
     def _altered(self, request: PlanRequest) -> PlannedAlter | None:
         if request.resource is None or not request.operations:
@@ -139,17 +148,24 @@ class PlanMaker:
             return list(Comparison(before, after, sealed, self.warn, tick).changes(tasks))
 
     def _explain(
-        self, request: PlanRequest, altered: PlannedAlter, changes: Sequence[TaskChange], after: State
+        self,
+        request: PlanRequest,
+        altered: PlannedAlter,
+        changes: Sequence[TaskChange],
+        after: State,
+        undecided: Collection[ConfigResource],
     ) -> None:
-        """Note why keys of ``altered`` change in no task."""
+        """Note why keys of ``altered`` change in no task; nothing of the ``undecided`` tasks."""
         named = {operation.name for operation in request.operations}
         same = named - {key.key for change in changes for key in change.keys}
-        tasks = sorted(_selected(request.resource, after.jobs.keys())) if same else ()
+        tasks = sorted(set(_selected(request.resource, after.jobs.keys())).difference(undecided)) if same else ()
+        if undecided and not tasks:
+            same -= set(altered.keys)
         layers = {task: after.layers(task, warn=self.warn) for task in tasks}
         for reason in reasons(altered, same, layers):
             self.warn(reason)
 
-    def _judgements(self, changes: Sequence[TaskChange], before: Jobs, after: Jobs) -> Iterator[Judgement]:
+    def _judgements(self, changes: Sequence[TaskChange], before: State, after: State) -> Iterator[Judgement]:
         if not self.policies:
             return
         with self.progress(len(changes), "tasks checked with policies") as tick:
@@ -160,6 +176,25 @@ class PlanMaker:
 
 def _checkout(revision: str, stack: ExitStack) -> Checkout | None:
     return stack.enter_context(checked_out(revision, folder=dags_folder())) if revision else None
+
+
+def _undecided(request: PlanRequest, altered: PlannedAlter | None, before: State, after: State) -> list[ConfigResource]:
+    """
+    Return the tasks of which only a run knows what changes, because it chooses a layer file.
+
+    A key of dynamic configuration is known all the same if a layer that beats every file has it in both states.
+    """
+    states = (before, after)
+    tasks = _selected(request.resource, before.jobs.keys() | after.jobs.keys())
+    chosen = sorted(task for task in tasks if any(state.has_chosen_file(task) for state in states))
+    if altered is None or not request.is_only_alter:
+        return chosen
+    return [task for task in chosen if any(_can_be_of_file(state, task, altered.keys) for state in states)]
+
+
+def _can_be_of_file(state: State, task: ConfigResource, keys: Iterable[str]) -> bool:
+    layered = LayeredConfig(state.layers(task, warn=no_notes), spark_definition())
+    return any(key not in layered.settled or layered.source(key) < ConfigSource.DAG_CONFIG for key in keys)
 
 
 def _selected(resource: ConfigResource | None, tasks: Collection[ConfigResource]) -> Collection[ConfigResource]:

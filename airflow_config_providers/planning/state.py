@@ -10,6 +10,7 @@ from functools import cache
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, task_configs
@@ -68,6 +69,11 @@ class State:
             return []
         below = deployed_layers(self.jobs[task], self.environ, warn=warn, read_file=self.read_file)
         return [*self.dynamic(task), *below]
+
+    def has_chosen_file(self, task: ConfigResource) -> bool:
+        """Return whether only a run knows the path of a layer file of a task."""
+        named = self.jobs[task].files.values() if task in self.jobs else ()
+        return any(map(is_known_only_in_run, (*settings.config_files(), *named)))
 
     def arguments(self, task: ConfigResource) -> ConfigLayer:
         """Return label -> string for the references of a task outside its layers, such as in ``env_vars``."""

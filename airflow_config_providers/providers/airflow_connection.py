@@ -9,7 +9,7 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.polled_provider import POLL_INTERVAL
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider, read_fields
+from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider, field_problem, read_fields
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
 
 
@@ -59,6 +59,10 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
         :raises ProviderDefinitionError: the parameters cannot be used
         """
         _require(path, self._allowed_by(configs))
+
+    def form_problem(self, path: str, key: str) -> str:
+        """Return what a reference without an id lacks, or why no connection has a field called ``key``."""
+        return field_problem(key) if path else "it lacks the id of the connection. Write it as ${provider:id:field}."
 
 
 def _require(conn_id: str, allowed: AllowedNames) -> None:

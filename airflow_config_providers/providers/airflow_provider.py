@@ -9,7 +9,7 @@ from typing import Any, Final
 from airflow_config_providers.core.document import as_text, parse_object, read_all, read_keys
 from airflow_config_providers.core.polled_provider import PolledConfigProvider
 from airflow_config_providers.core.provider import require_configured
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_secrets import asked
@@ -70,6 +70,17 @@ def read_fields(connection: Any, keys: Collection[str] | None, *, conn_id: str) 
     what = f"connection '{printable(conn_id)}'"
     texts = asked(lambda: _texts(connection, _names(connection, keys)), who="Airflow", what=what)
     return texts or {}
+
+
+def field_problem(name: str) -> str:
+    """Return why no connection has a field called ``name``; empty if one can have it."""
+    fields = (*PLAIN, URI)
+    if name in fields or name.startswith(EXTRA):
+        return ""
+    return (
+        f"a connection does not have the field that it names{nearest(name, fields) or '.'} The fields are "
+        f"{', '.join(fields)}, and {EXTRA}NAME for a field of the extra."
+    )
 
 
 def _texts(connection: Any, names: Iterable[str]) -> dict[str, str]:

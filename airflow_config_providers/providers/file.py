@@ -53,6 +53,13 @@ class FilesProvider(PolledConfigProvider, ABC):
         if path:
             AllowedFiles.of(configs, link=self._link).require(path)
 
+    def form_problem(self, path: str, key: str) -> str:
+        """Return what a reference without a path lacks: nothing is read without one."""
+        if path:
+            return ""
+        missing = "the key after the path" if "/" in key else "the path before the key"
+        return f"it lacks {missing}. Write it as ${{provider:/path:key}}."
+
     def check(self) -> str:
         """
         Find out whether the allowed paths can be opened; reads no file.

@@ -16,7 +16,7 @@ from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.airflow_provider import read_fields, read_json
+from airflow_config_providers.providers.airflow_provider import field_problem, read_fields, read_json
 from airflow_config_providers.providers.airflow_secrets import asked
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
 from airflow_config_providers.providers.aws_batch import AwsBatch
@@ -161,6 +161,10 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
         """
         allowed = AllowedNames.of(configs, has_teams=self._has_teams())
         _require(BackendPlace(path, frozenset(keys)).secrets(), allowed)
+
+    def form_problem(self, path: str, key: str) -> str:
+        """Return why no connection has a field called ``key``, if the path is that of a connection."""
+        return BackendPlace(path, {key}).field_problem()
 
     def check(self) -> str:
         """
@@ -308,6 +312,12 @@ class BackendPlace:
             return ConfigData(read_json(found[item], self.keys, what=str(item)))
         connection = found[item]
         return ConfigData({} if connection is None else read_fields(connection, self.keys, conn_id=item.name))
+
+    def field_problem(self) -> str:
+        """Return why no connection has a key as its field; empty if one can, or if this is no connection."""
+        item = self._item()
+        is_connection = item is not None and item.kind == CONNECTION
+        return next(filter(None, map(field_problem, self.keys or ())), "") if is_connection else ""
 
     def _item(self) -> BackendSecret | None:
         first, slash, name = self.path.partition("/")

@@ -252,7 +252,11 @@ def test_no_secret_is_shown(adopted: Adopted):
         ("flights.py:16", "'spark.app.api.token': a secret is written out"),
         ("flights.py:21", "'spark.app.low': its template does more than a reference can"),
         ("flights.py:22", "'spark.app.name': Spark shows the value of this key"),
-        ("flights.py:26", "application_args: its template reads a connection"),
+        (
+            "flights.py:26",
+            "application_args: its template reads a connection or a variable. Only conf and env_vars are "
+            "changed: in other arguments, others could read the value. Pass a secret under a key of conf",
+        ),
         ("broken.py:None", "it cannot be imported, so a change cannot be checked"),
         ("custom.py:None", "after the change, "),
     ],

@@ -638,11 +638,51 @@ def test_a_key_that_no_layer_sets_any_more_says_where_it_can_be_set(cli: Cli, wh
     assert (row["value"], row["origin"]) == (None, origin)
 
 
+@pytest.mark.parametrize(
+    ("where", "source", "origin"),
+    [
+        pytest.param("--dag flights", "DEFAULT_CONFIG", "default; a task can set it", id="DAG"),
+        pytest.param("--dag flights --task report", "DAG_CONFIG", "argument executor_memory", id="task"),
+    ],
+)
+def test_after_a_rollback_the_default_of_a_dag_is_not_taken_for_that_of_its_tasks(
+    cli: Cli, where: str, source: str, origin: str
+):
+    cli(f"alter {where} --add-config spark.executor.memory=3g")
+
+    (row,) = cli.json(f"rollback {where}")
+
+    assert (row["source"], row["origin"]) == (source, origin)
+
+
 def test_a_rollback_is_a_change_that_policies_see(cli: Cli, policies: str):
     cli("alter --dag flights --add-config spark.executor.memory=64g")
     cli("alter --dag flights --delete-config spark.executor.memory")
 
     assert cli("rollback --dag flights", policies_file=policies).code == 4
+
+
+@pytest.mark.parametrize(
+    ("task", "verdict"),
+    [pytest.param("files", "only a run knows", id="chosen"), pytest.param("report", "allows", id="no file is chosen")],
+)
+def test_only_a_run_that_chooses_a_file_knows_what_a_policy_says_of_it(
+    cli: Cli, policies: str, task: str, verdict: str
+):
+    words = f"policies test --policies-file {policies} --dag flights --task {task} --add-config spark.app.a=1"
+    done = cli(words, "--output", "json")
+
+    assert {(one["at"], one["verdict"]) for one in done.rows if one["policy"] == "small"} == {
+        ("alter", "allows"),
+        ("render", verdict),
+    }
+
+
+def test_a_policy_denies_a_run_that_chooses_a_file_all_the_same(cli: Cli, policies: str):
+    options = "--add-config spark.executor.memory=64g --at render"
+    done = cli(f"policies test --policies-file {policies} --dag flights --task files {options}")
+
+    assert done.code == 4
 
 
 def test_a_run_is_that_of_a_task(cli: Cli, policies: str):
@@ -755,7 +795,7 @@ def test_policies_are_asked_about_a_change_of_a_task_and_about_its_run(cli: Cli,
         ("references beside the configuration", "alter"): "not asked",
         ("references beside the configuration", "render"): "denies",
         ("frozen", "alter"): "allows",
-        ("frozen", "render"): "allows",
+        ("frozen", "render"): "only a run knows",
         ("sums up", "alter"): "not asked",
         ("sums up", "render"): "denies",
     }
@@ -769,7 +809,9 @@ def test_policies_are_asked_about_a_change_of_a_task_and_about_its_run(cli: Cli,
     ("words", "expected"),
     [
         pytest.param(f"{TEXTS} --add-config spark.app.frozen=dag --at alter", ["denies"], id="set to what the DAG has"),
-        pytest.param(f"{TEXTS} --add-config spark.app.frozen=dag --at render", ["allows"], id="which changes no run"),
+        pytest.param(
+            f"{TEXTS} --add-config spark.app.frozen=dag --at render", ["only a run knows"], id="which changes no run"
+        ),
         pytest.param(f"{TEXTS} --add-config spark.app.frozen=x", ["denies", "denies"], id="changed"),
         pytest.param("--dag flights --task done --add-config spark.app.a=b", ["allows"], id="no job, so no run"),
         pytest.param("--dag flights --add-config spark.app.a=b", ["allows"], id="no task, so no run"),

@@ -19,6 +19,10 @@ pytest.importorskip("airflow")
 from airflow_config_providers.cli.lint import lint
 
 CANARY = "c4nary-of-the-command"
+UNCHECKED = (
+    "Names of providers were not checked: the environment does not define config_providers_default. "
+    "Use --providers or --conn-extra.\n"
+)
 EXTRA = '{"config.providers": "vault", "config.providers.vault.class": "vault"}'
 
 
@@ -109,10 +113,33 @@ def test_providers_come_from_a_file_an_extra_or_standard_input(
     providers = base.with_name("providers.properties")
     providers.write_text("config.providers=vault\nconfig.providers.vault.class=vault\n")
 
-    assert run(capsys, base) == (0, "", "1 file read, no findings.\n")
+    assert run(capsys, base) == (0, "", f"1 file read, no findings.\n{UNCHECKED}")
     for given in ({"providers": str(providers)}, {"conn_extra": EXTRA}):
         code, out, _ = run(capsys, base, **given)
         assert (code, "CP102" in out) == (1, True)
+
+
+def test_the_summary_says_that_names_of_providers_were_not_checked(base: Path, capsys: pytest.CaptureFixture[str]):
+    base.write_text("spark.app.x=${other:a:b}\n")
+
+    assert run(capsys, base) == (0, "", f"1 file read, no findings.\n{UNCHECKED}")
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        pytest.param("${vault:a:b}", {"conn_extra": EXTRA}, id="defined"),
+        pytest.param("4g", {}, id="no reference"),
+        pytest.param("${env:HOME}", {}, id="of Spark"),
+        pytest.param("${other:a:b}", {"ignore": ["CP102"]}, id="not asked for"),
+    ],
+)
+def test_the_summary_is_silent_about_names_if_there_was_none_to_check(
+    base: Path, capsys: pytest.CaptureFixture[str], text: str, options: dict[str, Any]
+):
+    base.write_text(f"spark.app.x={text}\n")
+
+    assert run(capsys, base, **options) == (0, "", "1 file read, no findings.\n")
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,49 @@ def test_a_deletion_brings_back_what_was_below(cli: Cli):
     }
 
 
+def test_it_is_only_known_in_a_run_whether_a_key_changes_below_a_file_that_the_run_chooses(cli: Cli, tmp_path: Path):
+    (base := tmp_path / "base.properties").write_text("spark.app.x=1\n")
+
+    done = cli("plan --dag flights --task files --add-config spark.app.x=1", config_files=str(base))
+
+    assert done.out == (
+        "Only a run knows what changes in flights.files, because it chooses a layer file.\n"
+        "Plan: nothing is known to change.\n"
+    )
+    assert not [note for note in done.notes if "does not change" in note]
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "expected"),
+    [
+        pytest.param("files", "--add-config spark.app.x=1", ["flights.files"], id="chosen"),
+        pytest.param("report", "--add-config spark.app.x=1", [], id="no file is chosen"),
+        pytest.param("files", "--delete-config spark.app.x", [], id="nothing to delete"),
+    ],
+)
+def test_a_plan_names_the_tasks_of_which_only_a_run_knows_what_changes(
+    cli: Cli, task: str, options: str, expected: list[str]
+):
+    assert cli.json(f"plan --dag flights --task {task} {options}")["undecided"] == expected
+
+
+def test_a_change_of_a_key_that_beats_each_file_is_known(cli: Cli):
+    cli.json("alter --dag flights --task files --add-config spark.app.x=1")
+
+    plan = cli.json("plan --dag flights --task files --add-config spark.app.x=2")
+
+    assert (keys(plan, "files"), plan["undecided"]) == ({"spark.app.x": "changed"}, [])
+
+
+def test_only_a_run_knows_whether_a_policy_allows_a_task_with_a_file_that_the_run_chooses(cli: Cli, tmp_path: Path):
+    (policies := tmp_path / "policies.yaml").write_text(POLICIES)
+
+    plan = cli.json(f"plan --dag flights --task files --add-config spark.app.x=1 --policies-file {policies}")
+
+    of_run = [one["verdict"] for one in plan["tasks"][0]["policies"] if one["at"] == "render"]
+    assert of_run == ["only a run knows", "only a run knows"]
+
+
 def test_a_value_that_loses_changes_nothing(cli: Cli):
     cli.json("alter --dag flights --task report --add-config spark.executor.memory=8g")
 

@@ -251,6 +251,30 @@ def test_two_runs_are_compared(cli: Cli, records: Records):
     assert rows(cli, f"describe {REPORT} --diff one 'other#2'").keys() == {"spark.app.a"}
 
 
+@pytest.mark.parametrize(
+    ("task", "sides", "change"),
+    [
+        pytest.param("files", f"{RUN} now", "only a run knows", id="chosen"),
+        pytest.param("files", f"now {RUN}", "only a run knows", id="chosen, the other way round"),
+        pytest.param("report", f"{RUN} now", "removed", id="no file is chosen"),
+    ],
+)
+def test_a_key_of_a_file_that_a_run_chose_is_not_called_removed(
+    cli: Cli, records: Records, task: str, sides: str, change: str
+):
+    records({"spark.app.of.file": "1"}, task=task, source=ConfigSource.STATIC_FILE_CONFIG)
+    found = rows(cli, f"describe --dag flights --task {task} --diff {sides}")
+
+    assert found["spark.app.of.file"]["change"] == change
+
+
+def test_a_key_of_the_dag_is_removed_though_a_run_chooses_a_file(cli: Cli, records: Records):
+    records({"spark.app.of.dag": "1"}, task="files")
+    found = rows(cli, f"describe --dag flights --task files --diff {RUN} now")
+
+    assert found["spark.app.of.dag"]["change"] == "removed"
+
+
 def test_a_run_is_compared_with_now(cli: Cli, records: Records):
     records({"spark.executor.memory": "1g"})
     found = rows(cli, f"describe {REPORT} --diff {RUN} now")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -32,12 +33,17 @@ def _upper(value):
         pytest.param(("a", None), ("A", None), id="tuple"),
         pytest.param({"a", "b"}, {"A", "b"}, id="set"),
         pytest.param(frozenset({"a"}), frozenset({"A"}), id="frozenset"),
+        pytest.param(deque("ab"), deque("Ab"), id="deque"),
     ],
 )
 def test_leaves_are_changed(value, expected):
     changed = map_leaves(value, _upper)
 
     assert (changed, type(changed)) == (expected, type(expected))
+
+
+def test_a_deque_keeps_its_longest_length():
+    assert map_leaves(deque("ab", 2), _upper).maxlen == 2
 
 
 def test_what_does_not_change_is_given_back_itself():

@@ -231,6 +231,13 @@ def test_what_is_wrong_is_refused_and_nothing_changes(store, operations, kind, w
     assert "hunter2" not in str(refused.value)
 
 
+def test_an_empty_value_is_no_secret_and_needs_no_key(store):
+    one = admin(store)
+    one.incremental_alter_configs({DAG: [set_("password", "")]})
+
+    assert one.describe_configs([DAG])[DAG]["password"].value == ""
+
+
 HALF = "\ud800"
 NO_NAMES = [
     pytest.param(ConfigResource(ResourceType.DAG, HALF), id="DAG"),

@@ -107,8 +107,8 @@ def test_a_secret_that_resembles_an_ordinary_variable_is_found(key: str, text: s
 @pytest.mark.parametrize(
     ("key", "way_out"),
     [
-        pytest.param("application_args[0]", "such as ${vault:path:key} in conf.", id="argument"),
-        pytest.param("spark.app.url", "such as ${vault:path:key}.", id="key"),
+        pytest.param("application_args[0]", "such as ${provider:path:key} in conf.", id="argument"),
+        pytest.param("spark.app.url", "such as ${provider:path:key}.", id="key"),
     ],
 )
 def test_the_way_out_of_a_literal_is_one_that_a_run_accepts(key: str, way_out: str):

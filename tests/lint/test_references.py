@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from airflow_config_providers.lint import rules
+from airflow_config_providers.lint import known_providers, rules
 from airflow_config_providers.lint.entry import WrittenEntry
 from airflow_config_providers.lint.known_providers import KnownProviders
 from tests.lint.making import DAG, codes, in_conf, job, messages
@@ -60,6 +62,79 @@ def test_a_provider_that_is_not_listed_is_found():
 
     assert codes(found) == ["CP102"]
     assert "defined but not listed" in messages(found)
+
+
+def test_a_colon_that_is_missing_after_a_known_provider_is_named():
+    found = list(rules.reference_findings(in_conf("spark.app.x", "${vault/apps/db:password}"), KNOWN))
+
+    assert codes(found) == ["CP102"]
+    assert messages(found).endswith("A colon is missing after 'vault'. Add it.")
+
+
+DEFINED = known_providers.of_extra(
+    json.dumps(
+        {
+            "config.providers": "conf,mounted,connection,sm,vars",
+            "config.providers.conf.class": "file",
+            "config.providers.mounted.class": "directory",
+            "config.providers.connection.class": "airflow_connection",
+            "config.providers.sm.class": "secrets_backend",
+            "config.providers.vars.class": "airflow_variable",
+        }
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("${conf:/etc/x.properties}", "lacks the key after the path", id="file without a key"),
+        pytest.param("${conf:password}", "lacks the path before the key", id="file without a path"),
+        pytest.param("${mounted:/var/run/x}", "lacks the key after the path", id="directory without a key"),
+        pytest.param("${connection:x:passwd}", "the field that it names, did you mean 'password'?", id="field"),
+        pytest.param("${connection:password}", "lacks the id of the connection", id="connection without an id"),
+        pytest.param("${sm:connections/x:passwd}", "did you mean 'password'?", id="field of a backend's connection"),
+    ],
+)
+def test_a_reference_that_the_class_of_its_provider_never_answers_is_malformed(text: str, problem: str):
+    found = list(rules.reference_findings(in_conf("spark.app.x", text), DEFINED))
+
+    assert codes(found) == ["CP101"]
+    assert problem in messages(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("${conf:/etc/x.properties:password}", id="file"),
+        pytest.param("${conf:/etc/{{ var.value.stage }}/x.properties:password}", id="template"),
+        pytest.param("${connection:x:password}", id="field"),
+        pytest.param("${connection:x:uri}", id="uri"),
+        pytest.param("${connection:x:extra.a.b}", id="field of the extra"),
+        pytest.param("${sm:connections/x:password}", id="field of a backend's connection"),
+        pytest.param("${sm:variables/x:passwd}", id="variable of a backend"),
+        pytest.param("${vars:team/token}", id="variable"),
+    ],
+)
+def test_a_reference_that_the_class_of_its_provider_can_answer_is_not_found(text: str):
+    assert list(rules.reference_findings(in_conf("spark.app.x", text), DEFINED)) == []
+
+
+def test_a_default_in_the_field_of_a_connection_is_not_shown():
+    found = list(rules.reference_findings(in_conf("spark.app.x", f"${{connection:x:login:-{CANARY}}}"), DEFINED))
+
+    assert codes(found) == ["CP101"]
+    assert CANARY not in messages(found)
+
+
+def test_the_name_of_a_provider_without_a_definition_is_taken_for_that_of_its_class():
+    assert codes(rules.reference_findings(in_conf("spark.app.x", "${file:/etc/x.properties}"), None)) == ["CP101"]
+
+
+def test_a_reference_that_need_not_have_a_value_can_have_any_form():
+    entry = in_conf("spark.app.x", "${file:name}")
+
+    assert list(rules.reference_findings(entry, None, is_resolved=False)) == []
 
 
 def test_no_provider_is_unknown_without_a_definition():

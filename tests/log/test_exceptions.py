@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections import deque
 from types import MappingProxyType
 
 import pytest
@@ -397,6 +398,14 @@ def test_a_collection_that_is_still_used_keeps_the_items_that_cannot_be_searched
     reverse_exception(exception, REVERSER)
 
     assert exception.a._text[1] is used
+
+
+def test_an_object_in_a_deque_is_searched():
+    exception = _with(a=deque([OnlySlots(VALUE)]))
+
+    reverse_exception(exception, REVERSER)
+
+    assert exception.a[0]._text == "${v:a}"
 
 
 def test_only_the_items_of_its_own_that_cannot_be_searched_are_left_out():

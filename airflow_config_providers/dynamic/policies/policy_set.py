@@ -11,6 +11,7 @@ from typing import Any, Final, Self, TypeVar, overload
 from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, NamedPolicy, RequestMetadata, denials
+from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import not_one_of
 from airflow_config_providers.dynamic.policies.cel import CelExpression
 from airflow_config_providers.dynamic.policies.classes import PolicyClasses
@@ -138,6 +139,10 @@ class MatchedPolicy(AlterConfigPolicy):
         """
         return self._match.fits(request) and (self._when is None or self._when.holds(request))
 
+    def fits(self, request: RequestMetadata) -> bool:
+        """Return whether the policy checks ``request`` if its condition ``when`` holds."""
+        return self._match.fits(request)
+
     def close(self) -> None:
         """Close the policy."""
         self._policy.close()
@@ -203,7 +208,8 @@ class PolicyVerdict:
 
     :param policy: the name of the policy
     :param at: the occasion; None if the policy was only opened
-    :param text: ``denies``, ``allows``, or ``not asked`` if the policy is not about this resource; None as above
+    :param text: ``denies``, ``allows``, ``only a run knows``, or, if the policy is not about this resource,
+        ``not asked``; None as above
     :param reasons: the reasons of a denial, without values
     """
 
@@ -223,12 +229,18 @@ class LastRequest(AlterConfigPolicy):
         self.request = request
 
 
-def verdict_of(policy: NamedPolicy, request: RequestMetadata | None) -> PolicyVerdict:
-    """Ask a policy; without a request, say only that it was opened."""
+def verdict_of(policy: NamedPolicy, request: RequestMetadata | None, *, is_whole: bool = True) -> PolicyVerdict:
+    """
+    Ask a policy; without a request, say only that it was opened.
+
+    :param is_whole: whether a run has nothing that ``request`` does not show; otherwise, only the run can be allowed
+    """
     if request is None:
         return PolicyVerdict(policy.name)
     if reasons := denials([policy], request):
         return PolicyVerdict(policy.name, request.at, "denies", tuple(reasons))
     matched = policy.policy
+    if not is_whole and (not isinstance(matched, MatchedPolicy) or matched.fits(request)):
+        return PolicyVerdict(policy.name, request.at, ONLY_A_RUN_KNOWS)
     is_asked = not isinstance(matched, MatchedPolicy) or matched.is_asked(request)
     return PolicyVerdict(policy.name, request.at, "allows" if is_asked else "not asked")

@@ -129,7 +129,8 @@ def _quiet_py4j() -> Iterator[None]:
     Keep the messages of Py4J out of the log.
 
     It reports each connection that it closes and, at Ctrl-C, the call in which that fell, with stack traces, partly as
-    the root logger. An error that matters is raised, too.
+    the root logger. An error that matters is raised, too. It closes the last connections when the process ends, so a
+    level that nobody has set stays above such reports.
     """
     root, own = logging.getLogger(), logging.getLogger("py4j")
     level = own.level
@@ -139,7 +140,7 @@ def _quiet_py4j() -> Iterator[None]:
         yield
     finally:
         root.removeFilter(_is_not_of_py4j)
-        own.setLevel(level)
+        own.setLevel(level or logging.WARNING)
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:

@@ -136,6 +136,18 @@ def test_a_result_of_nothing_leaves_no_stage_that_prints_errors_when_the_session
     assert "Exception" not in done.stderr
 
 
+AT_THE_END = f"""
+import logging
+logging.basicConfig(level=logging.INFO)
+{SESSION}"""
+
+
+def test_py4j_reports_nothing_when_the_process_ends() -> None:
+    done = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True, check=True)
+
+    assert "py4j" not in done.stderr
+
+
 def test_a_start_prints_no_more_than_what_java_says_of_its_modules() -> None:
     done = subprocess.run([sys.executable, "-c", SESSION], capture_output=True, text=True, check=True)
 

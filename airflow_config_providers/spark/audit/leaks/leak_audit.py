@@ -162,7 +162,8 @@ def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore]
     telling = TellingPaths.of(listing, request.paths, finder)
     target = target_of(request.reversed_copy, request.paths) if request.reversed_copy else None
     work = Work.of(listing, seen.files if seen else {}, margin=finder.margin, key=sought.key)
-    report = LeakReport(unread=dict(listing.unread), skipped=listing.skipped, sought=sought)
+    unread = dict(listing.unread)
+    report = LeakReport(unread=unread, unsearched=len(unread), skipped=listing.skipped, sought=sought)
     for one in work.unchanged:
         report.add(one)
     if work.files or (target and listing.files) or request.database:

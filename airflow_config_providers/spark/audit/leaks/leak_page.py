@@ -50,7 +50,8 @@ def summary(report: LeakReport) -> str:
     what = " and ".join(filter(None, (files, rows)))
     size = f" with {how_many(report.octets, 'byte')}" if report.octets else ""
     read = f" ({report.read:,} read now)" if report.files else ""
-    return f"{what}{size} searched{read}: {how_many(len(report.leaks), 'leak')}{accepted}."
+    unread = f", {counted(report.unsearched, 'path')} could not be read" if report.unsearched else ""
+    return f"{what}{size} searched{read}{unread}: {how_many(len(report.leaks), 'leak')}{accepted}."
 
 
 def nothing_found(report: LeakReport) -> str:

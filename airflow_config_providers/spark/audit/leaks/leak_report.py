@@ -38,6 +38,7 @@ class LeakReport:
     :param skipped: path -> why it was not read: links, pipes, sockets, devices
     :param files: how many files were searched
     :param octets: how many bytes were searched
+    :param unsearched: how many files or folders could not be read, not even in part
     :param read: how many of the files were read by this audit, and not by an earlier one
     :param accepted: how many leaks are left out, because a baseline accepts them
     :param sought: what was searched for
@@ -52,6 +53,7 @@ class LeakReport:
     skipped: Mapping[str, str] = field(default_factory=dict)
     files: int = 0
     octets: int = 0
+    unsearched: int = 0
     read: int = 0
     accepted: int = 0
     sought: Sought = field(default=Sought(), repr=False)
@@ -82,7 +84,7 @@ class LeakReport:
         """Add what was found in files that were read now, and let ``seen`` keep it, but not of ``hidden`` paths."""
         for one in some:
             self.add(one)
-        self.read += len(some)
+        self.read += sum(not one.is_unread for one in some)
         if seen:
             seen.keep([one for one in some if one.file.path not in hidden])
 
@@ -104,7 +106,8 @@ class LeakReport:
     def add(self, one: SearchedFile) -> None:
         """Add what was found in a file."""
         self.leaks += one.leaks
-        self.files += 1
+        self.files += not one.is_unread
+        self.unsearched += one.is_unread
         self.octets += one.octets
         if one.problem:
             self.unread[one.file.path] = one.problem

@@ -99,6 +99,11 @@ class SearchedFile(NamedTuple):
         """Whether all of it was searched."""
         return not self.problem
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing of it could be read."""
+        return bool(self.problem) and not self.octets
+
 
 @dataclass(slots=True)
 class SeenFiles:

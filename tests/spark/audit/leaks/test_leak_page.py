@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_config_providers.spark.audit.leaks.files import FoundFile
 from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.leak_page import page, summary
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
+from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile
 
 
 @pytest.mark.parametrize(
@@ -29,10 +31,27 @@ from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
             "1 row of Airflow's database with 9 bytes searched: no leaks.",
             id="only-the-database",
         ),
+        pytest.param(
+            LeakReport(files=1, octets=9, read=1, unsearched=2),
+            "1 file with 9 bytes searched (1 read now), 2 paths could not be read: no leaks.",
+            id="unread",
+        ),
     ],
 )
 def test_the_summary_counts_what_was_searched(report: LeakReport, line: str) -> None:
     assert summary(report) == line
+
+
+def test_a_file_that_could_not_be_read_is_not_counted_as_searched() -> None:
+    report = LeakReport()
+    closed, broken = FoundFile("closed.log", 9, 1), FoundFile("broken.gz", 9, 1)
+
+    report.add_all(
+        [SearchedFile(closed, problem="Permission denied."), SearchedFile(broken, octets=4, problem="x")], None
+    )
+
+    assert (report.files, report.read, report.unsearched) == (1, 1, 1)
+    assert set(report.unread) == {"closed.log", "broken.gz"}
 
 
 def leak(modified: str) -> Leak:

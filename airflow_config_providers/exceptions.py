@@ -70,6 +70,11 @@ def problems_of(check: Callable[[], object]) -> tuple[str, ...]:
     return ()
 
 
+def system_reason(error: Exception) -> str:
+    """Return the operating system's words for an error, which have no path in them; without any, the error's type."""
+    return getattr(error, "strerror", None) or type(error).__name__
+
+
 class ConfigException(ConfigProvidersError):  # noqa: N818 - Kafka's name
     """The configuration cannot be used as it is."""
 

@@ -1,4 +1,4 @@
-"""Public names of a package that are imported when they are first used (PEP 562)."""
+"""Names that are imported when they are first used."""
 
 from __future__ import annotations
 
@@ -7,9 +7,23 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
+class LazyModule:
+    """
+    A module that is imported when one of its names is first used.
+
+    :param name: its full name
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._name), name)
+
+
 def names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """
-    Return ``__getattr__``, ``__dir__`` and ``__all__`` for ``package``.
+    Return ``__getattr__``, ``__dir__`` and ``__all__`` for ``package``, whose public names are lazy (PEP 562).
 
     :param modules: module in ``package`` -> its public names, separated by spaces
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,8 @@ from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import counted, printable
+from airflow_config_providers.dynamic.admin import no_notes
+from airflow_config_providers.exceptions import system_reason
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.paths import LintedPaths, dags_folder
@@ -107,7 +109,8 @@ def proposed(request: AdoptRequest, progress: Progress) -> Adoption:
         is_of_all = are_in_all(() if request.paths else before.values())
         taken, unread = names_in(root / LAYERS, Path(folder))
         sharing = Sharing(request.least, folder, request.uses_classes, is_of_all, taken)
-        rules = ProposalRules(request.providers, _below(), request.uses_classes)
+        below = LayeredConfig(deployed_layers(None, {}, warn=no_notes)).settled
+        rules = ProposalRules(request.providers, below, request.uses_classes)
         proofs = ProofMaker(rules, before, imported_files(read, root), sharing, imports, folder)
         proved = proofs.proposals(read)
     problems += [*unread, *proved.problems, *(problem for one in proved.files for problem in one.by_hand)]
@@ -160,7 +163,7 @@ def names_in(*folders: Path) -> tuple[frozenset[str], list[ByHand]]:
         except (FileNotFoundError, NotADirectoryError):  # only jobs have it
             continue
         except OSError as error:
-            unread.append(ByHand(str(folder), 0, _UNREAD.format(error.strerror or type(error).__name__)))
+            unread.append(ByHand(str(folder), 0, _UNREAD.format(system_reason(error))))
     return frozenset(names), unread
 
 
@@ -185,11 +188,6 @@ def _text(path: str, root: Path) -> tuple[str, str]:
     if "\r" in text.replace("\r\n", ""):
         return "", "its lines end with a carriage return alone. Convert it first."
     return text, ""
-
-
-def _below() -> Mapping[str, str]:
-    """Return what every job has from the layer files of the deployment."""
-    return LayeredConfig(deployed_layers(None, {}, warn=lambda text: None)).settled
 
 
 def _advice(

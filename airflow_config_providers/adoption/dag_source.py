@@ -24,7 +24,7 @@ _READS: Final = {
 """Function -> what it reads while the file is parsed."""
 
 NO_PYTHON: Final = (SyntaxError, ValueError, RecursionError, MemoryError, TokenError)
-"""What reading a source raises that is no Python, or that is nested too deeply for this version of Python."""
+"""The errors for a source that is no Python, or that is nested too deeply for this version of Python."""
 
 _FIELDS: Final = frozenset({"login", "password", "host", "port", "schema", "conn_type"})
 
@@ -74,7 +74,7 @@ class OperatorCall:
     :param path: the operator's class
     :param task_id: the id of the task; None if it is not a literal
     :param conf: its Spark configuration; empty if that is not written as a mapping in this file
-    :param env_vars: its environment variables, likewise
+    :param env_vars: its environment variables; empty if they are not written as a mapping in this file
     :param is_reused: whether the file uses the configuration of the task for something else, as in ``task.conf``
     """
 

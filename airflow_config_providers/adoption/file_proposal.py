@@ -190,7 +190,7 @@ class FileProposer:
         self._read: set[ast.AST] = set()
 
     def proposal(self) -> FileProposal:
-        """Return the proposal."""
+        """Return what is proposed for the file."""
         for call in self._calls:
             self._of_call(call)
         if self._uses_classes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -31,7 +30,7 @@ from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.spark.catalogue import spark_definition
 
 ENVIRONMENT: Final = {"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark"}
-"""What the process needs that imports the files."""
+"""The environment variables of the process that imports the files."""
 
 _IGNORED = shutil.ignore_patterns(".git", "__pycache__", "*.pyc")
 
@@ -83,7 +82,7 @@ class Imports:
             for path, one in zip(paths, proposals, strict=True):
                 _write(path, one.after)
             read = self._read(copy, list(map(str, paths)))
-        return [_as_deployed(one, copy, self.root) for one in read]
+        return [one.moved(copy, self.root) for one in read]
 
     def _read(self, folder: Path, paths: Sequence[str]) -> list[DagFile]:
         source = DagImports([str(folder)], self.seconds, is_stored=True, dags_folder=str(folder))
@@ -120,7 +119,7 @@ def differences(
 
 
 def are_in_all(files: Iterable[DagFile]) -> Callable[[str, str], bool]:
-    """Return what says whether every job in ``files`` has a key with a value; nothing is, if a file is not known."""
+    """Return a function that says whether every job has a key with a value; if a file is not known, none has."""
     known = list(files)
     meanings = [meaning for file in known for _, meaning in _meanings(file, _reader({}), ())]
     is_known = bool(meanings) and not any(file.findings for file in known)
@@ -194,13 +193,6 @@ def _reader(proposed: Mapping[str, Mapping[str, str]]) -> ReadFile:
         return file_as_deployed(path, warn)
 
     return read
-
-
-def _as_deployed(file: DagFile, copy: Path, root: Path) -> DagFile:
-    """Return a file in which paths that it makes of its own are those of the folder, and not of the copy."""
-    inside, outside = (json.dumps(str(one))[1:-1] for one in (copy, root))
-    stored = tuple(replace(one, text=one.text.replace(inside, outside)) for one in file.stored)
-    return replace(file, stored=stored)
 
 
 _MOST_ROUNDS: Final = 4

@@ -100,7 +100,7 @@ def has_hidden_text(text: str) -> bool:
     """
     Return whether a template in ``text`` has a string, a long number or a comment of its own, such as a default.
 
-    The name of a connection or a variable is none.
+    The name of a connection or a variable is not such a string.
     """
     done = with_references(text, Providers())
     if done is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -75,28 +76,25 @@ class Sharing:
     def moved(self, proposals: Sequence[FileProposal]) -> tuple[list[FileProposal], list[SharedLayer], list[str]]:
         """Return the proposals with the values moved, the layer files, and what could be moved with other options."""
         every = [job for number, one in enumerate(proposals) for job in self._jobs(number, one)]
-        layers: list[SharedLayer] = []
-        notes: list[str] = []
-        edits: dict[int, list[Edit]] = {}
-        names: dict[int, list[str]] = {}
+        positions = [Positions(one.source) for one in proposals]
+        layers, notes = list[SharedLayer](), list[str]()
+        edits, paths = defaultdict[int, list[Edit]](list), defaultdict[int, list[str]](list)
         free = self._free_names()
         for users, keys, is_all in self._groups(every):
-            layer = SharedLayer("", dict(sorted(keys)), len(users), is_all)
+            configs = dict(sorted(keys))
             if not (self.uses_classes or is_all):
-                notes.append(f"{len(users)} jobs share {', '.join(layer.configs)}.")
+                notes.append(f"{len(users)} jobs share {', '.join(configs)}.")
                 continue
-            layer = replace(layer, name=next(free))
-            layers.append(layer)
+            layers.append(SharedLayer(next(free), configs, len(users), is_all))
             for user in users:
                 job = every[user]
-                positions = Positions(proposals[job.file].source)
-                edits.setdefault(job.file, []).extend(_removals(job, keys, positions))
+                edits[job.file] += _removals(job, keys, positions[job.file])
                 if not is_all:
-                    names.setdefault(user, []).append(f"{self.folder}/{layer.name}")
-        for user, paths in names.items():
+                    paths[user].append(f"{self.folder}/{layers[-1].name}")
+        for user, more in paths.items():
             job = every[user]
-            edits[job.file].append(_with_files(job.call, paths, Positions(proposals[job.file].source)))
-        return [_with(one, edits.get(number, ())) for number, one in enumerate(proposals)], layers, notes
+            edits[job.file].append(_with_files(job.call, more, positions[job.file]))
+        return [_with_edits(one, edits[number]) for number, one in enumerate(proposals)], layers, notes
 
     def _free_names(self) -> Iterator[str]:
         names = (f"shared-{number}.properties" for number in count(1))
@@ -117,14 +115,14 @@ class Sharing:
 
         A layer file must save more entries than it costs lines.
         """
-        users: dict[tuple[str, str], list[int]] = {}
+        users = defaultdict[tuple[str, str], list[int]](list)
         for number, job in enumerate(jobs):
             for pair in job.settings:
-                users.setdefault(pair, []).append(number)
-        groups: dict[tuple[tuple[int, ...], bool], list[tuple[str, str]]] = {}
+                users[pair].append(number)
+        groups = defaultdict[tuple[tuple[int, ...], bool], list[tuple[str, str]]](list)
         for pair, found in users.items():
             if len(found) >= self.least:
-                groups.setdefault((tuple(found), self.is_of_all(*pair)), []).append(pair)
+                groups[tuple(found), self.is_of_all(*pair)].append(pair)
         worth = [
             (list(found), pairs, is_all)
             for (found, is_all), pairs in groups.items()
@@ -175,6 +173,6 @@ def _with_files(call: OperatorCall, paths: Sequence[str], positions: Positions) 
     return positions.before_keyword(conf, f"config_files=[{written}]")
 
 
-def _with(proposal: FileProposal, edits: Iterable[Edit]) -> FileProposal:
+def _with_edits(proposal: FileProposal, edits: Iterable[Edit]) -> FileProposal:
     """Return a proposal with more edits: a removal takes the place of a change inside of it."""
     return replace(proposal, edits=tuple(without_overlaps([*proposal.edits, *edits])))

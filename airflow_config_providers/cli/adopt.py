@@ -14,7 +14,7 @@ from airflow_config_providers.cli.arguments import seconds
 from airflow_config_providers.cli.failing import WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import one_line, printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, system_reason
 
 
 @reporting_errors
@@ -59,7 +59,7 @@ def _write(found: Adoption, folder: Path) -> None:
         for layer in found.layers:
             (folder / LAYERS / layer.name).write_bytes(layer.text.encode())
     except OSError as error:
-        problem = error.strerror or type(error).__name__
+        problem = system_reason(error)
     else:
         return
     raise ConfigException(f"--write: '{printable(str(folder))}' cannot be written: {problem}. Choose another folder.")

@@ -15,7 +15,7 @@ from airflow_config_providers.core.policy import Moment, PolicyViolation, Reques
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.dynamic.policies.policy_set import PolicyVerdict, Seeing, verdict_of
+from airflow_config_providers.dynamic.policies.policy_set import LastRequest, PolicyVerdict, verdict_of
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.policies import open_policies
 from airflow_config_providers.job.policy_request import policy_request
@@ -72,7 +72,7 @@ def _requests(
 
     Each has whether that run has nothing else, such as a file whose path is a template.
     """
-    seen, notes = Seeing(), Notes()
+    seen, notes = LastRequest(), Notes()
     moments = [Moment(args.at)] if args.at else [*Moment]
     done = admin(notes, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]
     requests: list[tuple[RequestMetadata | None, bool]] = [(seen.request, True)] if Moment.ALTER in moments else []

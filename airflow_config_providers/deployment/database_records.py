@@ -19,7 +19,7 @@ from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.record import LARGEST
 from airflow_config_providers.job.record_rows import content_of, contents_of, in_utc, microseconds, name_of, times_of
 from airflow_config_providers.job.record_store import ANY_KEY, FIRST_KEY, LARGEST_ENTRY
-from airflow_config_providers.spark.audit.jdbc import JdbcDatabase
+from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, sql_of
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.records.record_row import Content
 from airflow_config_providers.spark.audit.records.record_tables import RANGE, EntryQueries, RecordTables
@@ -164,11 +164,7 @@ def record_tables(since: str) -> RecordTables | None:
     jdbc = JdbcDatabase.of(url)
     if jdbc is None:
         return None
-    dialect = url.get_dialect()(paramstyle="named")  # with others, a percent sign is written twice
-    bounds, times, entries = (
-        str(query.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
-        for query in (_bounds(), _entries(), _entries(has_values=True))
-    )
+    bounds, times, entries = (sql_of(one, url) for one in (_bounds(), _entries(), _entries(has_values=True)))
     queries = EntryQueries(bounds, times, entries, FIRST_KEY, ANY_KEY)
     return RecordTables(jdbc, queries, partial(times_of, since), contents_of)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.deployment.records import reading
 from airflow_config_providers.exceptions import ProviderUnavailableError
-from airflow_config_providers.spark.audit.jdbc import JdbcDatabase
+from airflow_config_providers.spark.audit.batches import batches
+from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, sql_of
 from airflow_config_providers.spark.audit.leaks.tables import TextDatabase, TextTable
 
 # All text is searched, also where no value is expected, and in tables that a later Airflow adds: a list of columns
@@ -86,10 +88,9 @@ def _database(url: Any, read: FetchRows) -> TextDatabase:
     from airflow.models.base import Base  # noqa: PLC0415 - heavy
 
     import_all_models()  # type: ignore[no-untyped-call] # Airflow's own
-    dialect = url.get_dialect()(paramstyle="named")  # with others, a percent sign is written twice
     queries = {table.name: _Query.of(table) for table in Base.metadata.tables.values()}
     searched = {name: query for name, query in sorted(queries.items()) if query.columns}
-    tables = [query.table(name, dialect) for name, query in searched.items()]
+    tables = [query.table(name, url) for name, query in searched.items()]
     return TextDatabase(tables, lambda table: _batches(searched[table.name], read), JdbcDatabase.of(url))
 
 
@@ -147,12 +148,9 @@ class _Query:
         names = list(self.labels)
         return [f"k{names.index(column.name)}" for column in self.key]
 
-    def table(self, name: str, dialect: Any) -> TextTable:
-        """Return the table with its queries in the language of a database."""
-        literal = {"literal_binds": True}
-        query, bounds = (
-            str(one.compile(dialect=dialect, compile_kwargs=literal)) for one in (self.select(), self.bounds())
-        )
+    def table(self, name: str, url: Any) -> TextTable:
+        """Return the table with its queries in the language of the database at ``url``."""
+        query, bounds = (sql_of(one, url) for one in (self.select(), self.bounds()))
         return TextTable(name, list(self.labels), self.key_names(), list(self.columns), query, bounds)
 
 
@@ -172,16 +170,12 @@ def _text(column: Any) -> Any:
 
 def _batches(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
     """Yield the rows of a table, some megabytes at a time."""
-    rows: list[Sequence[Any]] = []
-    size = 0
-    for page in _pages(query, read):
-        rows += page
-        size += sum(len(value) for row in page for value in row if isinstance(value, str | bytes))
-        if size >= _BATCH:
-            yield rows
-            rows, size = [], 0
-    if rows:
-        yield rows
+    for pages in batches(_pages(query, read), _characters, least=_BATCH):
+        yield list(chain.from_iterable(pages))
+
+
+def _characters(rows: Iterable[Sequence[Any]]) -> int:
+    return sum(len(value) for row in rows for value in row if isinstance(value, str | bytes))
 
 
 def _pages(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:

@@ -12,7 +12,7 @@ from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.deployment.record_rows import BELOW_FILES
 from airflow_config_providers.deployment.rows import Hidden, Row
-from airflow_config_providers.dynamic.inheritance import SOURCES
+from airflow_config_providers.dynamic.inheritance import SOURCES, inherited
 
 _MISSING: Final[Mapping[str, Any]] = {"value": None, "source": None, "origin": None}
 
@@ -132,27 +132,21 @@ def with_authors(differences: Iterable[Row], task: ConfigResource, history: Hist
     def changes(source: ConfigSource | None) -> Sequence[Row]:
         kind = _TYPES[source]
         if kind not in known:
-            known[kind] = history(_resource(kind, task))
+            known[kind] = history(next(one for one in inherited(task) if one.type is kind))
         return known[kind]
 
     return [{**row, **_author(row, changes)} for row in differences]
-
-
-def _resource(kind: ResourceType, task: ConfigResource) -> ConfigResource:
-    if kind is ResourceType.TASK:
-        return task
-    return ConfigResource(kind, task.dag_id) if kind is ResourceType.DAG else ConfigResource(kind)
 
 
 def _author(row: Row, changes: Callable[[ConfigSource | None], Sequence[Row]]) -> Row:
     before, after = _ValueLayer.of(row["before_layer"]), _ValueLayer.of(row["after_layer"])
     if after.version is not None and _rank(after) >= _rank(before):
         least = before.version or 0 if before.source is after.source else 0
-        found = [one for one in _of(row["key"], changes(after.source)) if least < one["version"] <= after.version]
-        return _shown(found[-1:])
+        found = [one for one in _of_key(row["key"], changes(after.source)) if least < one["version"] <= after.version]
+        return _first_author(found[-1:])
     if before.version is not None:  # its value was removed, because a weaker layer wins now
-        later = (one for one in _of(row["key"], changes(before.source)) if one["version"] > before.version)
-        return _shown([one for one in later if one["is"] is None])
+        later = (one for one in _of_key(row["key"], changes(before.source)) if one["version"] > before.version)
+        return _first_author([one for one in later if one["is"] is None])
     return _UNKNOWN
 
 
@@ -160,9 +154,9 @@ def _rank(place: _ValueLayer) -> int:
     return 0 if place.source is None else place.source.value
 
 
-def _of(key: str, changes: Iterable[Row]) -> list[Row]:
+def _of_key(key: str, changes: Iterable[Row]) -> list[Row]:
     return [one for one in changes if one["key"] == key]
 
 
-def _shown(found: Sequence[Row]) -> Row:
+def _first_author(found: Sequence[Row]) -> Row:
     return {"changed_by": found[0]["by"], "changed_at": found[0]["at"]} if found else _UNKNOWN

@@ -16,7 +16,7 @@ from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import ConfigVariable, is_like, some_of, variables
 from airflow_config_providers.deployment.object_stores import stores_of
 from airflow_config_providers.deployment.records import kept, reading, recent_tries
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, system_reason
 from airflow_config_providers.job.providers import deployment_registry
 from airflow_config_providers.job.record_store import RecordFiles
 from airflow_config_providers.job.sealed_values import deployment_key
@@ -73,7 +73,7 @@ def references_in_file(path: str, option: str = "--references") -> list[ConfigVa
         lines = lines_of(path, largest=_LARGEST, longest=_LARGEST + 1)
         found = [one for line in lines if not line.startswith("#") for one in variables(line)]
     except (OSError, UnicodeDecodeError) as error:
-        problem = getattr(error, "strerror", None) or type(error).__name__
+        problem = system_reason(error)
     else:
         if found:
             return list(dict.fromkeys(found))
@@ -177,7 +177,7 @@ def fingerprint_key() -> FingerprintKey | None:
     return FingerprintKey(deployment_key(secret, *FINGERPRINTS)) if secret else None
 
 
-def _sought(secrets: Sequence[KnownSecret], request: LeakRequest, *, no_secrets: Sequence[KnownSecret] = ()) -> Sought:
+def _sought(secrets: Sequence[KnownSecret], request: LeakRequest, *, no_secrets: Sequence[KnownSecret]) -> Sought:
     """Return what to search for, and write the fingerprints that are wanted."""
     key = _key_for(request)
     sought = Sought(secrets, key=key, tokens=request.tokens, excepted=request.excepted, no_secrets=no_secrets)

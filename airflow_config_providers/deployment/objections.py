@@ -106,9 +106,8 @@ class DeployedObjections:
     ) -> Mapping[str, Sequence[str]]:
         """Return key -> the reasons to refuse it."""
         used = {key: text for key, text in texts.items() if scan(text) or spark_definition().is_secret(key, text)}
-        jobs = (
-            (list(dict.fromkeys(self._jobs(resource))) or [JobRules.usual()]) if used or have_other_keys(texts) else []
-        )
+        depends_on_jobs = used or have_other_keys(texts)
+        jobs = (list(dict.fromkeys(self._jobs(resource))) or [JobRules.usual()]) if depends_on_jobs else []
         self._warn_of_absent(resource, texts)
         misnamed = {key: self._of_name(key, takes_any_key=take_any_key(jobs)) for key in texts}
         of_texts = {key: self._of_text(key, text, jobs) for key, text in used.items()}

@@ -27,7 +27,7 @@ from airflow_config_providers.job.record_store import (
 )
 
 _NAMED: Final = 50
-"""How many of the last runs are compared with a run that does not exist."""
+"""How many of the last runs are searched for a name that resembles that of a missing run."""
 
 _LISTED: Final = 500
 """How many of the entries of the last records are read for a list of tries; a large record has several."""
@@ -304,7 +304,7 @@ def usages(pattern: str, may_see: Callable[[Collection[str]], Collection[str]] =
     Return a row for each task and each reference of its last job that matches ``pattern``.
 
     :param pattern: a reference, in which ``*`` matches any text
-    :param may_see: returns those of the given DAG ids that are shown; which value is the newest, the others say too
+    :param may_see: returns those of the given DAG ids that are shown; the newest value can be that of a hidden one
     :raises ProviderUnavailableError: the database is unavailable
     """
     stored = reading(lambda session: [(at, used_like(record, pattern)) for at, record in _last_of_each(session)])

@@ -205,10 +205,10 @@ KEY_COLUMNS: Final = (
     "removed",
     "successor",
 )
-"""Their names; only programs get them."""
+"""The columns of ``key_columns``; only programs get them."""
 
-_MICROSECONDS: Final = 1000
-"""In one millisecond."""
+_PER_MILLISECOND: Final = 1000
+"""Microseconds."""
 
 
 def key_columns(key: str, value: Any, version: str | None = None) -> Row:
@@ -249,9 +249,9 @@ def typed(key: str, text: str, definition: ConfigDef, *, unit: str = "") -> Any:
 
 
 def _milliseconds(microseconds: int | None) -> float | None:
-    if microseconds is None or microseconds % _MICROSECONDS:
-        return None if microseconds is None else microseconds / _MICROSECONDS
-    return microseconds // _MICROSECONDS
+    if microseconds is None or microseconds % _PER_MILLISECOND:
+        return None if microseconds is None else microseconds / _PER_MILLISECOND
+    return microseconds // _PER_MILLISECOND
 
 
 def _parsed(key: str, text: str, kind: ConfigType) -> Any:

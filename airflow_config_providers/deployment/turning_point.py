@@ -60,7 +60,7 @@ def turning_point(task: ConfigResource, outcomes: Sequence[RunOutcome]) -> Turni
     """
     failed = list(dropwhile(lambda one: one.is_success, outcomes))
     if not failed:
-        ended = _runs(len(outcomes))
+        ended = "run" if len(outcomes) == 1 else f"{len(outcomes)} runs"
         raise ConfigException(
             f"{_capital(task)} has not failed in the last {ended}. Compare runs with describe --diff."
         )
@@ -105,10 +105,6 @@ def _read(session: Any, task: ConfigResource, map_index: int | None) -> list[Run
     newest = query.order_by(TaskInstance.start_date.desc()).limit(_MOST)
     rows = session.execute(newest).all()
     return [RunOutcome(run_id, state == _SUCCESS, start.isoformat(), index) for run_id, state, start, index in rows]
-
-
-def _runs(count: int) -> str:
-    return "run" if count == 1 else f"{count} runs"
 
 
 def _capital(task: ConfigResource) -> str:

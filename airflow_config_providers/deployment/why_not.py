@@ -155,7 +155,7 @@ def why_not(asked: str, rows: Sequence[Row], reading: Reading = Reading()) -> li
     key, sign, value = asked.partition("=")
     key = key.strip()
     if not _is_key(key, rows, has_value=bool(sign)):
-        return [_of_absent_layer(asked, rows, reading)]
+        return [_answer(None, None, (SettingStatus.NOT_READ, _absence(asked, rows, reading)), layer=asked)]
     wanted = value if sign else None
     return [*_written(key, wanted, rows, reading)] or [*_unwritten(key, wanted, rows, reading)]
 
@@ -270,10 +270,6 @@ def _applying_instead(key: str, wanted: str | None, winner: Row | None) -> str:
     return f"No layer sets it. Spark's default is {same}."
 
 
-def _of_absent_layer(asked: str, rows: Sequence[Row], reading: Reading) -> Row:
-    return _answer(None, None, (SettingStatus.NOT_READ, _absence(asked, rows, reading)), layer=asked)
-
-
 def _absence(asked: str, rows: Sequence[Row], reading: Reading) -> str:
     if asked in ConfigSource.__members__:
         return reading.unread.get(asked) or "No key has this layer."
@@ -282,7 +278,7 @@ def _absence(asked: str, rows: Sequence[Row], reading: Reading) -> str:
     if PurePath(asked).suffix.lower() in _OTHER_FORMATS:
         return "Layer files are Java properties or YAML. Write the keys into a .properties or a .yaml file."
     written = (one for row in rows for one in row["synonyms"] if one["source"] != _DEFAULT)
-    names = dict.fromkeys([*reading.files, *map(_name, written)])
+    names = dict.fromkeys([*reading.files, *(_file(one) or str(one["origin"]) for one in written)])
     known = ", ".join(printable(name) for name in list(names)[:_MOST_NAMED]) or "none"
     hint = nearest(asked, names) or "."
     return (
@@ -293,10 +289,6 @@ def _absence(asked: str, rows: Sequence[Row], reading: Reading) -> str:
 
 def _is_same_file(asked: str, path: str) -> bool:
     return os.path.abspath(asked) == os.path.abspath(path)  # noqa: PTH100 - Path cannot hold any text
-
-
-def _name(synonym: Row) -> str:
-    return _file(synonym) or str(synonym["origin"])
 
 
 def _layer(synonym: Row) -> str:

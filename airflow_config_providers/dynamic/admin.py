@@ -157,7 +157,9 @@ class ConfigAdmin:
                 found[resource] = self._described(resource, snapshot).entries()
         if reasons:
             raise reasons.together()
-        return found if include_synonyms else {resource: _Plain(entries) for resource, entries in found.items()}
+        if include_synonyms:
+            return found
+        return {resource: _WithoutSynonyms(entries) for resource, entries in found.items()}
 
     def settled(self, resource: ConfigResource) -> dict[str, Value]:
         """
@@ -441,7 +443,7 @@ class _ChangeRequest:
         return any(isinstance(value, str) and scan(value) for value in values)
 
 
-class _Plain(Mapping[str, ConfigEntry]):
+class _WithoutSynonyms(Mapping[str, ConfigEntry]):
     """Entries without their synonyms."""
 
     def __init__(self, entries: Mapping[str, ConfigEntry]) -> None:

@@ -41,7 +41,7 @@ _SHORTEST_WAIT_TO_LOCK: Final = 0.001
 """The range of seconds between attempts to lock SQLite; the longer a writer waits, the more often it tries."""
 
 _IMPATIENCE: Final = 0.98
-"""The ratio of a wait to the previous one: who has waited for half a second tries far more often than a newcomer."""
+"""The ratio of a wait to the previous one: after half a second, a writer tries far more often than a newcomer."""
 
 
 @dataclass(frozen=True, slots=True)

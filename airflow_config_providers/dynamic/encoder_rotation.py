@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -88,15 +88,17 @@ class Rotation:
         """Re-encrypt a document once; return None if others wrote meanwhile."""
         past = _history_of(name)
         kept = store.read([name, past])
-        anew = _Anew(self.encoder)
+        reencrypt = _Reencryption(self.encoder)
         texts = {
-            name: document.write(anew.document(document.read(kept[name].text, name=name))),
-            past: history.write(anew.history(history.read(kept[past].text, name=past))),
+            name: document.write(reencrypt.document(document.read(kept[name].text, name=name))),
+            past: history.write(reencrypt.history(history.read(kept[past].text, name=past))),
         }
-        rotated = Rotated(name, anew.secrets, anew.reencrypted, tuple(f"{name}: {text}" for text in anew.problems))
-        if self.validate_only or not anew.reencrypted:
+        rotated = Rotated(
+            name, reencrypt.secrets, reencrypt.reencrypted, tuple(f"{name}: {text}" for text in reencrypt.problems)
+        )
+        if self.validate_only or not reencrypt.reencrypted:
             return rotated
-        details = {"variable": name, "secrets": anew.reencrypted}
+        details = {"variable": name, "secrets": reencrypt.reencrypted}
         is_done = store.swap(kept, texts, [AuditEntry(EVENT, _dag_id(name), "", details)])
         return rotated if is_done else None
 
@@ -115,7 +117,7 @@ def _history_of(name: str) -> str:
 
 
 @dataclass(slots=True)
-class _Anew:
+class _Reencryption:
     """Re-encrypts values, equal ones to equal ones, so that histories still match. Counts, and collects problems."""
 
     encoder: PasswordEncoder
@@ -139,10 +141,7 @@ class _Anew:
         return replace(change, was=was, became=became)
 
     def _config(self, config: StoredConfig) -> StoredConfig:
-        return replace(config, values=self._values(config.values))
-
-    def _values(self, values: Mapping[str, Value]) -> Mapping[str, Value]:
-        return {key: self._value(key, value) for key, value in values.items()}
+        return replace(config, values={key: self._value(key, value) for key, value in config.values.items()})
 
     def _value(self, key: str, value: Value) -> Value:
         if not isinstance(value, Sealed):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -271,7 +270,7 @@ class _FieldReader:
         text = self._text(field)
         try:
             return base64.b64decode(text, validate=True)
-        except (binascii.Error, ValueError):
+        except ValueError:
             self._refuse(field, text, "is not base64")
         return b""
 

@@ -7,7 +7,7 @@ from airflow_config_providers.exceptions import ProviderUnavailableError
 
 def unavailable(doing: str, problem: str, *, outcome: str = "") -> ProviderUnavailableError:
     """
-    Return the error.
+    Return the error for a database that fails.
 
     :param doing: what failed, such as ``reading DAG 'flights'``
     :param problem: the type of the error; its message can contain an address or a value

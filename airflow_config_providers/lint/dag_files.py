@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tokenize
@@ -38,6 +39,11 @@ class DagFile:
     jobs: tuple[WrittenJob, ...] = ()
     findings: tuple[Finding, ...] = ()
     stored: tuple[StoredJob, ...] = ()
+
+    def moved(self, before: Path, after: Path) -> DagFile:
+        """Return the same with the paths that the file makes of its own below ``after``, and not below ``before``."""
+        old, new = (json.dumps(str(folder))[1:-1] for folder in (before, after))
+        return replace(self, stored=tuple(replace(job, text=job.text.replace(old, new)) for job in self.stored))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ LARGEST_MESSAGE: Final = 1024
 """How many bytes one message to the process, or from it, has at most."""
 
 _SECONDS_TO_END: Final = 10.0
-"""In which the process kills its copies; then it is killed itself."""
+"""How long the process may take to kill its copies; then it is killed itself."""
 
 
 class AirflowProcess(ClosedOnExit):

@@ -56,7 +56,8 @@ def _all_layers(
     jobs: Iterable[WrittenJob], files: Sequence[LayerFile], of_deployment: Iterable[str]
 ) -> Iterator[list[tuple[WrittenEntry, ...]]]:
     """Yield the layers of each job, weakest first, of which only those files are known that were given."""
-    by_path = {os.path.realpath(file.path): _last_of_each(file.entries) for file in files}
+    last = {os.path.realpath(file.path): {entry.key: entry for entry in file.entries} for file in files}
+    by_path = {path: tuple(entries.values()) for path, entries in last.items()}
     base = _found(by_path, of_deployment)
     for job in jobs:
         if job.is_configured:
@@ -65,10 +66,6 @@ def _all_layers(
 
 def _found(files: Mapping[str, tuple[WrittenEntry, ...]], paths: Iterable[str]) -> list[tuple[WrittenEntry, ...]]:
     return [files[real] for path in paths if (real := os.path.realpath(path)) in files]
-
-
-def _last_of_each(entries: Iterable[WrittenEntry]) -> tuple[WrittenEntry, ...]:
-    return tuple({entry.key: entry for entry in entries}.values())
 
 
 def _finding(loser: WrittenEntry, winner: WrittenEntry) -> Finding:

@@ -208,9 +208,9 @@ def _form_problem(variable: ConfigVariable) -> str:
         return f"a reference to provider '{provider}' has a default. {hint}"
     if variable.provider != variable.provider.strip():
         return f"a reference has a blank beside its provider '{provider}'. Remove the blank."
-    return (
-        "" if variable.key else f"a reference to provider '{provider}' has no key. Write it as ${{provider:path:key}}."
-    )
+    if not variable.key:
+        return f"a reference to provider '{provider}' has no key. Write it as ${{provider:path:key}}."
+    return ""
 
 
 def _problem_of_class(variable: ConfigVariable, known: KnownProviders | None) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import chain
@@ -106,17 +105,7 @@ class DagFolder:
         stored = list(chain.from_iterable(file.stored for file in read))
         for note in chain.from_iterable(job.notes for job in stored):
             warn(note)
-        return {
-            ConfigResource.of_task(job.dag_id, job.task_id): AuthoredJob.read(self._as_deployed(job.text))
-            for job in stored
-        }
-
-    def _as_deployed(self, text: str) -> str:
-        """Return the text of a job in which paths that a DAG file makes of its own are those of the deployment."""
-        if self.checkout is None:
-            return text
-        inside, outside = (json.dumps(str(one))[1:-1] for one in (self.checkout.folder, self.checkout.repository))
-        return text.replace(inside, outside)
+        return {ConfigResource.of_task(job.dag_id, job.task_id): AuthoredJob.read(job.text) for job in stored}
 
     def _read(self, progress: Progress) -> list[DagFile]:
         folder = self._inside(dags_folder())
@@ -125,7 +114,8 @@ class DagFolder:
         paths = LintedPaths.of([folder]).dags
         source = DagImports([folder], self.seconds, is_stored=True)
         with progress(len(paths)) as tick, AirflowProcess(self._environ()) as origin:
-            return list(read_all(paths, source=source, origin=origin, tick=tick))
+            read = list(read_all(paths, source=source, origin=origin, tick=tick))
+        return [one.moved(self.checkout.folder, self.checkout.repository) for one in read] if self.checkout else read
 
     def _report(self, findings: Sequence[Finding], warn: Warn) -> None:
         problems = [self._outside(finding) for finding in findings]
@@ -143,12 +133,8 @@ class DagFolder:
         if self.checkout is None:
             return {}
         folders = {name: self._inside(str(conf.get(*option))) for name, option in _SETTINGS.items()}
-        path = os.environ.get("PYTHONPATH", "")
-        return {**folders, "PYTHONPATH": os.pathsep.join(self._inside(one) for one in _entries(path))}
+        paths = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+        return {**folders, "PYTHONPATH": os.pathsep.join(map(self._inside, paths))}
 
     def _inside(self, path: str) -> str:
         return path if self.checkout is None else self.checkout.inside(path)
-
-
-def _entries(path: str) -> Iterator[str]:
-    yield from (one for one in path.split(os.pathsep) if one)

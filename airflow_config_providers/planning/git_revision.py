@@ -118,7 +118,12 @@ class _Filler:
                 self._refuse_needed(below.repository)
 
     def _git(self, repository: Path, *words: str) -> None:
-        _require(_git(repository, *words, environ=self.index), self.revision)
+        done = _git(repository, *words, environ=self.index)
+        if done.returncode:
+            raise ConfigException(
+                f"The files of revision '{printable(self.revision)}' cannot be read: git ended with {done.returncode}. "
+                f"If the repository is a partial or a damaged copy, fetch the revision."
+            )
 
     def _refuse_needed(self, submodule: Path) -> None:
         if submodule.is_relative_to(self.needed) or self.needed.is_relative_to(submodule):
@@ -167,14 +172,6 @@ def _commit(repository: Path, revision: str) -> str:
             f"fetch it: nothing is downloaded here."
         )
     return done.stdout.strip()
-
-
-def _require(done: subprocess.CompletedProcess[str], revision: str) -> None:
-    if done.returncode:
-        raise ConfigException(
-            f"The files of revision '{printable(revision)}' cannot be read: git ended with {done.returncode}. If the "
-            f"repository is a partial or a damaged copy, fetch the revision."
-        )
 
 
 def _git(folder: Path, *words: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:

@@ -15,8 +15,8 @@ from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer
 from airflow_config_providers.core.policy import Moment, NamedPolicy, RequestMetadata
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.deployment.admin import admin
-from airflow_config_providers.deployment.rows import SECRET, Row, as_json
-from airflow_config_providers.dynamic.policies.policy_set import PolicyVerdict, Seeing, verdict_of
+from airflow_config_providers.deployment.rows import Row, as_json, shown
+from airflow_config_providers.dynamic.policies.policy_set import LastRequest, PolicyVerdict, verdict_of
 from airflow_config_providers.job.authored_job import referring_paths
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.policy_request import policy_request
@@ -48,7 +48,7 @@ class PlannedAlter:
 
         :raises ConfigProvidersError: ``alter`` would refuse it, with the same problems
         """
-        seen = Seeing()
+        seen = LastRequest()
         done = admin(warn, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]
         return cls(resource, seen.request, done.layers[0], done.entries.keys())
 
@@ -122,10 +122,10 @@ class Plan:
         restarts = sum(one.restarts for one in self.running)
         parts += [f"{counted(restarts, 'running job')} restart{'s' * (restarts == 1)}"] if restarts else []
         policies = len({one.verdict.policy for one in self.judgements if one.denies})
-        return f"Plan: {', '.join(parts)}.{_DENIED.format(counted(policies, 'policy', 'policies')) if policies else ''}"
+        denied = f" Denied by {counted(policies, 'policy', 'policies')}." if policies else ""
+        return f"Plan: {', '.join(parts)}.{denied}"
 
 
-_DENIED = " Denied by {}."
 _UNDECIDED = "Only a run knows what changes in {}, because it chooses a layer file."
 
 
@@ -260,8 +260,7 @@ def _key(change: KeyChange) -> Row:
 def _entry(entry: ConfigEntry | None, side: str) -> Row:
     if entry is None:
         return {side: None, f"{side}_source": None, f"{side}_origin": None}
-    value = SECRET if entry.value is None else entry.value
-    return {side: value, f"{side}_source": entry.source.name, f"{side}_origin": entry.origin}
+    return {side: shown(entry.value), f"{side}_source": entry.source.name, f"{side}_origin": entry.origin}
 
 
 def _layer(row: Row, side: str) -> str | None:
@@ -285,9 +284,9 @@ def _without(reasons: Sequence[str], resource: ConfigResource) -> list[str]:
 
 def _running(one: RunningJob) -> Row:
     return {
-        "run": one.one.run_id,
-        "map_index": one.one.map_index,
-        "try": one.one.try_number,
+        "run": one.task_try.run_id,
+        "map_index": one.task_try.map_index,
+        "try": one.task_try.try_number,
         "state": one.state,
         "restarts": one.restarts,
         "waiting": list(one.waiting),

@@ -31,15 +31,15 @@ class RunningJob:
     :param waiting: the keys that the job does not get before the next submit
     """
 
-    one: TaskTry
+    task_try: TaskTry
     state: str
     restarts: bool
     waiting: tuple[str, ...]
 
     @property
     def task(self) -> ConfigResource:
-        """The task."""
-        return ConfigResource.of_task(self.one.dag_id, self.one.task_id)
+        """The task that has the job."""
+        return ConfigResource.of_task(self.task_try.dag_id, self.task_try.task_id)
 
 
 def running_jobs(changes: Iterable[TaskChange], jobs: Jobs, *, warn: Warn) -> list[RunningJob]:
@@ -115,6 +115,5 @@ def _has(configs: Mapping[str, Sequence[RecordedValue]], change: KeyChange) -> b
     """Return whether the job has the new value already; a plaintext secret cannot be compared."""
     if change.after is None:
         return change.key not in configs
-    had = configs.get(change.key)
-    is_known = had is not None and had[0].value is not None and change.after.value is not None
-    return bool(is_known) and had[0].value == shown_value(change.after.value)  # type: ignore[index, arg-type]  # known
+    had, value = configs.get(change.key), change.after.value
+    return had is not None and value is not None and had[0].value == shown_value(value)

@@ -85,7 +85,7 @@ class State:
 
 def stored_dynamic_layers(changed: Mapping[ConfigResource, ConfigLayer]) -> DynamicLayers:
     """
-    Return what reads the dynamic layers of tasks, each document once, as the tasks read them.
+    Return a reader of the dynamic layers of tasks, which reads each document once, as the tasks do.
 
     :param changed: resource -> its layer in place of the stored one
     """

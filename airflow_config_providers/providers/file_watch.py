@@ -54,7 +54,7 @@ class FileWatch:
                 self._in_charge = self._started()
 
     def _started(self) -> object | None:
-        """Return what a new thread runs as; None if the system has no thread now, so that the next call tries again."""
+        """Start a thread, and return its mark; None if the system has no thread now: the next call tries again."""
         turn = object()
         try:
             self._start(lambda: self._run(turn))

@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, system_reason
 from airflow_config_providers.secrets.imports import importing
 
 TEAM: Final = "{team_name}"
@@ -103,7 +103,7 @@ class EntryFiles:
                 return {}
             problem = "there is no such file"
         except OSError as error:
-            problem = error.strerror or type(error).__name__
+            problem = system_reason(error)
         raise ConfigException(f"{printable(path)} cannot be read: {problem}. Correct the path or the file.")
 
 

@@ -38,7 +38,7 @@ class NamedArguments:
 
 
 NONE: Final = NamedArguments({})
-"""Of an operator that has none."""
+"""For an operator without such arguments."""
 
 SUBMIT: Final = NamedArguments(
     {
@@ -62,7 +62,7 @@ SUBMIT: Final = NamedArguments(
     },
     default_name="arrow-spark",
 )
-"""Of ``SparkSubmitOperator``."""
+"""Those of ``SparkSubmitOperator``."""
 
 JDBC: Final = NamedArguments(
     {
@@ -80,7 +80,7 @@ JDBC: Final = NamedArguments(
     default_name="airflow-spark-jdbc",
     takes_zero=True,
 )
-"""Of ``SparkJDBCOperator``."""
+"""Those of ``SparkJDBCOperator``."""
 
 PIPELINES: Final = NamedArguments(
     {
@@ -91,7 +91,7 @@ PIPELINES: Final = NamedArguments(
         "yarn_queue": "spark.yarn.queue",
     }
 )
-"""Of ``SparkPipelinesOperator``. ``keytab`` and ``principal`` are options of its command, not keys."""
+"""Those of ``SparkPipelinesOperator``. ``keytab`` and ``principal`` are options of its command, not keys."""
 
 FROM_CONNECTION: Final = {"keytab": "keytab", "principal": "principal", "yarn_queue": "queue"}
 """Argument -> the name under which the stock hook mixes it with its connection."""

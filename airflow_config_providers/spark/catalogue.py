@@ -36,7 +36,7 @@ READ_ONLY: Final[Mapping[str, str]] = {
     "spark.yarn.submit.waitAppCompletion": _FOLLOWED,
 }
 """
-Key -> the reason.
+Key -> why the configuration cannot change it.
 
 ``spark-submit`` gets the master as an option, which overrides every key, and the operator follows a job according to
 the deploy mode of the connection, not of a key. If it polls a cluster for the end of a job, it makes spark-submit

@@ -41,19 +41,18 @@ def refusing_too_long() -> Iterator[None]:
 
     :raises SubmitError: instead of the error of the operating system
     """
-    is_too_long = False
     try:
         yield
     except OSError as error:
         if error.errno != errno.E2BIG:
             raise
-        is_too_long = True
-    if is_too_long:
-        raise SubmitError(
-            "The command is too long for this machine: an argument is longer than 128 KiB, or all of them together "
-            "are too long. Shorten the arguments of the job, for example by letting it read a file. The configuration "
-            "is not the reason, since a large configuration goes through a file."
-        )
+    else:
+        return
+    raise SubmitError(
+        "The command is too long for this machine: an argument is longer than 128 KiB, or all of them together are too "
+        "long. Shorten the arguments of the job, for example by letting it read a file. The configuration is not the "
+        "reason, since a large configuration goes through a file."
+    )
 
 
 def size(configs: Mapping[str, str]) -> int:

@@ -179,10 +179,7 @@ class Unsubmitted:
         lost = [key for key, value in configs.items() if not fidelity.survives_file(key, value)]
         if lost:
             raise UndeliverableValueError(*(problem for key in lost for problem in _why(key, configs[key])))
-        with (
-            reading_properties(configs, self._environ),
-            lacking(self._environ, withheld),
-        ):
+        with reading_properties(configs, self._environ), lacking(self._environ, withheld):
             SparkContext._ensure_initialized()
         SparkContext()
 
@@ -221,15 +218,15 @@ def _start(
     process: DriverProcess, values: Mapping[str, str], found: ResolvedConfig, *, withheld: Collection[str]
 ) -> None:
     """Start Spark, and reverse its error, which can quote a value if Spark refuses the configuration."""
-    problem = ""
     try:
         process.start(values, withheld=withheld)
     except ConfigException:
         raise
     except Exception as error:  # noqa: BLE001 - Spark and its JVM can raise anything
         problem = found.reverser.reverse_text(f"{type(error).__name__}: {error}")
-    if problem:
-        raise ConfigException(f"Spark did not start: {problem}")
+    else:
+        return
+    raise ConfigException(f"Spark did not start: {problem}")
 
 
 def _refuse_early(written: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> None:

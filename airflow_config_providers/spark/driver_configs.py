@@ -109,7 +109,7 @@ class DriverConfigs:
             self._configs = MappingProxyType(values)
 
     def _earlier(self) -> ReverseTransformer:
-        """Return what replaces the last values and the first one of each reference."""
+        """Return a reverser of the last values and the first one of each reference."""
         seen: Counter[ConfigVariable] = Counter()
         recent = []
         for variable, value in self._reverser.pairs:  # the newest first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -67,8 +67,8 @@ def absent(places: Mapping[str, str], spark_version: str | None) -> tuple[str, .
     """Return a doubt for each key that ``spark_version`` of Spark does not have, though another version has it."""
     if not spark_version:
         return ()
-    keys = [key for key in places if key.startswith(SPARK)]
-    return tuple(_absent(key, places[key], time, spark_version) for key, time in _absences(keys, spark_version))
+    missing = [(key, time) for key in places if key.startswith(SPARK) and (time := absence(key, spark_version))]
+    return tuple(_absent(key, places[key], time, spark_version) for key, time in missing)
 
 
 def find_in_layers(
@@ -91,10 +91,6 @@ def find_in_layers(
     strongest_last = sorted(looked_at, key=lambda layer: layer.source)
     places = {key: layer.origin(key) for layer in strongest_last for key in layer.configs}
     return find_in(places, unknown, takes_any_key=takes_any_key, spark_version=spark_version)
-
-
-def _absences(keys: Iterable[str], version: str) -> Iterator[tuple[str, str]]:
-    return ((key, time) for key in keys if (time := absence(key, version)))
 
 
 def _left_out(key: str, place: str) -> str:

@@ -106,7 +106,7 @@ def _beginnings_of_hadoop() -> frozenset[str]:
 
 @cache
 def _of_spark() -> NearKeys:
-    names = sorted([name for name in _names() if not name.startswith(_HADOOP)])
+    names = sorted(name for name in _names() if not name.startswith(_HADOOP))
     return NearKeys(sorted(names, key=OLDER_NAMES.__contains__), _FREE)
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.providers.allowed_files import DEFAULT_MAX_BYTES
 from airflow_config_providers.providers.real_path import Steps, is_inside, open_real, steps
 
@@ -154,7 +154,7 @@ def read_text(path: str, *, name: str, kind: str = "") -> str:
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        problem = error.strerror or type(error).__name__
+        problem = system_reason(error)
     else:
         return _decoded(content, name=name, kind=kind)
     raise _unreadable(name, problem, kind)
@@ -187,7 +187,7 @@ def read_layer_file(path: str, *, name: str, bounds: Iterable[AllowedDirectories
         outside = [bound.problem for bound in bounds if not bound.holds(real)]
         found = b"" if outside else _read(real)
     except OSError as error:
-        found, outside = error.strerror or type(error).__name__, []
+        found, outside = system_reason(error), []
     except ValueError:  # a NUL, or a lone surrogate
         found, outside = "the name is invalid", []
     if outside:

@@ -140,11 +140,8 @@ def _in_other_numbers(of: Sequence[str]) -> Iterator[str]:
 
 def _shortened(name: str) -> set[str]:
     """Return the words of ``name`` without one of them, and without those of one part."""
-    return {"".join(rest) for of in (_words(name), _squashed_parts(name)) for rest in _with_one_left_out(of)}
-
-
-def _squashed_parts(name: str) -> list[str]:
-    return [_squashed(part) for part in name.split(".")]
+    parts = [_squashed(part) for part in name.split(".")]
+    return {"".join(rest) for of in (_words(name), parts) for rest in _with_one_left_out(of)}
 
 
 def _with_one_left_out(of: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -37,7 +37,7 @@ _SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
 """Key -> the keys that Spark derives from it. Those of files and jars matter if the author allows exposed arguments."""
 
 
-@lru_cache(maxsize=4_096)  # as often as core's sounds_secret
+@lru_cache(maxsize=4_096)  # as many as core's sounds_secret
 def is_hidden_by_spark(key: str) -> bool:
     """Return whether every supported version of Spark hides ``key`` by default, because of its name."""
     return re.search(_HIDDEN_BY_EVERY_SPARK, key, re.ASCII) is not None

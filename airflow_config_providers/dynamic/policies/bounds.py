@@ -125,15 +125,12 @@ class Bounds(AlterConfigPolicy):
         problems = [
             f"'{printable(key)}' {problem}"
             for key, text in [*all_settings(configs), *heap_settings(configs)]
-            for bound in self._bounds_of(key)
-            if (problem := bound.problem(text))
+            for name in names_of(key)
+            if name in self._bounds and (problem := self._bounds[name].problem(text))
         ]
         unknown = unreadable(configs) | heap_problems(configs, self._bounds)
         if problems := [*problems, *unknown.values()]:
             raise PolicyViolation(*problems)
-
-    def _bounds_of(self, key: str) -> Iterator[_KeyBounds]:
-        yield from (self._bounds[name] for name in names_of(key) if name in self._bounds)
 
 
 @dataclass(frozen=True, slots=True)

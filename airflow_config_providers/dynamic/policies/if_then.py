@@ -61,7 +61,8 @@ class IfThen(AlterConfigPolicy):
         if _holds(self._if, configs) is False or any(_holds(choice, configs) for choice in self._then):
             return
         choices = " or ".join(_said(choice) for choice in self._then)
-        unknown = sorted({name for each in (self._if, *self._then) for name in _incomparable(each, configs)})
+        conditions = [item for each in (self._if, *self._then) for item in each.items()]
+        unknown = sorted({name for name, value in conditions if _is(name, value, configs) is None})
         raise PolicyViolation(
             f"With {_said(self._if)} there must be {choices}.",
             *(f"'{printable(name)}' cannot be compared. Write the value itself." for name in unknown),
@@ -139,10 +140,6 @@ def _equal_quantities(text: str, wanted: str, units: Mapping[str, int]) -> bool:
     return found is not None and found == read_quantity(wanted, units)
 
 
-def _incomparable(condition: _Condition, configs: _Texts) -> list[str]:
-    return [key for key, value in condition.items() if _is(key, value, configs) is None]
-
-
 def _plain(text: str) -> str:
     return text.strip(BLANKS).lower()
 
@@ -150,7 +147,6 @@ def _plain(text: str) -> str:
 def _said(condition: _Condition) -> str:
     """Return the condition as the policy has it, without values of the configuration."""
     shown = (
-        f"no {printable(key)}" if value is None else f"{printable(f'{key}={value}')}"
-        for key, value in condition.items()
+        f"no {printable(key)}" if value is None else printable(f"{key}={value}") for key, value in condition.items()
     )
     return " and ".join(shown)

@@ -58,8 +58,9 @@ class Params:
         """Return a list of mappings, which is required and must not be empty; one mapping means a list of one."""
         found = self._take(name)
         items = [found] if isinstance(found, Mapping) else found
-        is_fine = isinstance(items, list) and items and all(isinstance(item, Mapping) and item for item in items)
-        return items if isinstance(items, list) and is_fine else self._refuse(name, "expected a list of mappings", [])
+        if isinstance(items, list) and items and all(isinstance(item, Mapping) and item for item in items):
+            return items
+        return self._refuse(name, "expected a list of mappings", [])
 
     def finish(self) -> None:
         """

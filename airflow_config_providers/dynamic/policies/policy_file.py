@@ -13,7 +13,7 @@ from airflow_config_providers.core.policy import Moment
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.yaml_events import is_alias, line_of, with_depths
 from airflow_config_providers.dynamic.policies.classes import ENTRY_POINT_GROUP, READY
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, system_reason
 
 if TYPE_CHECKING:
     import yaml
@@ -112,7 +112,7 @@ def _read(path: str) -> str:
             octets = file.read(_LARGEST + 1)
         text = octets.decode("utf-8")
     except OSError as error:
-        problem = error.strerror or type(error).__name__
+        problem = system_reason(error)
     except UnicodeDecodeError as error:
         problem = f"byte {error.start} is not UTF-8"
     else:
@@ -202,9 +202,9 @@ _DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _TEXT: Final = {"type": "string", "minLength": 1}
 
 
-def _texts(*, least: int = 0) -> Schema:
-    """Return the schema of one string or a list of ``least`` strings and more."""
-    return {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": least}]}
+def _one_or_list(item: Schema, **limits: int) -> Schema:
+    """Return the schema of one item, or a list with ``limits`` of such items."""
+    return {"anyOf": [item, {"type": "array", "items": item, **limits}]}
 
 
 def _object(properties: Schema, required: tuple[str, ...] = ()) -> Schema:
@@ -216,21 +216,17 @@ def _object(properties: Schema, required: tuple[str, ...] = ()) -> Schema:
     }
 
 
-def _mappings(item: Schema, *, most: int | None = None) -> Schema:
-    """Return the schema of one or several mappings."""
-    limit = {} if most is None else {"maxItems": most}
-    return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1, **limit}]}
-
-
 _LIMIT: Final = {"type": ["integer", "number", "string"]}
 _FLAG: Final = {"type": "boolean"}
 _CONDITION: Final = {"type": "object", "minProperties": 1}
-_REFERENCES: Final = {name: _texts(least=1) for name in ("providers", "paths", "keys", "dags")}
-_KEYS: Final = {"keys": _texts(least=1)}
-_EXCEPT: Final = {"except": _texts()}
+_SOME: Final = _one_or_list(_TEXT, minItems=1)
+_ANY: Final = _one_or_list(_TEXT, minItems=0)
+_RULE: Final = _object(dict.fromkeys(("providers", "paths", "keys", "dags"), _SOME), ("providers",))
+_KEYS: Final = {"keys": _SOME}
+_EXCEPT: Final = {"except": _ANY}
 
 _PARAMS: Final[Mapping[str, Schema]] = {
-    "allowed_references": _object({"allow": _mappings(_object(_REFERENCES, ("providers",)))}, ("allow",)),
+    "allowed_references": _object({"allow": _one_or_list(_RULE, minItems=1)}, ("allow",)),
     "bounds": {
         "type": "object",
         "minProperties": 1,
@@ -240,10 +236,13 @@ _PARAMS: Final[Mapping[str, Schema]] = {
         },
     },
     "cel": _object({"expression": _TEXT, "message": {"type": "string"}}, ("expression",)),
-    "code_loading_keys": _object({"also": _texts(), **_EXCEPT}),
+    "code_loading_keys": _object({"also": _ANY, **_EXCEPT}),
     "dynamic_allocation": _object({}),
     "forbidden_keys": _object({**_KEYS, **_EXCEPT}, ("keys",)),
-    "if_then": _object({"if": _mappings(_CONDITION, most=1), "then": _mappings(_CONDITION)}, ("if", "then")),
+    "if_then": _object(
+        {"if": _one_or_list(_CONDITION, minItems=1, maxItems=1), "then": _one_or_list(_CONDITION, minItems=1)},
+        ("if", "then"),
+    ),
     "immutable_keys": _object({**_KEYS, **_EXCEPT, "deletable": _FLAG}, ("keys",)),
     "references_only": _object({**_KEYS, **_EXCEPT}),
     "required_keys": _object(_KEYS, ("keys",)),
@@ -306,14 +305,9 @@ def _match() -> Schema:
         "description": "The changes that the policy is asked about; all by default.",
         "additionalProperties": False,
         "properties": {
-            "resources": _some({"enum": [kind.name.lower() for kind in ResourceType]}),
-            "dags": _some({"type": "string"}),
-            "tasks": _some({"type": "string"}),
-            "at": _some({"enum": [moment.value for moment in Moment]}),
+            "resources": _one_or_list({"enum": [kind.name.lower() for kind in ResourceType]}),
+            "dags": _one_or_list({"type": "string"}),
+            "tasks": _one_or_list({"type": "string"}),
+            "at": _one_or_list({"enum": [moment.value for moment in Moment]}),
         },
     }
-
-
-def _some(item: Schema) -> Schema:
-    """Return the schema of one or several of ``item``."""
-    return {"anyOf": [item, {"type": "array", "items": item}]}

@@ -219,7 +219,7 @@ class PolicyVerdict:
     reasons: tuple[str, ...] = ()
 
 
-class Seeing(AlterConfigPolicy):
+class LastRequest(AlterConfigPolicy):
     """Allows everything, and keeps the last request."""
 
     request: RequestMetadata

@@ -80,8 +80,7 @@ def _clock(session: Session, now: Callable[[], float]) -> Iterator[Diagnosis]:
 
 
 def _token(session: Session, token: HeldToken) -> Iterator[Diagnosis]:
-    answer = session.get("auth/token/lookup-self", token=token)
-    data = answer.body.get("data") if answer.is_good else None
+    data = session.get("auth/token/lookup-self", token=token).data
     if not isinstance(data, Mapping):
         yield fine("The login works; its policies do not let it look itself up.")
         return
@@ -92,8 +91,7 @@ def _token(session: Session, token: HeldToken) -> Iterator[Diagnosis]:
 
 
 def _mounts(session: Session, token: HeldToken) -> Iterator[Diagnosis]:
-    answer = session.get("sys/internal/ui/mounts", token=token)
-    data = answer.body.get("data") if answer.is_good else None
+    data = session.get("sys/internal/ui/mounts", token=token).data
     mounts = data.get("secret") if isinstance(data, Mapping) else None
     if not isinstance(mounts, Mapping):
         yield doubt(

@@ -121,6 +121,11 @@ class VaultAnswer:
         return self.knows_token or not self.is_denied
 
     @property
+    def data(self) -> object:
+        """What Vault returned; None if it did not do what was asked."""
+        return self.body.get("data") if self.is_good else None
+
+    @property
     def errors(self) -> tuple[str, ...]:
         """Vault's messages. They are compared with known ones, and never shown."""
         errors = self.body.get("errors")

@@ -193,5 +193,5 @@ class Leases:
 
 def _has_no_time_left(answer: VaultAnswer) -> bool:
     """Return whether a lookup shows that a lease is about to be removed."""
-    data = answer.body.get("data") if answer.is_good else None
+    data = answer.data
     return isinstance(data, Mapping) and "ttl" in data and not seconds(data["ttl"])

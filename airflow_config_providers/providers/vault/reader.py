@@ -385,8 +385,7 @@ class VaultReader:
     def _asked_mount(self, segments: Segments) -> tuple[Segments, Mount | None]:
         mount = self.session.mounts.find(segments)
         if mount is None:
-            answer = self.session.get(question(segments), token=self.session.token())
-            mount = Mount.of(answer.body.get("data")) if answer.is_good else None
+            mount = Mount.of(self.session.get(question(segments), token=self.session.token()).data)
         if mount is None or not mount.holds(segments):
             return segments[:-1], None
         self.session.mounts.remember(mount)
@@ -437,7 +436,7 @@ class Versions:
         if answer.is_denied_by_policy:
             self._denied_until[path] = self._session.clock() + _SECONDS_DENIED
             self._log_once("/".join(address), answer)
-        return _mark(answer.body.get("data"), path.version) if answer.is_good else None
+        return _mark(answer.data, path.version)
 
     def _log_once(self, address: str, answer: VaultAnswer) -> None:
         if not self._has_logged:

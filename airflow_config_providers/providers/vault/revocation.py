@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Self
@@ -53,7 +53,7 @@ A shell copies a string that it appends to, so 100 lines are appended at a time.
 Without a PATH, a shell that lacks ``printf`` cannot pass the token to a program as an argument, where others see it.
 """
 
-_UNHEARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_BLOCKED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _SECONDS_TO_END: Final = 2.0
 _LONGEST: Final = 5.0
@@ -149,7 +149,7 @@ class Helper:
         """Start the process, and return all it must know."""
         with self._no_fork:
             self._process = _start()
-        return [{"server": _as_message(self._server)}, {"leave": self._is_left}, *self._held.values()]
+        return [{"server": asdict(self._server)}, {"leave": self._is_left}, *self._held.values()]
 
     def _send(self, messages: Iterable[Mapping[str, Any]]) -> None:
         if self._process is None or _written(self._process, messages):
@@ -287,22 +287,17 @@ def _server(settings: VaultSettings) -> Server:
     return Server(settings.url, settings.namespace, verify, settings.cert, proxy, settings.login_namespace)
 
 
-def _as_message(server: Server) -> Mapping[str, Any]:
-    names = ("url", "namespace", "login_namespace", "verify", "cert", "proxy")
-    return {name: getattr(server, name) for name in names}
-
-
 @contextmanager
-def _deaf() -> Iterator[None]:
+def _blocking_signals() -> Iterator[None]:
     """Have a process that is started in the block never see the signals that end the others, not even at its start."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _UNHEARD)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-@_deaf()
+@_blocking_signals()
 def _start() -> subprocess.Popen[bytes] | None:
     interpreter = sys.executable or ""
     if "python" not in Path(interpreter).name:

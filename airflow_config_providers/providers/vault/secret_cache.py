@@ -103,7 +103,7 @@ class SecretCache:
         return min(lease.good_until, self.session.has_until(lease.token))
 
     def keep_leases(self, *, is_left: bool) -> None:
-        """As in the provider; without a lease, the login is given back in any case."""
+        """Do the same as the provider's; without a lease, the login is given back in any case."""
         if not is_left or self._leases:
             self.session.keep_leases(is_left=is_left)
 

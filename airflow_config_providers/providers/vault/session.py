@@ -225,11 +225,9 @@ class Session:
 
     def hold_lease(self, lease_id: str, *, token: HeldToken) -> int | None:
         """Have a lease given back after a kill, and return its key; None if it ends with its token."""
-        return (
-            None
-            if token.can_be_given_back
-            else self._revocations.hold(RevokeRequest.of_lease(lease_id, token=token.text))
-        )
+        if token.can_be_given_back:
+            return None
+        return self._revocations.hold(RevokeRequest.of_lease(lease_id, token=token.text))
 
     def drop_lease(self, key: int | None) -> None:
         """Have a lease that has ended no longer given back after a kill."""
@@ -334,8 +332,7 @@ class Session:
             answer = self.get(_LOOKUP, token=token)
         except ProviderLookupError:
             return
-        data = answer.body.get("data") if answer.is_good else None
-        ttl = seconds(data.get("ttl")) if isinstance(data, Mapping) else 0.0
+        ttl = seconds(answer.data.get("ttl")) if isinstance(answer.data, Mapping) else 0.0
         with self._lock:
             if ttl and self._held is not None and self._held.text == token.text:
                 self._held = replace(self._held, since=now, ttl=ttl)
@@ -466,4 +463,4 @@ def _watch_forks(sessions: weakref.ref[Sessions], no_fork: threading.Lock) -> No
 
 
 SESSIONS: Final = Sessions()
-"""Those of this process. A session exists from its first provider's ``configure`` to its last one's ``close``."""
+"""The sessions of this process. One exists from its first provider's ``configure`` to its last one's ``close``."""

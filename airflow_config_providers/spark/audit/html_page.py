@@ -92,6 +92,13 @@ def section(title: str, *parts: str) -> str:
     return f"<h2>{text(title)}</h2>{''.join(parts)}"
 
 
+def table_section(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], *, most_room: float = math.inf
+) -> str:
+    """Return a table with a heading; nothing if it has no rows. For the parameters, see ``table``."""
+    return section(title, table(heads, rows, most_room=most_room)) if rows else ""
+
+
 def plots(figures: Iterable[str]) -> str:
     """Return figures side by side; nothing if all are empty."""
     shown = "".join(figures)
@@ -108,7 +115,7 @@ def table(
     :param most_room: the most width that a cell keeps for a long word, in zeros; a table of many columns has little
     """
     shown = rows[:MOST_ROWS]
-    is_number = [bool(shown) and all(_is_number(row[place]) for row in shown) for place in range(len(heads))]
+    is_number = [bool(shown) and all(isinstance(row[place], int) for row in shown) for place in range(len(heads))]
     head = "".join(
         f'<th scope="col"{_number(right)}>{text(name)}</th>' for name, right in zip(heads, is_number, strict=True)
     )
@@ -136,10 +143,6 @@ def moment(at: str | None) -> str:
 
 def _begun(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
-
-
-def _is_number(cell: object) -> bool:
-    return isinstance(cell, int)
 
 
 def _number(is_number: bool) -> str:

@@ -132,6 +132,12 @@ class JdbcDatabase:
         )
 
 
+def sql_of(statement: Any, url: Any) -> str:
+    """Return a statement of SQLAlchemy, with its values, in the language of the database at ``url``."""
+    dialect = url.get_dialect()(paramstyle="named")  # with others, a percent sign is written twice
+    return str(statement.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
+
+
 def predicates(columns: Sequence[str], bounds: Sequence[Sequence[Any]]) -> list[str]:
     """
     Return conditions that divide rows by their key: each row meets exactly one of them.

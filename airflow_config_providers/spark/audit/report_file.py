@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from airflow_config_providers.core.text import is_unicode, printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.whole_file import whole_file
 
 
@@ -73,7 +73,7 @@ def replace_file(path: str, write: Callable[[BinaryIO], object], *, option: str)
         with target.open("wb") if is_special else whole_file(target) as file:
             write(file)
     except OSError as error:
-        problem = error.strerror or type(error).__name__
+        problem = system_reason(error)
     else:
         return
     raise _unwritable(path, problem, option)
@@ -89,7 +89,7 @@ _PAGE, _PARQUET = b"<!doctype html>", b"PAR1"
 _TEXT, _NUMBER, _TEXTS = "string", "int64", "list<string>"
 
 LEAK: Final = {
-    **dict.fromkeys(("file",), _TEXT),
+    "file": _TEXT,
     **dict.fromkeys(("offset", "line"), _NUMBER),
     **dict.fromkeys(("reference", "encoding", "age", "modified", "id", "fingerprint", "column"), _TEXT),
 }

@@ -48,7 +48,7 @@ class AppRoleLogin(CredentialLogin):
 
     @property
     def can_lock_out(self) -> bool:
-        """Always."""
+        """Whether Vault counts failures, or uses of the secret ID: it can do both."""
         return True
 
 
@@ -85,12 +85,12 @@ class WrappedSecretIdLogin(Login):
 
     @property
     def has_proof(self) -> bool:
-        """Always."""
+        """Whether the secret ID is all that Vault is sent: always."""
         return True
 
     @property
     def can_lock_out(self) -> bool:
-        """Always: it can be unwrapped only once."""
+        """Whether Vault counts uses of the token: it can be unwrapped only once."""
         return True
 
     def _token(self) -> str:

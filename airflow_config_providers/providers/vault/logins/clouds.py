@@ -197,14 +197,14 @@ class AzureLogin(Login):
             with identity:
                 return str(identity.get_token(f"{self.resource}/.default").token)
         except ClientAuthenticationError as error:
-            is_refused, reason = True, type(error).__name__
-        except AzureError as error:
-            is_refused, reason = False, type(error).__name__
-        if is_refused:
-            raise AccessDeniedError(
-                f"Azure gave this process no token ({reason}). Give the machine or pod an identity."
+            failure: ConfigProvidersError = AccessDeniedError(
+                f"Azure gave this process no token ({type(error).__name__}). Give the machine or pod an identity."
             )
-        raise ProviderUnavailableError(f"Azure could not be reached for a token ({reason}). Try again later.")
+        except AzureError as error:
+            failure = ProviderUnavailableError(
+                f"Azure could not be reached for a token ({type(error).__name__}). Try again later."
+            )
+        raise failure
 
 
 def read_azure(options: Options) -> Login:

@@ -211,7 +211,7 @@ class CredentialLogin(Login):
 
     @property
     def has_proof(self) -> bool:
-        """Always."""
+        """Whether the secret is all that Vault is sent: always."""
         return True
 
     def _proof(self) -> str | None:

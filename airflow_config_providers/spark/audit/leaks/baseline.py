@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.audit.leaks.fingerprint import FOUND_DIGITS, KEY_DIGITS
 from airflow_config_providers.spark.audit.leaks.leak import ID_DIGITS, Leak
 from airflow_config_providers.spark.audit.leaks.text_lines import lines_of
@@ -64,7 +64,7 @@ def read_baseline(path: str) -> Baseline:
     try:
         return _baseline(lines_of(path), path)
     except (OSError, UnicodeDecodeError) as error:
-        problem = getattr(error, "strerror", None) or type(error).__name__
+        problem = system_reason(error)
     raise ConfigException(f"The baseline {printable(path)} cannot be read: {problem}. Correct --baseline.")
 
 

@@ -6,11 +6,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from airflow_config_providers.core.text import octets, one_line
+from airflow_config_providers.core.text import one_line
 from airflow_config_providers.spark.audit.leaks.content import BLOCK
 from airflow_config_providers.spark.audit.leaks.decompression import require_proportion
 from airflow_config_providers.spark.audit.leaks.files import Split
-from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence, referring
+from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence, without_values
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile, RowGroup, SomeRows
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
@@ -94,7 +94,7 @@ def _search_cells(cells: TextCells, finder: OccurrenceFinder, progress: Progress
         found = () if progress.is_full else list(finder.find(joined(texts)))
         for number in numbers_of(values, texts.take(_touched(found, starts(texts)))) if found else ():
             row, column = cells.place(first + number)
-            _add(finder.find(values[number].as_py()), progress, row, _shown(column, finder))
+            _add(finder.find(values[number].as_py()), progress, row, one_line(without_values(column, finder.find)))
             if progress.is_full:
                 break
 
@@ -110,9 +110,3 @@ def _add(found: Iterable[Occurrence], progress: Progress, row: int, column: str)
         if progress.is_full:
             return
         progress.leaks.append(FoundLeak(one, row, column))
-
-
-def _shown(column: str, finder: OccurrenceFinder) -> str:
-    """Return the name of a column with references in place of values."""
-    name = octets(column)
-    return one_line(referring(name, finder.find(name)).decode("utf-8", "backslashreplace"))

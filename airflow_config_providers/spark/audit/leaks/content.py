@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final
 
+from airflow_config_providers.spark.audit.batches import batches
 from airflow_config_providers.spark.audit.leaks.file_format import compression_of, is_parquet
 from airflow_config_providers.spark.audit.leaks.object_store import FAR_BLOCK, opened_object
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile, opened_file
@@ -78,16 +79,7 @@ def _pieces(content: Iterator[bytes], size: int) -> Iterator[bytes]:
 
 def joined(content: Iterable[bytes], least: int) -> Iterator[bytes]:
     """Yield blocks of at least ``least`` bytes, because each is searched with a margin."""
-    parts: list[bytes] = []
-    size = 0
-    for part in content:
-        parts.append(part)
-        size += len(part)
-        if size >= least:
-            yield b"".join(parts)
-            parts, size = [], 0
-    if parts:
-        yield b"".join(parts)
+    return map(b"".join, batches(content, len, least=least))
 
 
 def ends_hash(source: OpenFile, size: int) -> str:
@@ -102,7 +94,7 @@ def ends_hash(source: OpenFile, size: int) -> str:
 
 
 def hash_of_ends(data: bytes) -> str:
-    """Return what ``ends_hash`` does of a file that ``data`` is all of, and that is not encoded."""
+    """Return the result of ``ends_hash`` for a file that is not encoded, and whose whole content is ``data``."""
     return _hash(data[:_END], data[-_END:])
 
 

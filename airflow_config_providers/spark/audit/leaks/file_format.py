@@ -47,7 +47,7 @@ _WITH_SUFFIX: Final = {"lzf": ".lzf", "encrypted Parquet": ".parquet", "ORC": ".
 _MAGICS: Final = tuple(_MAGIC)
 _UNSUPPORTED_MAGICS: Final = tuple(_UNSUPPORTED)
 _SUFFIXES: Final = tuple(_EXTENSIONS)
-"""The same for ``startswith`` and ``endswith``: there can be millions of files."""
+"""The keys of these tables for ``startswith`` and ``endswith``: there can be millions of files."""
 
 
 def known_formats() -> list[str]:

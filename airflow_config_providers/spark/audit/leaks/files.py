@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from airflow_config_providers.exceptions import system_reason
+from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.leaks.content import opened
 from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, is_parquet
 from airflow_config_providers.spark.audit.leaks.object_store import store_of
@@ -29,7 +31,7 @@ _OPENING: Final = 8 * 1024
 """What opening a file costs, in bytes that could be searched meanwhile."""
 
 _REQUEST: Final = 64 * 1024
-"""What asking a store for an object costs, likewise."""
+"""What asking a store for an object costs, in bytes that could be searched meanwhile."""
 
 
 class FoundFile(NamedTuple):
@@ -42,8 +44,8 @@ class FoundFile(NamedTuple):
     :param size: in bytes
     :param modified: when it was last modified, in nanoseconds since 1970; 0 if its store does not say
     :param etag: what its store says of the content, another one for another content; empty if it says nothing
-    :param changed: when it or what describes it was last changed, likewise; unlike ``modified``, no program can choose
-        it. 0 for an object
+    :param changed: when it or its metadata was last changed, in the same unit; unlike ``modified``, no program can
+        choose it. 0 for an object
     """
 
     path: str
@@ -90,7 +92,7 @@ class FileListing:
         try:
             status = os.lstat(path)
         except OSError as error:
-            self.unread[path] = error.strerror or type(error).__name__
+            self.unread[path] = system_reason(error)
             return
         if not stat.S_ISDIR(status.st_mode):
             folders = []
@@ -124,13 +126,13 @@ class FileListing:
                         else:
                             self._add_one(entry.path, entry.stat(follow_symlinks=False))
                     except OSError as error:  # it has vanished
-                        self.unread[entry.path] = error.strerror or type(error).__name__
+                        self.unread[entry.path] = system_reason(error)
         except OSError as error:
-            self.unread[folder] = error.strerror or type(error).__name__
+            self.unread[folder] = system_reason(error)
         return folders
 
     def _add_given(self, path: str, status: os.stat_result) -> None:
-        """Add a given path that is no folder. Unlike below a folder, it is no success if it cannot be searched."""
+        """Add a given path that is no folder. Unlike what is below a folder, it must not only be skipped."""
         if stat.S_ISREG(status.st_mode):
             self._add_one(path, status)
         else:
@@ -161,9 +163,8 @@ class Split(NamedTuple):
     begin: int = 0
     end: int | None = None
 
-    @property
     def cost(self) -> int:
-        """Roughly how long it takes, in bytes that could be searched meanwhile."""
+        """Return roughly how long it takes, in bytes that could be searched meanwhile."""
         size = self.file.size if self.end is None else self.end - self.begin
         return size + (_REQUEST if is_stored(self.file.path) else _OPENING)
 
@@ -194,21 +195,11 @@ def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator
 
 def grouped(splits: Iterable[Split]) -> Iterator[Sequence[Split]]:
     """Yield groups of splits that take about equally long. A million small files become some hundred groups."""
-    group: list[Split] = []
-    cost = 0
-    for split in splits:
-        added = split.cost
-        if group and (cost + added > SPLIT + _REQUEST or len(group) >= MOST_FILES):
-            yield group
-            group, cost = [], 0
-        group.append(split)
-        cost += added
-    if group:
-        yield group
+    return packed(splits, Split.cost, most=SPLIT + _REQUEST, count=MOST_FILES)
 
 
 def row_of(group: Iterable[Split]) -> GroupRow:
-    """Return what a task needs of its splits, as what is pickled fastest: there can be millions."""
+    """Return what a task needs of its splits, as columns, which are pickled fastest: there can be millions."""
     files, begins, ends = zip(*group, strict=True)
     paths, sizes, *_ = zip(*files, strict=True)
     return paths, sizes, begins, ends

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers.core.reversal.reverse import telling_forms
 from airflow_config_providers.core.text import octets, one_line, printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.audit.leaks.leak import require_types
 from airflow_config_providers.spark.audit.leaks.leak_finder import (
     CURRENT,
@@ -40,7 +40,7 @@ WINDOW: Final = 8
 """How many bytes of a form decide where its digest is compared."""
 
 SHORT_WINDOW: Final = 5
-"""The same for shorter forms; no form has fewer bytes."""
+"""The ``WINDOW`` of shorter forms; no form has fewer bytes."""
 
 MIDDLE_BITS: Final = 24
 """Bits of the hash of a window: enough to skip almost all places, and too few to find the window from them."""
@@ -66,7 +66,7 @@ _EDGE: Final = 64
 _EDGES_DIGEST: Final = 4
 
 _MOST_DIGESTED: Final = 16
-"""Of how many bytes, for each byte of a text, digests of long forms with known edges are made."""
+"""The most bytes, for each byte of a text, of which digests of long forms with known edges are made."""
 
 _PERHAPS: Final = "perhaps in part"
 
@@ -82,7 +82,7 @@ class Fingerprint:
     :param middle: a keyed hash of the bytes in its middle, with ``MIDDLE_BITS`` bits; only the key shows it
     :param digest: a keyed digest of the form, in hexadecimal digits
     :param age: as that of a leak
-    :param edges: a keyed digest of the edges of a long form, likewise; empty for others, and in older files
+    :param edges: a keyed digest of the edges of a long form, in the same digits; empty for others, and in older files
     """
 
     reference: str
@@ -94,7 +94,7 @@ class Fingerprint:
     edges: str = ""
 
     def row(self) -> dict[str, Any]:
-        """Return what is kept of it. The age is not: it is that of the moment at which it is searched for."""
+        """Return what is kept of it. The age is left out, because it depends on the time of the search."""
         row = {name: getattr(self, name) for name in ("reference", "encoding", "size", "middle", "digest")}
         return {**row, "edges": self.edges} if self.edges else row
 
@@ -192,7 +192,7 @@ class FingerprintKey:
         return self.id[:KEY_DIGITS] + blake2b(data, key=self.secret, digest_size=size, person=b"found").hexdigest()
 
     def of_ends(self, ends: str) -> str:
-        """Return what can be kept of a hash of the ends of a file, which could be guessed if the file is short."""
+        """Return a keyed digest of a hash of the ends of a file: from the hash itself, short files could be guessed."""
         return blake2b(octets(ends), key=self.secret, digest_size=_DIGEST, person=b"ends").hexdigest() if ends else ""
 
     def of_secrets(self, secrets: Iterable[KnownSecret]) -> Iterator[Fingerprint]:
@@ -257,7 +257,7 @@ def write_fingerprints(
     try:
         replace_lines(target, map(json.dumps, chain([header], rows)))
     except OSError as error:
-        problem = error.strerror or type(error).__name__
+        problem = system_reason(error)
     else:
         return
     raise ConfigException(f"The fingerprints cannot be written to {printable(path)}: {problem}. {way_out}")

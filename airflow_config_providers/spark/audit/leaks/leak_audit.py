@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.leaks.baseline import Baseline, read_baseline
 from airflow_config_providers.spark.audit.leaks.files import (
     FileListing,
@@ -270,7 +271,8 @@ class LeakAudit:
         """Search files, and yield what was found in some of them as soon as a round of tasks is over."""
         total = work.octets
         pending: list[SplitLeaks] = []
-        for some in _rounds(grouped(work.splits()), self._context.defaultParallelism):
+        cores = self._context.defaultParallelism
+        for some in packed(grouped(work.splits()), len, most=_ROUND_FILES * cores, count=_ROUND * cores):
             pending += self._round(some, total)
             last = pending[-1].split.file.path  # perhaps not all of it was searched in this round
             yield _by_file((one for one in pending if one.split.file.path != last), work.grown)
@@ -286,12 +288,11 @@ class LeakAudit:
         :return: path -> why there is no copy
         """
         sent = self._sent
-        pairs = [(file, target(file.path)) for file in files]
         groups = [[(one.file, target(one.file.path)) for one in group] for group in grouped(map(Split, files))]
         tasks = self._context.parallelize(groups, max(1, len(groups)))
         with telling_failures(job_failed):
             problems = tasks.flatMap(lambda group: _copy_all(group, sent)).collect()
-        return {file.path: problem for (file, _), problem in zip(pairs, problems, strict=True) if problem}
+        return {file.path: problem for file, problem in zip(files, problems, strict=True) if problem}
 
     def search_database(self, database: TextDatabase) -> TableReport:
         """Search the text in a database."""
@@ -313,19 +314,6 @@ class LeakAudit:
     def close(self) -> None:
         """Remove values and credentials from the executors, whose Python processes forget them before another task."""
         self._sent.destroy()
-
-
-def _rounds(groups: Iterable[Sequence[Split]], cores: int) -> Iterator[Sequence[Sequence[Split]]]:
-    """Yield the groups that are searched before what was found is kept."""
-    some, files = list[Sequence[Split]](), 0
-    for group in groups:
-        if some and (len(some) == _ROUND * cores or files + len(group) > _ROUND_FILES * cores):
-            yield some
-            some, files = [], 0
-        some.append(group)
-        files += len(group)
-    if some:
-        yield some
 
 
 def _search_all(row: GroupRow, sent: Any, octets: Any) -> Iterator[SplitColumns]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Final
@@ -56,7 +56,7 @@ class Occurrence:
     :param end: the offset after its last byte
     :param encoding: how it is written, such as ``base64``
     :param age: as that of a leak
-    :param fingerprint: likewise
+    :param fingerprint: as that of a leak
     """
 
     start: int
@@ -95,6 +95,12 @@ def united(*ranked: Iterable[Occurrence]) -> Iterator[Occurrence]:
 def referring(data: bytes, occurrences: Iterable[Occurrence]) -> bytes:
     """Return ``data`` with references in place of ``occurrences``."""
     return replaced(data, [(one.start, one.end, octets(one.reference)) for one in occurrences])
+
+
+def without_values(text: str, find: Callable[[bytes], Iterable[Occurrence]]) -> str:
+    """Return a string, such as the name of a folder or a column, with references in place of what ``find`` yields."""
+    data = octets(text)
+    return referring(data, find(data)).decode("utf-8", "backslashreplace")
 
 
 class ExceptedValues:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.text import counted, how_many, octets
+from airflow_config_providers.core.text import counted, how_many
 from airflow_config_providers.spark.audit.html_page import (
     Bar,
     Plot,
@@ -19,19 +19,17 @@ from airflow_config_providers.spark.audit.html_page import (
     paragraph,
     plots,
     ranking,
-    section,
-    table,
+    table_section,
     verdict,
     weekly,
 )
-from airflow_config_providers.spark.audit.leaks.leak_finder import referring
+from airflow_config_providers.spark.audit.leaks.leak_finder import without_values
 from airflow_config_providers.spark.audit.report_file import write_page
 from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.audit.leaks.leak import Leak
     from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
-    from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 
 
 def write_report(path: str, report: LeakReport, scope: AuditScope) -> None:
@@ -74,28 +72,19 @@ def page(report: LeakReport, scope: AuditScope = NOT_KNOWN) -> str:
             paragraph(summary(report)),
             plots(_plots(report.leaks)),
             _undated(report.leaks),
-            scope.section(partial(_reversed, report.sought.finder())),
+            scope.section(partial(without_values, find=report.sought.finder().find)),
             _unread(report),
-            _uncopied(report),
+            table_section("Without a copy", ("file", "why"), sorted(report.uncopied.items())),
             _table(report.leaks),
         ),
     )
 
 
-def _reversed(finder: OccurrenceFinder, shown: str) -> str:
-    """Return a string with references in place of values, which the name of a folder can hold."""
-    data = octets(shown)
-    return referring(data, finder.find(data)).decode("utf-8", "backslashreplace")
-
-
 def _verdict(report: LeakReport) -> str:
     if report.leaks:
-        return f"{how_many(len(report.leaks), 'leak')} in {how_many(len(_files(report.leaks)), 'file')}."
+        files = {leak.file for leak in report.leaks}
+        return f"{how_many(len(report.leaks), 'leak')} in {how_many(len(files), 'file')}."
     return nothing_found(report)
-
-
-def _files(leaks: Sequence[Leak]) -> set[str]:
-    return {leak.file for leak in leaks}
 
 
 def _plots(leaks: Sequence[Leak]) -> tuple[str, ...]:
@@ -122,18 +111,10 @@ def _bars(leaks: Sequence[Leak], name: Callable[[Leak], str]) -> list[Bar]:
 
 def _unread(report: LeakReport) -> str:
     skipped = [(path, f"Skipped: {why}.") for path, why in sorted(report.skipped.items())]
-    rows = [*sorted(report.unread.items()), *skipped]
-    return section("Not read, or not wholly", table(("file", "why"), rows)) if rows else ""
-
-
-def _uncopied(report: LeakReport) -> str:
-    rows = sorted(report.uncopied.items())
-    return section("Without a copy", table(("file", "why"), rows)) if rows else ""
+    return table_section("Not read, or not wholly", ("file", "why"), [*sorted(report.unread.items()), *skipped])
 
 
 def _table(leaks: Sequence[Leak]) -> str:
-    if not leaks:
-        return ""
     has_columns = any(one.column for one in leaks)
     rows = [
         (
@@ -152,7 +133,7 @@ def _table(leaks: Sequence[Leak]) -> str:
     ]
     column = ("column",) if has_columns else ()
     heads = ("file", "kind of file", *column, "line", "offset", "reference", "encoding", "age", "modified (UTC)", "id")
-    return section("Leaks", table(heads, rows))
+    return table_section("Leaks", heads, rows)
 
 
 _DATABASE: Final = re.compile(r"^database:([^.:]+)")

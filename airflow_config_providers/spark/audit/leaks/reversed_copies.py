@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.reversal.stream import reverse_chunks
 from airflow_config_providers.core.text import octets, printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.audit.leaks.content import BLOCK, COMPRESSED_BLOCK, blocks, joined, opened
 from airflow_config_providers.spark.audit.leaks.decompression import decompressed
 from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_encoded
@@ -49,7 +49,7 @@ def target_of(folder: str, paths: Sequence[str]) -> Callable[[str], Path]:
         is_empty = next(target.iterdir(), None) is None
         problem = "" if is_empty else "it is not empty, and nothing in it is overwritten"
     except OSError as error:
-        problem = error.strerror or type(error).__name__
+        problem = system_reason(error)
     if problem:
         raise ConfigException(f"--reversed-copy {printable(folder)}: {problem}. Name another folder.")
     shared = os.path.commonpath([_root_of(real(path)) for path in paths])

@@ -13,9 +13,9 @@ from airflow_config_providers.spark.audit.leaks.file_format import known_formats
 
 FINDER: Final = 2
 """
-Raise it if a file can have other leaks than before although values have the same forms.
+Increase it if a file can have other leaks than before although values have the same forms.
 
-Such as if more escapes are undone, shorter parts of a value are found, or more of a file is decompressed.
+Examples are more escapes that are undone, shorter parts of a value that are found, or more that is decompressed.
 """
 
 _PROBES: Final = (

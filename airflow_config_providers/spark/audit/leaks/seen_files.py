@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from airflow_config_providers.core.text import octets, printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.audit.leaks.content import ends_hash, opened
 from airflow_config_providers.spark.audit.leaks.files import FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import (
@@ -114,7 +114,7 @@ class SeenFiles:
     again. A run that is killed loses only what it found since the last ``keep``. The folder also remembers the
     fingerprints of values, so that they are searched for when they are no longer current.
 
-    Of the content of files, only keyed hashes are kept, because who reads the folder could guess what a short file
+    Of the content of files, only keyed hashes are kept, because readers of the folder could guess what a short file
     contains. Without a key there are none, and a file that has grown is read from its beginning.
 
     :param folder: where they are kept
@@ -151,7 +151,7 @@ class SeenFiles:
             else:
                 seen._begin()
         except OSError as error:
-            problem = error.strerror or type(error).__name__
+            problem = system_reason(error)
         else:
             return seen
         raise ConfigException(f"--state {printable(folder)}: {problem}. Name a folder that can be written.")
@@ -184,7 +184,7 @@ class SeenFiles:
                 self._rows = len(self.files)
                 _remove(old)
         except OSError as error:
-            self._note(_NOT_REMOVED, error.strerror or type(error).__name__)
+            self._note(_NOT_REMOVED, system_reason(error))
 
     def _write(self, rows: Collection[SearchedFile]) -> str:
         """Write a part, unless it would be empty, and return why it could not be written; nothing if it was."""
@@ -195,7 +195,7 @@ class SeenFiles:
             part = self.folder / f"seen-{number:08}-{uuid.uuid4().hex}.jsonl"
             replace_lines(part, (json.dumps(_plain(one)) for one in rows))
         except OSError as error:
-            return error.strerror or type(error).__name__
+            return system_reason(error)
         return ""
 
     def _parts(self) -> list[Path]:
@@ -274,7 +274,18 @@ class SeenFiles:
         replace_lines(self.folder / "secrets.json", [json.dumps(known)])
 
     def _digest(self, salt: bytes) -> str:
-        return _digest(self.sought, self.version, salt)
+        """
+        Return a hash of the search and of all values together.
+
+        It is slow enough that a weak value among strong ones cannot be guessed from it.
+        """
+        values = [json.dumps([str(one.variable), one.value, one.age]) for one in self.sought.secrets]
+        fingerprints = [json.dumps([*one.row().values(), one.age]) for one in self.sought.fingerprints]
+        key = self.sought.key.id if self.sought.key else ""  # that of the fingerprints of leaks
+        no_secrets = [json.dumps([one.value]) for one in self.sought.no_secrets]
+        formats = FORMATS if self.sought.tokens else {}
+        parts = [self.version, key, sorted(values), sorted(fingerprints), sorted(no_secrets), formats]
+        return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
 
     def _load(self) -> None:
         for part in self._parts():
@@ -348,21 +359,6 @@ def grown_since(
     kept = [leak for leak in seen.leaks if leak.offset < size]
     octets = seen.octets - (seen.file.size - size)
     return seen._replace(file=seen.file._replace(size=size), leaks=kept, lines=seen.lines - lines, octets=octets)
-
-
-def _digest(sought: Sought, version: str, salt: bytes) -> str:
-    """
-    Return a hash of the search and of all values together.
-
-    It is slow enough that a weak value among strong ones cannot be guessed from it.
-    """
-    values = [json.dumps([str(one.variable), one.value, one.age]) for one in sought.secrets]
-    fingerprints = [json.dumps([*one.row().values(), one.age]) for one in sought.fingerprints]
-    key = sought.key.id if sought.key else ""  # that of the fingerprints of leaks
-    no_secrets = [json.dumps([one.value]) for one in sought.no_secrets]
-    formats = FORMATS if sought.tokens else {}
-    parts = [version, key, sorted(values), sorted(fingerprints), sorted(no_secrets), formats]
-    return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
 
 
 def _plain(one: SearchedFile) -> dict[str, Any]:

@@ -6,8 +6,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from itertools import accumulate
+from operator import attrgetter
 from typing import Final
 
+from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.leaks.content import hash_of_ends
 from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_parquet
 from airflow_config_providers.spark.audit.leaks.files import Split
@@ -30,22 +32,9 @@ _MORE: Final = 4096
 def search_all(splits: Iterable[Split], finder: OccurrenceFinder, tick: OctetsRead) -> Iterator[Sequence[SplitLeaks]]:
     """Yield the results of some splits at a time, in order; each is that of ``Search``."""
     with closing(OpenFolder()) as folder, Search(finder, tick) as search:
-        for some in _together(splits):
+        for some in packed(splits, attrgetter("file.size"), most=_TOGETHER, count=_MOST):
             contents = [_content(split, folder) for split in some]
             yield _searched(some, contents, search, folder)
-
-
-def _together(splits: Iterable[Split]) -> Iterator[Sequence[Split]]:
-    """Yield small files that are searched together; what is large is alone."""
-    some, size = list[Split](), 0
-    for split in splits:
-        if some and (size + split.file.size > _TOGETHER or len(some) == _MOST):
-            yield some
-            some, size = [], 0
-        some.append(split)
-        size += split.file.size
-    if some:
-        yield some
 
 
 def _content(split: Split, folder: OpenFolder) -> bytes | None:

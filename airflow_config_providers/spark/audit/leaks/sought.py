@@ -96,7 +96,7 @@ class Sought:
 
     def finder(self) -> SoughtFinder:
         """
-        Return what finds all of it.
+        Return a finder for all of it.
 
         :raises ConfigException: fingerprints need numpy, which is not installed
         """
@@ -108,11 +108,9 @@ class SoughtFinder:
 
     def __init__(self, sought: Sought) -> None:
         self._values = LeakFinder(sought.secrets, sought.no_secrets) if sought.secrets else None
-        self._prints = (
-            FingerprintFinder(sought.fingerprints, sought.key) if sought.fingerprints and sought.key else None
-        )
         self._tokens = TokenFinder() if sought.tokens else None
-        self._key = sought.key
+        self._key = key = sought.key
+        self._prints = FingerprintFinder(sought.fingerprints, key) if sought.fingerprints and key else None
         self._excepts = bool(sought.no_secrets)
         self._all = tuple(one for one in (self._values, self._prints, self._tokens) if one)
 

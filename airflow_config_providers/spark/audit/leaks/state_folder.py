@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, system_reason
 
 _LOCK: Final = ".lock"
 
@@ -28,7 +28,7 @@ def locked(folder: str) -> Iterator[None]:
     except BlockingIOError:
         descriptor, problem = -1, "another audit uses it. Wait until that has ended, or name another folder"
     except OSError as error:
-        descriptor, problem = -1, f"{error.strerror or type(error).__name__}. Name a folder that can be written"
+        descriptor, problem = -1, f"{system_reason(error)}. Name a folder that can be written"
     if problem:
         raise ConfigException(f"--state {printable(folder)}: {problem}.")
     try:

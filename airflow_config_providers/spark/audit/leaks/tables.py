@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.spark.audit.batches import batches
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, predicates
 from airflow_config_providers.spark.audit.leaks.content import BLOCK
 from airflow_config_providers.spark.audit.leaks.leak import Leak
-from airflow_config_providers.spark.audit.leaks.leak_finder import referring
+from airflow_config_providers.spark.audit.leaks.leak_finder import without_values
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS
 from airflow_config_providers.spark.audit.session import name_of
@@ -112,7 +114,7 @@ class _Row:
 def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: OccurrenceFinder) -> SearchedRows:
     """Search rows as the query of ``table`` returns them, in memory for a few of them."""
     found = SearchedRows()
-    for some in _blocks(_parted(table, row) for row in rows):
+    for some in batches((_parted(table, row) for row in rows), attrgetter("size"), least=BLOCK):
         found.rows += len(some)
         found.octets += sum(row.size for row in some)
         try:
@@ -124,10 +126,8 @@ def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: Occurre
 
 def _search_some(found: SearchedRows, table: TextTable, rows: Sequence[_Row], finder: OccurrenceFinder) -> None:
     cells = [cell for row in rows for cell in row.cells]
-    have_problem = any(cell.problem for cell in cells)
-    if have_problem or any(
-        finder.find(b"\0".join(cell.content for cell in cells))
-    ):  # all at once, because that is fast
+    together = b"\0".join(cell.content for cell in cells)  # because it is fast to search all at once
+    if any(cell.problem for cell in cells) or any(finder.find(together)):
         for row in rows:
             _add(found, table, row, finder)
 
@@ -206,19 +206,6 @@ def _until_damage(inflater: Any, data: bytes) -> bytes:
     return bytes(content)
 
 
-def _blocks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
-    some: list[_Row] = []
-    size = 0
-    for row in rows:
-        some.append(row)
-        size += row.size
-        if size >= BLOCK:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
-
-
 def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFinder) -> None:
     for column, cell in zip(table.columns, row.cells, strict=True):
         content = cell.content
@@ -238,8 +225,7 @@ def _name(table: TextTable, column: str, row: _Row, finder: OccurrenceFinder) ->
     """Return the name of a value: references in place of values that its key shows, and no empty parts of the key."""
     labels = zip(table.labels, row.labels, strict=True)
     key = "/".join(f"{label}={value}" for label, value in labels if value is not None)
-    name = octets(f"database:{table.name}.{column}:{key}")
-    return one_line(referring(name, finder.find(name)).decode("utf-8", "backslashreplace"))
+    return one_line(without_values(f"database:{table.name}.{column}:{key}", finder.find))
 
 
 def _moment(at: Any) -> str:
@@ -332,7 +318,7 @@ def _search_table(
     read: Callable[[TextTable], Iterator[Any]], table: TextTable, search: Search, found: list[SearchedRows]
 ) -> None:
     for rows in read(table):
-        kept = rows.context.accumulator([], _Lists())
+        kept = rows.context.accumulator([], _ListAccumulator())
         try:
             rows.foreachPartition(partial(_search_part, search, table, kept))
         finally:  # a task that fails does not take along what others have found
@@ -343,7 +329,7 @@ def _search_part(search: Search, table: TextTable, kept: Any, rows: Iterable[Seq
     kept.add([search(table, rows)])
 
 
-class _Lists:
+class _ListAccumulator:
     """How an accumulator adds lists."""
 
     @staticmethod

@@ -71,7 +71,7 @@ def _length_of_root(path: bytes, roots: Iterable[bytes]) -> int:
     return max((len(root) for root in roots if path == root or path.startswith(root.rstrip(b"/") + b"/")), default=0)
 
 
-def _leaks(shown: str, occurrences: Iterable[Occurrence], modified: str = "") -> Iterator[Leak]:
+def _leaks(shown: str, occurrences: Iterable[Occurrence], modified: str) -> Iterator[Leak]:
     for one in occurrences:
         encoding = f"{one.encoding}, in the path"
         yield Leak(shown, one.start, 0, one.reference, encoding, one.age, modified, one.fingerprint)

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, Self
 
+from airflow_config_providers.lazy import LazyModule
+
+pa, compute, types = map(LazyModule, ("pyarrow", "pyarrow.compute", "pyarrow.types"))  # only files with columns need it
+
 _SAMPLE: Final = 256
 """How many values are looked at to see whether many are the same."""
 
@@ -33,8 +37,6 @@ class TextCells:
     @classmethod
     def of(cls, column: str, values: Any, *, first: int, rows: Any) -> Self:
         """Return the cells with texts of whatever type of Arrow."""
-        import pyarrow as pa  # noqa: PLC0415 - only files with columns need it
-
         return cls(column, values.cast(pa.large_binary()).fill_null(b""), first, rows)
 
     def runs(self, most: int) -> Iterator[tuple[int, Any]]:
@@ -50,8 +52,6 @@ class TextCells:
 
     def place(self, number: int) -> tuple[int, str]:
         """Return the row of a value, and its column, with the number of the value if a row can have several."""
-        from pyarrow import compute  # noqa: PLC0415 - as above
-
         if self.rows is None:
             return self.first + number, self.column
         row: int = self.rows[number].as_py()
@@ -61,9 +61,6 @@ class TextCells:
 
 def joined(values: Any) -> bytes:
     """Return an array of bytes as one, with something between each two."""
-    import pyarrow as pa  # noqa: PLC0415 - as above
-    from pyarrow import compute  # noqa: PLC0415 - as above
-
     together = pa.LargeListArray.from_arrays(pa.array([0, len(values)], pa.int64()), values)
     found: bytes = compute.binary_join(together, pa.scalar(_BETWEEN, pa.large_binary()))[0].as_py()
     return found
@@ -71,8 +68,6 @@ def joined(values: Any) -> bytes:
 
 def starts(values: Any) -> Sequence[int]:
     """Return where each value begins in what ``joined`` returns."""
-    from pyarrow import compute  # noqa: PLC0415 - as above
-
     sizes = compute.binary_length(values).to_pylist()
     return list(accumulate((size + len(_BETWEEN) for size in sizes), initial=0))[:-1]
 
@@ -85,15 +80,11 @@ def distinct(values: Any) -> Any:
 
 def numbers_of(values: Any, some: Any) -> Iterator[int]:
     """Yield where in an array of values is one of ``some``."""
-    from pyarrow import compute  # noqa: PLC0415 - as above
-
     return (number for number, hit in enumerate(compute.is_in(values, value_set=some).to_pylist()) if hit)
 
 
 def has_text(kind: Any) -> bool:
     """Return whether a type of Arrow can have texts. Numbers, moments, and what only consists of these, cannot."""
-    from pyarrow import types  # noqa: PLC0415 - as above
-
     if types.is_struct(kind):
         return any(has_text(kind.field(place).type) for place in range(kind.num_fields))
     if types.is_map(kind):
@@ -110,7 +101,7 @@ def cells_of(column: str, array: Any, *, first: int = 0, rows: Any = None) -> It
 
     :param array: not chunked
     :param first: as that of ``TextCells``
-    :param rows: likewise
+    :param rows: as that of ``TextCells``
     :raises Exception: whatever pyarrow raises for a type that cannot be read as text, or is nested too deeply
     """
     if has_text(array.type):
@@ -123,8 +114,6 @@ def cells_of(column: str, array: Any, *, first: int = 0, rows: Any = None) -> It
 
 def most_text(array: Any) -> Iterator[int]:
     """Yield how many bytes of text an array has if all values are the longest of their dictionary, for each one."""
-    from pyarrow import compute, types  # noqa: PLC0415 - as above
-
     if not has_text(array.type):
         return
     if not types.is_dictionary(array.type):
@@ -139,9 +128,6 @@ _Inner = tuple[str, Any, Any]
 
 def _inner(column: str, array: Any, rows: Any) -> Iterator[_Inner]:
     """Yield what is directly inside an array, with its name and rows; the array itself if it is not nested."""
-    import pyarrow as pa  # noqa: PLC0415 - as above
-    from pyarrow import types  # noqa: PLC0415 - as above
-
     kind = array.type
     if hasattr(kind, "storage_type"):
         yield column, array.storage, rows
@@ -162,13 +148,9 @@ def _inner(column: str, array: Any, rows: Any) -> Iterator[_Inner]:
 
 def _as_list(kind: Any) -> Any:
     """Return the type of a map as that of a list of keys and values: Arrow ends the process if it flattens a map."""
-    import pyarrow as pa  # noqa: PLC0415 - as above
-
     return pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
 
 
 def _of_list(column: str, array: Any, rows: Any) -> _Inner:
-    from pyarrow import compute  # noqa: PLC0415 - as above
-
     parents = compute.list_parent_indices(array)
     return column, compute.list_flatten(array), parents if rows is None else rows.take(parents)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
 from airflow_config_providers.spark.audit.records.runs import INSTANCE, TASK, hidden_or, is_same, layer, minute, shown
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ _SECOND: Final = len("2026-11-01T12:00:00")
 
 def between_runs(changes: DataFrame) -> DataFrame:
     """Return the keys that changed from one run of a task to the next, with the last change."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - slow to import
-
     text = F.format_string("%s, then %s", shown(F.col("before")), shown(F.col("after")))
     found = changes.select(*TASK, "key", "at", text.alias("text"))
     return _finding("between-runs", found.groupBy(*TASK, "key").agg(*_span(), F.max_by("text", "at").alias("detail")))
@@ -40,8 +39,7 @@ def between_runs(changes: DataFrame) -> DataFrame:
 
 def changes_of(values: DataFrame) -> DataFrame:
     """Return a row for each key that changed from one run of a task instance to the next: in run ``n``, at ``at``."""
-    from pyspark.sql import Window  # noqa: PLC0415 - as above
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+    from pyspark.sql import Window  # noqa: PLC0415 - slow to import
 
     by_time = Window.partitionBy(*INSTANCE, "key").orderBy("n")
     winners = values.where(F.col("rank") == 0).select(*INSTANCE, "key", "n", "total", "at", "next_at", "given")
@@ -67,8 +65,6 @@ def changes_of(values: DataFrame) -> DataFrame:
 
 def now(values: DataFrame) -> DataFrame:
     """Return what each task has now, by its last run, and since when there are runs with the key."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     winners = values.where(F.col("rank") == 0)
     newest = F.max_by(F.struct("given", (F.col("n") == F.col("total")).alias("is_now")), "at").alias("newest")
     found = winners.groupBy(*TASK, "key").agg(*_span(), newest).where("newest.is_now")
@@ -81,8 +77,6 @@ def between_dags(current: DataFrame, overriding: DataFrame) -> DataFrame:
 
     :param overriding: as ``overriding_defaults`` returns them. Its tasks are left out where most have the default
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     tasks = current.withColumn("value", hidden_or("given.value"))
     of_value = tasks.groupBy("key", "value").agg(F.count("*").alias("tasks"), F.max("given").alias("usual"))
     usual = of_value.groupBy("key").agg(
@@ -107,8 +101,6 @@ def overriding_defaults(values: DataFrame) -> DataFrame:
 
     The default of a task is the strongest one that it has; the value of a default is the newest that any task had.
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     is_default, kind = F.col("source").isin(*_DEFAULTS), ("key", "source", "place")
     placed = values.withColumn("place", _place())
     defaults = placed.where(is_default).groupBy(*kind).agg(_wins(), F.max_by("given", "at").alias("default"))
@@ -124,16 +116,12 @@ def overriding_defaults(values: DataFrame) -> DataFrame:
 
 def overrides_default(overriding: DataFrame) -> DataFrame:
     """Return what ``overriding_defaults`` has, as findings."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     detail = F.format_string("%s in place of the default %s", shown(F.col("given")), shown(F.col("default")))
     return _finding("overrides-default", overriding.withColumn("detail", detail))
 
 
 def between_environments(here: DataFrame, there: DataFrame) -> DataFrame:
     """Return the keys of which a task has another value there, and the tasks that are only in one place."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     other = there.select(*TASK, "key", F.col("given").alias("other"), *(F.col(c).alias(f"other_{c}") for c in _SPAN))
     both = here.join(other, [*TASK, "key"], "full")
     both = both.withColumns({c: F.coalesce(c, f"other_{c}") for c in _SPAN})
@@ -153,8 +141,6 @@ def between_environments(here: DataFrame, there: DataFrame) -> DataFrame:
 
 def unused(runs: DataFrame, values: DataFrame, documents: DataFrame) -> DataFrame:
     """Return the keys of dynamic configuration that no run had, without those whose DAG has not run since."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     of_task = values.select("source", "dag", "task", F.explode(F.array("key", "name")).alias("key")).distinct()
     is_used = (
         (F.col("d.source") == F.col("v.source"))
@@ -178,8 +164,6 @@ def _ripe(documents: DataFrame, runs: DataFrame) -> DataFrame:
     ``has_run`` is whether there was a run that should have had the setting. A run in the same second could have been
     earlier, so it is ignored.
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     last = runs.groupBy(*TASK).agg(F.max(F.left("at", F.lit(_SECOND))).alias("at"))
     is_of_dag = F.col("d.dag").isin("", F.col("r.dag")) & (F.col("r.at") > F.left("d.made_at", F.lit(_SECOND)))
     is_known, is_of_task = F.col("made_at") != "", F.col("d.task").isin("", F.col("r.task"))
@@ -192,8 +176,6 @@ def _ripe(documents: DataFrame, runs: DataFrame) -> DataFrame:
 
 def always_loses(values: DataFrame) -> DataFrame:
     """Return the overrides of a task that lost in each of its runs."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     overrides = values.where(~F.col("source").isin(*_DEFAULTS, _SPARKS_OWN))
     found = overrides.groupBy(*TASK, "key", "source").agg(*_span(), *_losing()).where(F.col("wins") == 0)
     detail = F.format_string("%s lost each time, the last time to %s", shown(F.col("given")), "to")
@@ -202,8 +184,6 @@ def always_loses(values: DataFrame) -> DataFrame:
 
 def not_taken(values: DataFrame) -> DataFrame:
     """Return the defaults of files and of the deployment that no task takes."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     defaults = values.where(F.col("source").isin(*_DEFAULTS)).withColumn("place", _place())
     tasks = F.count_distinct(*TASK).alias("tasks")
     found = defaults.groupBy("key", "source", "place").agg(*_span(), *_losing(), tasks).where(F.col("wins") == 0)
@@ -216,15 +196,11 @@ def not_taken(values: DataFrame) -> DataFrame:
 
 def _place() -> Column:
     """Return the origin of a value without what changes while it stays where it is: its line, or its version."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     return F.regexp_replace("origin", "(:[0-9]+|, version [0-9]+)$", "")
 
 
 def only_in_failed(values: DataFrame) -> DataFrame:
     """Return what all failed runs of a task had, and none of the good ones."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     winners = values.where((F.col("rank") == 0) & (F.col("failed_total") > 0) & (F.col("good_total") > 0))
     layer_of_hidden = F.when(F.col("value").isNull(), F.col("source")).alias("hidden_in")
     found = winners.groupBy(*TASK, "key", "value", layer_of_hidden, "failed_total", "good_total").agg(
@@ -242,8 +218,6 @@ def only_in_failed(values: DataFrame) -> DataFrame:
 
 def before_failure(runs: DataFrame, changes: DataFrame) -> DataFrame:
     """Return what changed when a task began to fail the last time; a row without a key if nothing did."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     begins = runs.where(F.col("failed") & F.col("was_good")).groupBy(*INSTANCE).agg(F.max("n").alias("n"))
     since = runs.where("failed").select(*INSTANCE, "at", F.col("n").alias("later")).join(begins, [*INSTANCE])
     failures = since.where(F.col("later") >= F.col("n")).groupBy(*INSTANCE, "n").agg(*_span())
@@ -259,32 +233,22 @@ _SPAN: Final = ("runs", "first", "last")
 
 
 def _span() -> tuple[Column, ...]:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     return F.count("*").alias("runs"), F.min("at").alias("first"), F.max("at").alias("last")
 
 
 def _losing() -> tuple[Column, ...]:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     return _wins(), F.max_by("given", "at").alias("given"), F.max_by("winner", "at").alias("to")
 
 
 def _wins() -> Column:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     return F.count_if(F.col("rank") == 0).alias("wins")
 
 
 def _nothing() -> tuple[Column, ...]:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     never = F.lit(None).cast("string")
     return F.lit(0).cast("bigint").alias("runs"), never.alias("first"), never.alias("last")
 
 
 def _finding(kind: str, rows: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     missing = {c: F.lit(None).cast("string") for c in ("before_layer", "after_layer") if c not in rows.columns}
     return rows.withColumns({"kind": F.lit(kind), **missing}).select(*FINDING)

@@ -10,6 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import how_many
+from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
 from airflow_config_providers.spark.audit.html_page import (
     MOST_ROWS,
     Bar,
@@ -79,8 +80,6 @@ def drift_of(runs: DataFrame, changes: DataFrame) -> Drift:
     :param runs: as ``runs_of`` returns them
     :param changes: as ``changes_of`` returns them
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; slow to import
-
     weeks = changes.groupBy(week(F.col("at")).alias("name")).count().orderBy("name").collect()
     by_week = [(row["name"], row["count"]) for row in weeks]
     tasks = runs.select(*TASK).distinct().count()
@@ -88,8 +87,6 @@ def drift_of(runs: DataFrame, changes: DataFrame) -> Drift:
 
 
 def _ranked(changes: DataFrame, name: Column) -> Ranking:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     counts = changes.groupBy(name.alias("name")).count()
     first = counts.orderBy(F.desc("count"), "name").limit(_MOST).collect()
     names = len(first) if len(first) < _MOST else counts.count()
@@ -202,7 +199,7 @@ UNKNOWN: Final = (
     f"{WITHOUT_DATABASE} So before-failure and only-in-failed know only of runs that were refused, and nothing is "
     f"found to be unused."
 )
-"""The same for a page, whose readers would take an unknown failure for none."""
+"""The note for a page, whose readers would otherwise think that there were no failures."""
 
 
 def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: AuditScope = NOT_KNOWN) -> str:

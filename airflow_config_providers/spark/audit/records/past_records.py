@@ -13,6 +13,8 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import octets
+from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
+from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.records.record_row import CONTENT, SCHEMA, TRY, Content, RecordRow
 from airflow_config_providers.spark.audit.records.record_tables import RecordTables, TablesReader
 from airflow_config_providers.spark.audit.session import NO_PATH, Tick
@@ -214,8 +216,6 @@ class RecordFilter:
 
     def records(self, rows: DataFrame) -> DataFrame:
         """Return the selected records in ``rows``, without what is none."""
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; slow to import
-
         found = rows.where(self.days(F.col("day")) & (F.col("problem") == ""))
         return found.where(F.col("dag") == self.dag) if self.dag else found
 
@@ -261,14 +261,12 @@ class RecordReader:
 
     def _keep_new(self, source: str, listed: DataFrame, contents: Contents) -> None:
         """Add the records that the table does not have to it, some folders at a time, each of which is kept."""
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
         with persisted(_not_in(self._kept(source), listed)) as (new,):
             counts, all_counts = _by_folder(new), _by_folder(listed)
             if len(all_counts) > 1:
                 counts.pop("", None)  # what is beside the folders of days is named
             self._expect(lambda: sum(counts.values()))
-            for folders in _rounds(counts, most=self.round_files):
+            for folders in packed(counts, counts.__getitem__, most=self.round_files):
                 some = new.where(F.col("folder").isin(folders))
                 read = contents(some)
                 if any(counts[folder] < all_counts[folder] for folder in folders):
@@ -302,14 +300,10 @@ class RecordReader:
         return _past(self._kept(source), wanted, listed)
 
     def _listed(self, path: str, wanted: RecordFilter) -> DataFrame:
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
         folder, day = (F.regexp_extract("file", _DAY, group) for group in (1, 2))
         return self._files([path]).select(*_FILE).withColumn("folder", folder).where(wanted.days(day))
 
     def _files(self, paths: Sequence[str]) -> DataFrame:
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
         reader = self.session.read.format("binaryFile").option("pathGlobFilter", "*.jsonl")
         # What vanishes or breaks meanwhile is missing in the rows, and therefore named.
         forgiving = {"recursiveFileLookup": "true", "ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
@@ -322,8 +316,6 @@ class RecordReader:
 
         Millions of paths would be too many for a list of what is to be read, but not the folders of days.
         """
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
         days = sorted(row.folder for row in new.select("folder").distinct().collect())
         folders = [folder for folder in days if folder] or [path]
         read = self._files(folders).where((F.col("length") > 0) & (F.col("length") <= LARGEST_FILE))
@@ -354,7 +346,7 @@ class RecordReader:
         by_day.write.mode("append").partitionBy("day").parquet(self._table(source))
 
     def _kept(self, source: str) -> DataFrame:
-        from pyspark.errors import AnalysisException  # noqa: PLC0415 - as above
+        from pyspark.errors import AnalysisException  # noqa: PLC0415 - slow to import
 
         try:
             return self.session.read.schema(SCHEMA).parquet(_literal(self._table(source)))
@@ -375,8 +367,6 @@ def _past(rows: DataFrame, wanted: RecordFilter, listed: DataFrame) -> PastRecor
 
     :param listed: the files that there are now; what another file had once no longer matters
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     why = F.when(F.col("folder") == "", _NO_DAY).otherwise(_UNREADABLE).alias("problem")
     missing = _not_in(rows, listed).select("file", why)
     broken = rows.where(F.col("problem") != "").join(listed, [*_FILE], "left_semi").select("file", "problem")
@@ -399,22 +389,9 @@ def _by_folder(files: DataFrame) -> dict[str, int]:
     return {row["folder"]: row["count"] for row in counted}
 
 
-def _rounds(counts: Mapping[str, int], *, most: int) -> Iterator[list[str]]:
-    """Yield folders with about ``most`` files together, and at least one of them."""
-    folders: list[str] = []
-    for folder, count in counts.items():
-        if folders and sum(counts[one] for one in folders) + count > most:
-            yield folders
-            folders = []
-        folders.append(folder)
-    if folders:
-        yield folders
-
-
 def latest(rows: DataFrame) -> DataFrame:
     """Return what each try had last. The rows of a task are in one partition afterwards."""
     from pyspark.sql import Window  # noqa: PLC0415 - as above
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
     newest_first = Window.partitionBy(*TRY).orderBy(*map(F.desc, ("at", "modified", "file")))
     numbered = rows.repartition("dag", "task").withColumn("number", F.row_number().over(newest_first))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from airflow_config_providers.core.text import counted
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
 from airflow_config_providers.spark.audit.html_page import (
     Bar,
     Plot,
@@ -18,8 +19,7 @@ from airflow_config_providers.spark.audit.html_page import (
     percent,
     plots,
     ranking,
-    section,
-    table,
+    table_section,
     verdict,
     weekly,
 )
@@ -108,16 +108,12 @@ def stopped_runs(
     :param judge: returns the verdicts on records; it runs in executors
     :raises ConfigException: the policies cannot be opened there
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; slow to import
-
     asked = records.where(F.col("follows").isNull()).rdd.mapPartitions(judge)
     with persisted(session.createDataFrame(asked, _VERDICT, verifySchema=False)) as (verdicts,):
         return _stopped(verdicts, records)
 
 
 def _stopped(verdicts: DataFrame, records: DataFrame) -> StoppedRuns:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     problems = verdicts.where(F.col("problem") != "").select("file", "problem").distinct().collect()
     if unopened := sorted({row.problem for row in problems if not row.file}):
         raise ConfigException(*unopened)
@@ -135,16 +131,12 @@ def _stopped(verdicts: DataFrame, records: DataFrame) -> StoppedRuns:
 
 def _runs(records: DataFrame, denied: DataFrame) -> DataFrame:
     """Return all runs, with the week of their last try and whether they would have been stopped."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     runs = records.groupBy(*_RUN).agg(week(F.max("at")).alias("week"))
     stopped = denied.select(*_RUN).distinct().withColumn("is_stopped", F.lit(True))
     return runs.join(stopped, [*_RUN], "left")
 
 
 def _shares(runs: DataFrame, column: str) -> list[RunShare]:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     counts = runs.groupBy(column).agg(F.count("is_stopped").alias("stopped"), F.count("*").alias("runs"))
     return [RunShare(*row) for row in counts.orderBy(column).collect()]
 
@@ -168,7 +160,7 @@ def page(stopped: StoppedRuns, owners: Mapping[str, str], scope: AuditScope = NO
             plots(_plots(stopped, owners)),
             scope.section(),
             _rows(stopped.rows_with(owners)),
-            _unjudged(stopped),
+            table_section("Not judged", ("record", "why"), sorted(stopped.unjudged.items())),
         ),
     )
 
@@ -217,9 +209,4 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
     cells = [
         (*(row[name] for name in _COLUMNS), moment(row["first"]), moment(row["last"]), row["reason"]) for row in rows
     ]
-    return section("What would have been stopped, and why", table(_HEADS, cells)) if rows else ""
-
-
-def _unjudged(stopped: StoppedRuns) -> str:
-    rows = sorted(stopped.unjudged.items())
-    return section("Not judged", table(("record", "why"), rows)) if rows else ""
+    return table_section("What would have been stopped, and why", _HEADS, cells)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, predicates
 from airflow_config_providers.spark.audit.records.record_row import CONTENT, TRY
 
@@ -74,7 +75,7 @@ class TablesReader:
 
     @classmethod
     def of(cls, session: SparkSession, tables: RecordTables) -> Self:
-        """Return what reads ``tables``."""
+        """Return a reader of ``tables``."""
         ids = sorted(row[0] for row in tables.jdbc.read(session, tables.queries.bounds).collect())
         return cls(session, tables, predicates([RANGE], [[one] for one in ids]))
 
@@ -99,8 +100,6 @@ class TablesReader:
 
     def _sorted(self, query: str, keys: str, ranges: Sequence[str]) -> DataFrame:
         """Return the entries in ranges, one for each partition; those of a try follow each other."""
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; slow to import
-
         number = F.regexp_extract("key", rf"\A{keys}\z", 1)
         found = self.tables.jdbc.read(self.session, query, ranges).where(number != "")
         return found.withColumn("try_number", number.cast("int")).sortWithinPartitions(*TRY, "place")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import how_many
+from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
 from airflow_config_providers.spark.audit.html_page import (
     Bar,
     Plot,
@@ -14,8 +15,7 @@ from airflow_config_providers.spark.audit.html_page import (
     paragraph,
     plots,
     ranking,
-    section,
-    table,
+    table_section,
     verdict,
 )
 from airflow_config_providers.spark.audit.records.past_records import persisted
@@ -39,8 +39,6 @@ def reference_uses(
 
     :param owners: (DAG, owner)
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; slow to import
-
     of_try = ("dag", "task", "run", "at", "key_id", "refusals")
     used = records.select(*of_try, F.explode("references").alias("reference", "hash"))
     with persisted(used.join(F.broadcast(session.createDataFrame(owners, OWNERS)), "dag", "left")) as (uses,):
@@ -84,8 +82,6 @@ def _findings(use: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _by_reference(uses: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     hashed = uses.where(F.col("hash").isNotNull()).withColumn("value", F.struct("key_id", "hash"))
     newest = hashed.groupBy("reference").agg(
         F.max_by("value", "at").alias("newest"),
@@ -105,8 +101,6 @@ def _by_reference(uses: DataFrame) -> DataFrame:
 
 
 def _set(column: Any, name: str) -> Any:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     return F.sort_array(F.collect_set(column)).alias(name)
 
 
@@ -130,7 +124,7 @@ def page(rows: Sequence[Mapping[str, Any]], scope: AuditScope = NOT_KNOWN) -> st
             paragraph(_counts(rows)),
             plots(_plots(rows)),
             scope.section(),
-            section("References", table(_HEADS, list(map(_cells, rows)), most_room=_ROOM)) if rows else "",
+            table_section("References", _HEADS, list(map(_cells, rows)), most_room=_ROOM),
         ),
     )
 

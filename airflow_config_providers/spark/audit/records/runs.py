@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.data import HIDDEN
+from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -31,7 +32,6 @@ def runs_of(records: DataFrame, outcomes: DataFrame | None) -> DataFrame:
     :param outcomes: with the columns of ``OUTCOMES``; without them, only the refused tries have failed
     """
     from pyspark.sql import Window  # noqa: PLC0415 - slow to import
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; as above
 
     of_run, of_instance = Window.partitionBy(*INSTANCE, "run"), Window.partitionBy(*INSTANCE)
     by_time, of_task = of_instance.orderBy("at", "run"), Window.partitionBy(*TASK)
@@ -56,8 +56,6 @@ def runs_of(records: DataFrame, outcomes: DataFrame | None) -> DataFrame:
 
 def values_of(runs: DataFrame) -> DataFrame:
     """Return a row for each value of each key of each run; the winner has rank 0."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     exploded = runs.withColumn("one", F.explode("configs")).drop("configs")
     given = F.struct("one.value", "one.source", "one.origin").alias("given")
     return exploded.select("*", "one.*", given).drop("one")
@@ -65,8 +63,6 @@ def values_of(runs: DataFrame) -> DataFrame:
 
 def shown(given: Column) -> Column:
     """Return a value and its layer for people; ``not set`` for null."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     value = hidden_or(given["value"])
     cut = F.when(F.length(value) > _LONGEST, F.concat(F.left(value, F.lit(_LONGEST)), F.lit("..."))).otherwise(value)
     text = F.concat(F.lit("`"), cut, F.lit("` ("), given["source"], F.lit(", "), given["origin"], F.lit(")"))
@@ -75,29 +71,21 @@ def shown(given: Column) -> Column:
 
 def week(at: Column) -> Column:
     """Return the Monday of the week of a moment, both in ISO 8601."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     return F.trunc(F.to_date(F.substring(at, 1, 10)), "week").cast("string")
 
 
 def hidden_or(value: Column | str) -> Column:
     """Return a value; ``[hidden]`` for null, which is a plaintext secret."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     return F.coalesce(value, F.lit(HIDDEN))
 
 
 def minute(at: Column) -> Column:
     """Return a moment in ISO 8601 and UTC for people, to the minute."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     return F.concat(F.translate(F.left(at, F.lit(16)), "T", " "), F.lit(" UTC"))
 
 
 def layer(given: Column) -> Column:
     """Return the layer of a value; null without one."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
-
     return F.when(given.isNotNull(), F.concat(given["source"], F.lit(", "), given["origin"]))
 
 

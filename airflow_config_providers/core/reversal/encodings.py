@@ -165,9 +165,9 @@ def _properties(text: str) -> Iterator[str]:
 
 
 def _quoted(text: str) -> Iterator[str]:
-    """Yield ``text`` with its quotes doubled, as in CSV and SQL."""
-    yield text.replace('"', '""')
-    yield text.replace("'", "''")
+    """Yield ``text`` with its quotes or percent signs doubled, as in CSV, SQL and the files of ``configparser``."""
+    for sign in "\"'%":
+        yield text.replace(sign, 2 * sign)
 
 
 def _lost(text: str) -> Iterator[str]:
@@ -263,7 +263,7 @@ ENCODINGS: Final[Mapping[str, Encoding]] = {
     "Java properties": _properties,
     "YAML": _yaml,
     "C and protobuf": _c,
-    "CSV and SQL": _quoted,
+    "CSV, SQL and INI": _quoted,
     "wrong character set": _lost,
 }
 

@@ -60,8 +60,9 @@ _BLANKS: Final = b" \t\r"
 _END_OF_LINE: Final = b" \t\r'\"\\"
 _END_OF_TEXT: Final = _END_OF_LINE + b"\n"
 _QUOTES: Final = (b"'", b'"', b"\\")
+_QUOTES_OF_LINE: Final = b"b'\""
 _BEGIN_OF_LINE: Final = re.compile(rb"[ \t]*(?:b?['\"])?")
-_BREAKS: Final = ((b"", False), (b" ", False), (b"", True))
+_BREAKS: Final = ((b"", False), (b" ", False), (b"", True), (b" ", True))
 """What joins the lines of a broken text, and whether programs have put quotes around each line."""
 
 _DEEPEST_COPY: Final = 2
@@ -89,6 +90,7 @@ class Finder:
     __slots__ = (
         "_automaton",
         "_beginnings",
+        "_continuations",
         "_labels",
         "_longest",
         "_marks",
@@ -102,6 +104,7 @@ class Finder:
         self._labels = dict(labels)
         self._automaton: _Automaton | None = None
         self._beginnings: Find | None = None
+        self._continuations: frozenset[bytes] = frozenset()
         self._sorted: list[bytes] = []
         self._unchanging: dict[int, frozenset[tuple[int, int]]] = {}
         self._longest = max(map(len, labels), default=0)
@@ -128,9 +131,29 @@ class Finder:
 
     def open_end(self, data: bytes) -> int:
         """Return the position at which a pattern can begin that the next line continues; otherwise the end."""
-        first = max(0, len(data) - min(self.margin, LONGEST_OPEN))
-        tail = data[first:]
-        return first + self._open_from(tail)
+        is_coloured = ESCAPE in data[-LONGEST_OPEN:]  # which makes a pattern longer
+        first = max(0, len(data) - (LONGEST_OPEN if is_coloured else min(self.margin, LONGEST_OPEN)))
+        return first + self._open_from(data[first:])
+
+    def continues(self, before: bytes, lines: bytes) -> bool:
+        """
+        Return whether all of ``lines`` continue a pattern, which can go on after them.
+
+        :param before: the text before them, which ends with fewer than ``WINDOW`` bytes of the pattern
+        """
+        self._continuations = self._continuations or self._second_parts()
+        start = lines[: 2 * _INDENT].lstrip(_BLANKS)
+        if self._continuations.isdisjoint((start[:WINDOW], start.lstrip(_QUOTES_OF_LINE)[:WINDOW])):
+            return False
+        end = before[-_INDENT:].rstrip(_END_OF_TEXT)
+        return any(self._goes_on(end[-size:] + b"\n" + lines) for size in range(1, min(WINDOW, len(end) + 1)))
+
+    def _second_parts(self) -> frozenset[bytes]:
+        """Return what can begin a line after one that ends with fewer than ``WINDOW`` bytes of a pattern."""
+        places = range(1, WINDOW)
+        return frozenset(
+            label[at : at + 2 * WINDOW].lstrip(_BLANKS)[:WINDOW] for label in self._labels for at in places
+        )
 
     def is_clear(self, data: bytes) -> bool:
         """Return whether no pattern begins in ``data``, except one with too few bytes at the end to be recognized."""

@@ -71,7 +71,9 @@ class StreamReverser:
     def _waits(self, data: bytes, reversers: Sequence[ReverseTransformer]) -> bool:
         """Return whether ``data`` is held back, too: successive lines that can begin a value are searched as one."""
         is_short = len(self._kept) + len(data) < min(LONGEST_OPEN, _reach(reversers))
-        return is_short and data.endswith(b"\n") and _open_end(data, reversers) < len(data)
+        if not (is_short and data.endswith(b"\n")):
+            return False
+        return _open_end(data, reversers) < len(data) or _continues(self._before, self._kept + data, reversers)
 
     def _advance(self, data: bytes, reversers: Sequence[ReverseTransformer], *, is_last: bool) -> bytes:
         reach = _reach(reversers)
@@ -100,6 +102,8 @@ def _cut(block: bytes, matches: Sequence[Match], reversers: Sequence[ReverseTran
     """
     if not block.endswith(b"\n"):
         return _cut_in_line(block, matches, character(block, len(block) - _margin(reversers)))
+    if _continues(block[:begin], block[begin:], reversers):
+        return begin
     end = begin + _open_end(block[begin:], reversers)
     if end == len(block):
         return end
@@ -122,6 +126,11 @@ def _reach(reversers: Sequence[ReverseTransformer]) -> int:
 
 def _open_end(data: bytes, reversers: Sequence[ReverseTransformer]) -> int:
     return min((each.finder.open_end(data) for each in reversers), default=len(data))
+
+
+def _continues(shown: bytes, lines: bytes, reversers: Sequence[ReverseTransformer]) -> bool:
+    """Return whether a value of which the first bytes are shown goes on to the end of ``lines``, and can go on."""
+    return len(lines) <= LONGEST_OPEN and any(each.finder.continues(shown, lines) for each in reversers)
 
 
 def _cut_in_line(block: bytes, matches: Sequence[Match], last_cut: int) -> int:

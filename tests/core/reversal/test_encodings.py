@@ -39,7 +39,7 @@ def in_yaml(text, **options):
     return yaml.safe_dump({"k": text}, default_style='"', width=math.inf, **options)
 
 
-VALUE = "Zq8 s3cr3t/é+'1\"=\\&<$\n~x*"
+VALUE = "Zq8 s3cr3t/é+'1\"=\\&<$%\n~x*"
 
 TOOLS = [
     pytest.param(lambda text: text, id="plain"),
@@ -72,6 +72,7 @@ TOOLS = [
     pytest.param(lambda text: "'" + shlex.quote("'" + text)[6:], id="shell"),
     pytest.param(lambda text: "'" + text.replace("'", r"'\''") + "'", id="shell-trace"),
     pytest.param(lambda text: properties.dump({"k": text}), id="java-properties"),
+    pytest.param(lambda text: text.replace("%", "%%"), id="ini"),
     pytest.param(in_yaml, id="yaml"),
     pytest.param(lambda text: in_yaml(text, allow_unicode=True), id="yaml-unicode"),
     pytest.param(lambda text: protobuf().CEscape(text, as_utf8=True), id="protobuf"),

@@ -197,6 +197,12 @@ def test_a_pattern_is_found_where_a_blank_became_a_line_break():
     assert replace(text, Finder({b"correct horse battery staple": b"<1>"}).find(text)) == b"k: <1>."
 
 
+def test_a_pattern_is_found_where_a_backslash_is_before_its_blank():
+    text = b"k: correct horse\\\n battery staple."
+
+    assert replace(text, Finder({b"correct horse battery staple": b"<1>"}).find(text)) == b"k: <1>."
+
+
 def test_short_patterns_are_not_found_where_they_are_broken():
     assert Finder({b"ninechars": b"<1>"}).find(b"nine\nchars") == []
 

@@ -67,6 +67,42 @@ def test_of_a_value_broken_early_the_rest_is_hidden(place, value):
     assert shown == f"is {value[:place]}\n${{v:a}} so\n"
 
 
+PASSPHRASE = "correct-horse-battery-staple-and-purple-meadow-above-the-river"
+
+
+@pytest.mark.parametrize("feed", ["lines", "blocks"])
+@pytest.mark.parametrize("place", range(1, 5))
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_of_a_value_broken_early_the_rest_is_hidden_over_any_number_of_lines(count, place, feed):
+    size = -(-(len(PASSPHRASE) - place) // (count - 1))
+    rest = [PASSPHRASE[start : start + size] for start in range(place, len(PASSPHRASE), size)]
+    lines = [f"is {PASSPHRASE[:place]}\n", *(f"{piece}\n" for piece in rest), "\n", "more\n"]
+
+    if feed == "lines":
+        shown = "".join(reverse_lines(lines, (_reverser(PASSPHRASE),)))
+    else:
+        shown = b"".join(reverse_chunks([line.encode() for line in lines], (_reverser(PASSPHRASE),))).decode()
+
+    assert shown == f"is {PASSPHRASE[:place]}\n${{v:a}}\n\nmore\n"
+
+
+def test_a_line_after_the_first_letter_of_a_value_does_not_wait_for_more():
+    reverser = LineReverser((_reverser(PASSPHRASE),))
+
+    assert [*map(list, map(reverser.feed, ["c\n", "\n", "other\n"]))] == [["c\n"], ["\n"], ["other\n"]]
+
+
+@pytest.mark.parametrize("place", [6, 12, 20, 30])
+def test_a_value_with_a_colour_around_each_character_that_is_broken_over_lines_is_hidden(place):
+    coloured = [f"\x1b[38;5;{number}m{letter}\x1b[0m" for number, letter in enumerate(PASSPHRASE, 20)]
+    lines = ["".join(coloured[:place]) + "\n", "".join(coloured[place:]) + "\n"]
+
+    shown = "".join(reverse_lines(lines, (_reverser(PASSPHRASE),)))
+
+    assert "${v:a}" in shown
+    assert "mr" not in shown  # a letter after its colour
+
+
 def test_a_line_that_ends_as_a_value_begins_waits_for_the_next_one_only():
     lines = iter([f"is {VALUE[:7]}\n", "other\n", "third\n"])
     shown = reverse_lines(lines, REVERSERS)

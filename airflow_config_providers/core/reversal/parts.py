@@ -85,7 +85,7 @@ class Parts:
         return found
 
     def _telling_ranges(self, pattern: bytes, source: Source) -> Sequence[Range]:
-        # To find out takes longer than to search for a window too many in a pattern that is random, or short.
+        # Examining a pattern that is random, or short, takes longer than searching for its superfluous windows.
         if len(source.text) < RUN or is_random(source.text[:LONGEST]):
             return ((0, min(len(pattern), LONGEST)),)
         return tuple(self._of(pattern).stretches(len(pattern)))

@@ -13,7 +13,7 @@ from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fin
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.doctor.examination import Site
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigProvidersError, problems_of
 from airflow_config_providers.get_provider_info import OPTIONS
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.operator_specs import require_known
@@ -78,10 +78,7 @@ def _booleans() -> Iterator[Diagnosis]:
 
 def _unreadable() -> Iterator[Diagnosis]:
     for read in _READERS:
-        try:
-            read()
-        except ConfigException as error:
-            yield from map(of_problem, error.problems)
+        yield from map(of_problem, problems_of(read))
 
 
 _PROCESSES: Final = {"DagProcessorJob": "DAG processor", "SchedulerJob": "scheduler", "TriggererJob": "triggerer"}

@@ -149,8 +149,6 @@ class ConfigAuditOperator(BaseOperator):
         for leak in found.leaks:
             details = ", ".join(filter(None, (one_line(leak.column), leak.encoding, leak.id)))
             self.log.error("%s:%s: %s (%s)", one_line(leak.file), leak.line, leak.reference, details)
-        for note in found.notes:
-            self.log.warning("%s", note)
         for path, reason in found.unread.items():
             self.log.error("%s was not searched, or not all of it: %s", one_line(path), reason)
         for path, reason in found.uncopied.items():

@@ -182,7 +182,7 @@ def seal() -> Callable[[Password], str] | None:
     """
     Return a function that encrypts a secret for the dynamic configuration; None without ``password_encoder_secret``.
 
-    Its other settings are read when it is first called, so that a wrong setting does not affect those who only read.
+    Its other settings are read when it is first called, so that a wrong setting does not affect callers that only read.
     """
     secret = password_encoder_secret()
     if not secret:

@@ -10,13 +10,7 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.audit_progress import octets_progress
-from airflow_config_providers.cli.audited import (
-    FOUND,
-    INCOMPLETE,
-    show_found,
-    spark_configs,
-    writing_found,
-)
+from airflow_config_providers.cli.audited import FOUND, INCOMPLETE, show_found, spark_configs, writing_found
 from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import is_for_people
 from airflow_config_providers.cli.providers import definitions_at

@@ -53,7 +53,7 @@ def history(args: Any) -> None:
             drift = drift_of(past.runs, past.changes) if args.report else Drift()
     if args.no_database:
         notes(WITHOUT_DATABASE)
-    shown = [_shown(row) for row in _with_authors(args, rows, notes)]
+    shown = [{name: row[name] for name in HISTORY} for row in _with_authors(args, rows, notes)]
     more = [("compared with", args.against), ("kinds of findings", args.kind)]
     scope = scope_of_records(found.choice, found.records, more, notes=_others(notes))
     if elsewhere.outcomes is None:
@@ -70,8 +70,8 @@ def _others(notes: Notes) -> list[str]:
 def _known(args: Any, found: Audited, notes: Notes) -> KnownElsewhere:
     dags = [row.dag for row in found.records.frame.select("dag").distinct().collect()]
     ended = known(args, notes, "Which runs failed after they were submitted is", partial(outcomes, dags))
-    settings = known(args, notes, "What dynamic configuration sets now is", dynamic_settings)
-    chosen = [one for one in settings or () if not args.dag or one.dag in {"", args.dag}]
+    dynamic = known(args, notes, "What dynamic configuration sets now is", dynamic_settings)
+    chosen = [one for one in dynamic or () if not args.dag or one.dag in {"", args.dag}]
     return KnownElsewhere(ended, chosen)
 
 
@@ -89,10 +89,6 @@ def _with_author(row: Row, history: Any) -> Row:
         return row
     who, when = printable(found["changed_by"]), moment(found["changed_at"])
     return {**row, "detail": f"{row['detail']}; changed by {who} at {when} UTC"}
-
-
-def _shown(row: Row) -> Row:
-    return {name: row[name] for name in HISTORY}
 
 
 @reporting_errors

@@ -128,7 +128,7 @@ def writing_found(
     """
     Write the files that ``--output-parquet`` and ``--report`` name, after the block, which prints the findings.
 
-    A disk can be full, so they come last; nobody may read all that is printed, so they come in any case.
+    They come last because a disk can be full, and in any case because the reader of what is printed can stop early.
 
     :param columns: those of the Parquet file
     :raises ConfigException: one cannot be written

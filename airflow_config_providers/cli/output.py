@@ -162,7 +162,7 @@ def _says_something(column: str, texts: Sequence[str]) -> bool:
 
 
 def _plain(rows: Sequence[Row]) -> None:
-    lines = [list(rows[0]), *map(_texts, rows)]
+    lines = [list(rows[0]), *([_text(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         _write("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
@@ -170,10 +170,6 @@ def _plain(rows: Sequence[Row]) -> None:
 
 def _write(text: str) -> None:
     sys.stdout.write(f"{text}\n")
-
-
-def _texts(row: Row) -> list[str]:
-    return [_text(value) for value in row.values()]
 
 
 def _text(value: object) -> str:

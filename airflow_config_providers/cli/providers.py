@@ -16,8 +16,8 @@ from airflow_config_providers.core.registry import ConfiguredProviders
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError
-from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.job.providers import (
+    CONN_TYPE,
     definitions_of,
     deployment_registry,
     misspelt_fields,
@@ -66,7 +66,7 @@ def _missing(conn_id: str) -> str:
     hint = nearest(conn_id, {*_stored_ids(), *ids_of_variables()}) or "."
     return (
         f"There is no connection '{printable(conn_id)}'{hint} Correct --conn-id, or add a connection of type "
-        f"{ConfigProvidersHook.conn_type}."
+        f"{CONN_TYPE}."
     )
 
 
@@ -90,10 +90,9 @@ def _undefined(conn_id: str, connection: Any, definitions: Iterable[str]) -> str
 
 
 def _way_out(connection: Any) -> str:
-    if (kind := connection.conn_type) == ConfigProvidersHook.conn_type:
+    if (kind := connection.conn_type) == CONN_TYPE:
         return "Add it, with the names of the providers."
-    wanted = ConfigProvidersHook.conn_type
-    return f"Its type is '{printable(kind or '')}': use --conn-id to name a connection of type {wanted}."
+    return f"Its type is '{printable(kind or '')}': use --conn-id to name a connection of type {CONN_TYPE}."
 
 
 def _row(name: str, providers: ConfiguredProviders, answer: tuple[bool, str] | None) -> Row:

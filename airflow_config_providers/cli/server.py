@@ -247,17 +247,13 @@ class ServerClient:
         import httpx  # noqa: PLC0415 - slow to import
 
         is_encrypted = self.address.startswith("https:")
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         with httpx.Client(
             follow_redirects=False,
             timeout=httpx.Timeout(self.seconds, connect=min(self.seconds, _SECONDS_TO_CONNECT)),
             trust_env=is_encrypted,  # a proxy could read unencrypted requests
         ) as client:
-            return client.request(
-                method, f"{self.address}{path}", params=list(query), json=body, headers=self._headers()
-            )
-
-    def _headers(self) -> Mapping[str, str]:
-        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+            return client.request(method, f"{self.address}{path}", params=list(query), json=body, headers=headers)
 
 
 def _split(address: str) -> SplitResult | None:

@@ -12,7 +12,7 @@ from airflow_config_providers.cli.arguments import text_of
 from airflow_config_providers.cli.failing import WrongArgumentsError
 from airflow_config_providers.cli.server import ServerClient, ServerConfigurations
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException, ForbiddenError, ProviderUnavailableError
+from airflow_config_providers.exceptions import ConfigException, ForbiddenError, ProviderUnavailableError, problems_of
 
 if TYPE_CHECKING:
     from airflow_config_providers.deployment.configurations import Configurations
@@ -73,13 +73,10 @@ def check(args: Any) -> None:
     :raises WrongArgumentsError: lists all problems of these options
     """
     server = _server(args) or address_in(args)
-    problems = list(_conflicting_servers(args)) if server else list(_needing_server(args))
-    try:
-        if server:
-            problems += conflicts(args)
-            _client(server, args)
-    except WrongArgumentsError as error:
-        problems += error.problems
+    if server:
+        problems = [*_conflicting_servers(args), *conflicts(args), *problems_of(lambda: _client(server, args))]
+    else:
+        problems = list(_needing_server(args))
     if problems:
         raise WrongArgumentsError(*problems)
 

@@ -247,11 +247,7 @@ def _is_list(definition: ConfigDef, name: str) -> bool:
 
 def _present(name: str, configs: Mapping[str, str], definition: ConfigDef) -> list[str]:
     """Return the elements of a list that the resource itself has, or else of the default."""
-    return _elements(configs.get(name, _default(definition, name)))
-
-
-def _default(definition: ConfigDef, name: str) -> str:
-    return definition.default_texts().get(name, "")
+    return _elements(configs.get(name, definition.default_texts().get(name, "")))
 
 
 def _elements(text: str) -> list[str]:

@@ -25,13 +25,10 @@ def close_all(members: Iterable[tuple[str, Closable]]) -> None:
         try:
             member.close()
         except Exception as error:  # noqa: BLE001 - the others must be closed too; its message could contain a value
-            _warn("%s could not be closed: %s", printable(name), type(error).__name__)
+            import logging  # noqa: PLC0415 - slow to import, and most members can be closed
 
-
-def _warn(message: str, *args: object) -> None:
-    import logging  # noqa: PLC0415 - slow to import, and most members can be closed
-
-    logging.getLogger(__name__).warning(message, *args)
+            log = logging.getLogger(__name__)
+            log.warning("%s could not be closed: %s", printable(name), type(error).__name__)
 
 
 class ClosedOnExit(ABC):

@@ -14,13 +14,7 @@ from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.core.transformer import DEFAULT_LIMITS, ConfigTransformer, ConfigTransformerResult, Limits
-from airflow_config_providers.core.variable import (
-    ConfigVariable,
-    form_hint,
-    odd_references,
-    some_of,
-    spelling_hint,
-)
+from airflow_config_providers.core.variable import ConfigVariable, form_hint, odd_references, some_of, spelling_hint
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,

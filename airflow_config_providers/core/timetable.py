@@ -131,8 +131,7 @@ class Timetable:
         """Make the calls that are due now."""
         while (due := self._next_due()) is not None:
             key, entry = due
-            at = self._made(entry.call)
-            self._put_back(key, entry, at)
+            self._put_back(key, entry, self._made(entry.call))
 
     def _have_thread(self) -> None:
         """Start a thread, unless there is one. The caller holds the lock."""

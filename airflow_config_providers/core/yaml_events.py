@@ -19,7 +19,7 @@ def with_depths(events: Iterable[yaml.Event]) -> Iterator[tuple[yaml.Event, int]
 
 
 def is_alias(event: yaml.Event) -> bool:
-    """Return whether an event stands for a part that is written elsewhere."""
+    """Return whether an event refers to a part that is written elsewhere."""
     return type(event).__name__ == "AliasEvent"  # the class itself is slow to import
 
 

@@ -14,12 +14,7 @@ from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.timed_calls import call_each
 from airflow_config_providers.doctor.examination import Site, failures
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.job.providers import (
-    CONN_TYPE,
-    definitions_of,
-    deployment_registry,
-    driver_definitions_of,
-)
+from airflow_config_providers.job.providers import CONN_TYPE, definitions_of, deployment_registry, driver_definitions_of
 from airflow_config_providers.masker import is_starred
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.checks import diagnose_each

@@ -13,9 +13,8 @@ from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fin
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.doctor.examination import Site
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigProvidersError, problems_of
 from airflow_config_providers.get_provider_info import OPTIONS
-from airflow_config_providers.job import operator_specs
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.operator_specs import require_known
 from airflow_config_providers.job.policies import open_policies
@@ -29,7 +28,7 @@ _INDIRECT: Final = ("_cmd", "_secret")
 _BOOLEANS: Final = frozenset({"t", "true", "1", "f", "false", "0"})
 
 _READERS: Final[tuple[Callable[[], object], ...]] = (
-    lambda: operator_specs.require_known(settings.apply_to()),
+    lambda: require_known(settings.apply_to()),
     settings.follow_interval,
     settings.max_workers,
     settings.reload_settling,
@@ -79,10 +78,7 @@ def _booleans() -> Iterator[Diagnosis]:
 
 def _unreadable() -> Iterator[Diagnosis]:
     for read in _READERS:
-        try:
-            read()
-        except ConfigException as error:
-            yield from map(of_problem, error.problems)
+        yield from map(of_problem, problems_of(read))
 
 
 _PROCESSES: Final = {"DagProcessorJob": "DAG processor", "SchedulerJob": "scheduler", "TriggererJob": "triggerer"}
@@ -136,29 +132,29 @@ def check_files(site: Site) -> Iterator[Diagnosis]:
     """Yield what is found about the layer files and the policies: whether they load, and who else can change them."""
     for path in settings.config_files():
         if not is_known_only_in_run(path):
-            yield from _layer_file(path)
+            yield from _file(path, _layer_file)
     if path := settings.policies_file():
-        yield from _policies(path)
+        yield from _file(path, _policies)
     for path in settings.config_paths():
         yield from rights_of(path)
 
 
-def _layer_file(path: str) -> Iterator[Diagnosis]:
+def _file(path: str, load: Callable[[str], str]) -> Iterator[Diagnosis]:
+    """Yield what is found about a file; ``load`` returns what is fine about it."""
     try:
-        layer = file_layer(ConfigFile(path, path, bounds=bounds_of_deployment(settings.config_paths())))
+        what = load(path)
     except ConfigProvidersError as error:
         yield from map(of_problem, error.problems)
         return
-    yield fine(f"The layer file '{printable(path)}' sets {counted(len(layer.configs), 'key')}.")
+    yield fine(what)
     yield from rights_of(path)
 
 
-def _policies(path: str) -> Iterator[Diagnosis]:
-    try:
-        with open_policies(path) as policies:
-            count = len(policies)
-    except ConfigProvidersError as error:
-        yield from map(of_problem, error.problems)
-        return
-    yield fine(f"The policies file '{printable(path)}' loads, with {counted(count, 'policy', 'policies')}.")
-    yield from rights_of(path)
+def _layer_file(path: str) -> str:
+    layer = file_layer(ConfigFile(path, path, bounds=bounds_of_deployment(settings.config_paths())))
+    return f"The layer file '{printable(path)}' sets {counted(len(layer.configs), 'key')}."
+
+
+def _policies(path: str) -> str:
+    with open_policies(path) as policies:
+        return f"The policies file '{printable(path)}' loads, with {counted(len(policies), 'policy', 'policies')}."

@@ -8,7 +8,7 @@ from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.registry import ConfiguredProviders
 from airflow_config_providers.exceptions import ConfigProvidersError
-from airflow_config_providers.job.providers import ProvidersConnection, deployment_registry
+from airflow_config_providers.job.providers import CONN_TYPE, ProvidersConnection, deployment_registry
 from airflow_config_providers.providers.checks import ask_each, summary
 
 
@@ -24,7 +24,7 @@ class ConfigProvidersHook(BaseHook):
 
     conn_name_attr = "conn_id"
     default_conn_name = "config_providers_default"
-    conn_type = "config_providers"
+    conn_type = CONN_TYPE
     hook_name = "Config Providers"
 
     def __init__(self, conn_id: str = default_conn_name, **kwargs: Any) -> None:

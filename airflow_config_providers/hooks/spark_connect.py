@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -117,11 +117,8 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
 
 
 def _extra(connection: Connection) -> dict[str, Any]:
-    try:
+    with suppress(RecursionError):
         extra: dict[str, Any] = connection.extra_dejson
-    except RecursionError:
-        pass
-    else:
         return extra
     raise ConfigException(
         f"The extra of connection '{printable(str(connection.conn_id))}' is nested too deeply. Flatten it."

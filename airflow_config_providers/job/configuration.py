@@ -277,8 +277,7 @@ def _without_beaten(layers: list[ConfigLayer], clusters: Sequence[ConfigLayer]) 
     layered = LayeredConfig(layers)
     beaten = [{key for key in cluster.configs if wins_over(layered, key)} for cluster in clusters]
     keys = set.intersection(*beaten)
-    return [replace(layer, configs=_except(keys, layer.configs)) for layer in layers]
-
-
-def _except(keys: set[str], configs: Mapping[str, str]) -> dict[str, str]:
-    return {key: text for key, text in configs.items() if key not in keys}
+    return [
+        replace(layer, configs={key: text for key, text in layer.configs.items() if key not in keys})
+        for layer in layers
+    ]

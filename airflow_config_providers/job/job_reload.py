@@ -264,9 +264,9 @@ class JobReload(ClosedOnExit):
             self._try_again(run, after=AFTER_FAILURE)
             return None
         self._refusal = ""
+        if differs and next_run.restarts:
+            return next_run
         if differs:
-            if next_run.restarts:
-                return next_run
             self._log.info(
                 "The configuration of the job changed. The job goes on as it is: config.reload.action is none now."
             )

@@ -91,7 +91,7 @@ class ProvidersConnection:
         try:
             return BaseHook.get_connection(self.conn_id)
         except AirflowNotFoundException:
-            from airflow_config_providers.providers.airflow_secrets import broken_variable  # noqa: PLC0415 - as above
+            from airflow_config_providers.providers.airflow_secrets import broken_variable  # noqa: PLC0415 - few connections are missing
 
             problem = broken_variable(self.conn_id)
         if problem is not None:
@@ -239,7 +239,8 @@ def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
     extra = _json_object(conn_id, connection.extra)
     keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(_OF_DRIVER))}
     files = {key: extra[key] for key in ("properties_file", "properties") if extra.get(key) is not None}
-    _refuse_odd(conn_id, {key for key, value in files.items() if not isinstance(value, str)} | _odd_keys(keys))
+    odd = {key for key, value in files.items() if not isinstance(value, str)}
+    _refuse_odd(conn_id, odd | {key for key, value in keys.items() if not isinstance(value, str | int)})
     found: dict[str, str] = {}
     if path := files.get("properties_file"):
         found |= _properties(read_text(path, name=path), name=path)
@@ -261,10 +262,6 @@ def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
             f"The extra of connection '{printable(conn_id)}' is not a JSON object{problem}. Correct it."
         )
     return extra
-
-
-def _odd_keys(keys: Mapping[str, Any]) -> set[str]:
-    return {key for key, value in keys.items() if not isinstance(value, str | int)}
 
 
 def _refuse_odd(conn_id: str, odd: Collection[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Final, Self
@@ -254,7 +254,7 @@ class _Known:
 
     def texts(self, name: str) -> tuple[str, ...]:
         found = self.document.get(name)
-        return tuple(_strings(found)) if isinstance(found, list) else ()
+        return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
 
     def names(self, name: str) -> dict[str, str]:
         found = self.document.get(name)
@@ -263,10 +263,6 @@ class _Known:
     def hashes(self, name: str) -> dict[str, str | None]:
         found = self.document.get(name)
         return {k: v for k, v in found.items() if isinstance(v, str | None)} if isinstance(found, dict) else {}
-
-
-def _strings(found: Iterable[Any]) -> Iterable[str]:
-    return (one for one in found if isinstance(one, str))
 
 
 LARGEST: Final = 32 * 1024 * 1024

@@ -134,8 +134,7 @@ def _try(document: Any) -> TaskTry | None:
 def _moment(text: str) -> str | None:
     """Return a moment in UTC, as a string that sorts by time; None if ``text`` is not a moment."""
     try:
-        found = datetime.fromisoformat(text)
-        return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC).isoformat(timespec="milliseconds")
+        return in_utc(datetime.fromisoformat(text)).isoformat(timespec="milliseconds")
     except (ValueError, OverflowError):
         return None
 
@@ -224,9 +223,6 @@ def contents_of(entries: Iterable[StoredEntry]) -> Iterator[tuple[str, bytes]]:
 
 def _by_try(entries: Iterable[StoredEntry]) -> Iterator[tuple[TaskTry, Iterator[StoredEntry]]]:
     """Yield the entries of each try, those of its first table first."""
-    for names, of in groupby(map(_entry, entries), lambda one: one[:5]):
+    rows = (StoredEntry(*entry) for entry in entries)  # Spark passes rows of its own
+    for names, of in groupby(rows, lambda one: one[:5]):
         yield TaskTry(*names), of
-
-
-def _entry(row: Iterable[Any]) -> StoredEntry:
-    return StoredEntry(*row)

@@ -110,7 +110,7 @@ class _Process:
                 self._start_pump(inside, outside)
                 unused.pop_all()  # the pump closes them when no process has the entrance any longer
                 os.dup2(entrance.fileno(), descriptor)
-        guards.callback(_left, descriptor, outside)
+        guards.callback(_restore, descriptor, outside)
 
     def _start_pump(self, inside: BinaryIO, outside: BinaryIO) -> None:
         pump = threading.Thread(target=pass_on, args=(inside, outside, self._active), daemon=True)
@@ -137,8 +137,7 @@ def _pipe() -> tuple[BinaryIO, BinaryIO]:
     return os.fdopen(inside, "rb", buffering=0), os.fdopen(entrance, "wb", buffering=0)
 
 
-def _left(descriptor: int, outside: BinaryIO) -> None:
-    """Restore ``descriptor``."""
+def _restore(descriptor: int, outside: BinaryIO) -> None:
     _flush()
     with suppress(OSError, ValueError):  # closed in the block, which then ends the pump
         os.dup2(outside.fileno(), descriptor)

@@ -115,23 +115,12 @@ class ConfigAuditOperator(BaseOperator):
         """
         require_places(self.report, self.output_parquet)
         notes: list[str] = []
-        known = self._known()
-        request = self._request()
+        known, request = self._known(), self._request()
         found = self._searched(known, request, notes)
-        for leak in found.leaks:
-            details = ", ".join(filter(None, (one_line(leak.column), leak.encoding, leak.id)))
-            self.log.error("%s:%s: %s (%s)", one_line(leak.file), leak.line, leak.reference, details)
-        for note in found.notes:
-            self.log.warning("%s", note)
-        for path, reason in found.unread.items():
-            self.log.error("%s was not searched, or not all of it: %s", one_line(path), reason)
-        for path, reason in found.uncopied.items():
-            self.log.error("%s has no copy: %s", one_line(path), reason)
-        self.log.info("%s", summary(found))
+        self._log_found(found)
         if self.report:
             references_in = ["the operator"] * bool(self.references) + ["records below records_path"]
-            scope = scope_of_leaks(request, known, references_in, notes=notes)
-            write_report(self.report, found, scope)
+            write_report(self.report, found, scope_of_leaks(request, known, references_in, notes=notes))
         if self.output_parquet:
             write_findings(self.output_parquet, [leak.row() for leak in found.leaks], LEAK)
         if self.fail_on_leaks and (found.leaks or not found.is_complete):
@@ -155,6 +144,16 @@ class ConfigAuditOperator(BaseOperator):
             notes.append(note)
 
         return search_for(known, request, tell)
+
+    def _log_found(self, found: LeakReport) -> None:
+        for leak in found.leaks:
+            details = ", ".join(filter(None, (one_line(leak.column), leak.encoding, leak.id)))
+            self.log.error("%s:%s: %s (%s)", one_line(leak.file), leak.line, leak.reference, details)
+        for path, reason in found.unread.items():
+            self.log.error("%s was not searched, or not all of it: %s", one_line(path), reason)
+        for path, reason in found.uncopied.items():
+            self.log.error("%s has no copy: %s", one_line(path), reason)
+        self.log.info("%s", summary(found))
 
     def _request(self) -> LeakRequest:
         return LeakRequest(

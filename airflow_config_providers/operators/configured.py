@@ -99,7 +99,7 @@ class ConfiguredOperator(RecordingOperator):
 
         :raises ConfigException: PostgreSQL could not store an argument
         """
-        refuse_unstorable(kwargs)  # nobody asks for the job of a mapped task when it is stored
+        refuse_unstorable(kwargs)  # Airflow stores a mapped task without asking for its job
         made = super().partial(**kwargs)
         if made.kwargs.get("start_from_trigger"):  # a mapped task is started as this says, before its class is asked
             made.kwargs["start_from_trigger"] = False

@@ -35,7 +35,7 @@ def _facet(record: TryRecord) -> Any:
 @cache
 def _facet_class() -> Any:
     import attr  # OpenLineage brings it
-    from openlineage.client.generated.base import RunFacet  # who calls this has it
+    from openlineage.client.generated.base import RunFacet  # the caller has it
 
     @attr.define
     class ConfigProvidersRunFacet(RunFacet):  # type: ignore[misc,unused-ignore] # Any where there is no OpenLineage

@@ -143,7 +143,7 @@ class SparkApplication:
             raise AirflowException(f"{self} has failed. {_shown(state)}")
 
     def delete_spark_job(self, spark_job_name: str | None = None) -> None:
-        """Delete the application, and so its pods; the stock operator gives a name that it makes of the driver's."""
+        """Delete the application, and so its pods; the stock operator passes a name made from the driver's."""
         del spark_job_name
         self._delete()
 

@@ -44,9 +44,8 @@ class SparkSqlMixin(ConfiguredOperator):
     def _get_hook(self) -> ConfiguredSparkSqlHook:
         from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
 
-        hook = super()._get_hook()  # type: ignore[misc]  # of the operator
         return ConfiguredSparkSqlHook.of(
-            hook,
+            super()._get_hook(),  # type: ignore[misc]  # of the operator
             delivery=self._job_run.delivery,
             reverser=lambda: self._job_run.reverser,
             withheld=lambda: self._job_run.withheld,

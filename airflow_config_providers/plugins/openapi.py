@@ -48,29 +48,20 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
 _ROWS: Final = {"type": "array", "items": {"type": "object"}}
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 
+
+def _answer(description: str, **fields: Any) -> dict[str, Any]:
+    content = {"application/json": {"schema": {"type": "object", "properties": fields}}}
+    return {"description": description, "content": content}
+
+
 ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
-    200: {
-        "description": "The rows, with references in place of values, and notes for the reader.",
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "properties": {"resource": {"type": "string"}, "rows": _ROWS, "notes": _TEXTS},
-                }
-            }
-        },
-    },
-    "default": {
-        "description": "The problems, without values.",
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "properties": {"kind": {"type": "string"}, "problems": _TEXTS, "notes": _TEXTS},
-                }
-            }
-        },
-    },
+    200: _answer(
+        "The rows, with references in place of values, and notes for the reader.",
+        resource={"type": "string"},
+        rows=_ROWS,
+        notes=_TEXTS,
+    ),
+    "default": _answer("The problems, without values.", kind={"type": "string"}, problems=_TEXTS, notes=_TEXTS),
 }
 
 

@@ -136,7 +136,7 @@ def refuse_unstorable_id(request: Request, user: GetUserDep) -> None:
     """
     Refuse the id of a DAG that no database can have, before Airflow searches its database for it.
 
-    :param user: is not used, but nobody who is not signed in gets that far
+    :param user: is not used; with it, FastAPI first makes sure that the user is signed in
     :raises UnknownResourceError: it is such an id
     """
     dag_id = request.path_params.get("dag_id", "")

@@ -105,10 +105,10 @@ class ConfigProvidersBackend(BaseSecretsBackend):
 
         :raises AirflowSecretsBackendAccessDenied: a provider refused or is unavailable, or a definition is wrong
         """
-        question = _Question("connection", conn_id, team_name)
-        text = self._answer(question, lambda found: connection_shape(conn_id, found))
+        text = self.get_conn_value(conn_id, team_name)
         if text is None:
             return None
+        question = _Question("connection", conn_id, team_name)
         return _stopping(question, lambda: self.deserialize_connection(conn_id=conn_id, value=text))
 
     def get_conn_value(self, conn_id: str, team_name: str | None = None) -> str | None:

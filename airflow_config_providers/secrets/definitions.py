@@ -136,7 +136,8 @@ def chosen(
 
     :raises ConfigException: more than one is given, or ``providers`` is not a mapping of strings
     """
-    given = [name for name, value in _named(providers_file, providers, conn_id).items() if value]
+    settings = {"providers_file": providers_file, "providers": providers, "conn_id": conn_id}
+    given = [name for name, value in settings.items() if value]
     if len(given) > 1:
         raise ConfigException(f"backend_kwargs contains {' and '.join(given)}. Keep one of them.")
     if providers_file:
@@ -144,10 +145,6 @@ def chosen(
     if conn_id:
         return ConnectionDefinitions(conn_id)
     return WrittenDefinitions(_items(providers)) if providers else NoDefinitions()
-
-
-def _named(providers_file: object, providers: object, conn_id: object) -> dict[str, object]:
-    return {"providers_file": providers_file, "providers": providers, "conn_id": conn_id}
 
 
 def _items(providers: Mapping[str, Any] | str) -> tuple[tuple[str, str], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any, Final
@@ -192,10 +193,8 @@ def uri_fields(conn_id: str, uri: str) -> dict[str, Any]:
         )
     held = _HeldReferences(uri)
     fields, extra = _parsed(conn_id, held)
-    try:
+    with suppress(RecursionError):
         return {**map_leaves(fields, held.restored), "extra": map_leaves(extra, held.restored)}  # type: ignore[dict-item]  # a mapping stays one
-    except RecursionError:
-        pass
     raise ConfigException("A parameter of its URI is nested too deeply. Flatten it.")
 
 

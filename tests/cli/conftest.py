@@ -14,12 +14,15 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
 from tests.limits import LONGEST, PATIENT_AIRFLOW
 from tests.servers import quick_python
+
+if TYPE_CHECKING:
+    from tests.cli.recorded import Records
 
 pytest.importorskip("airflow")
 
@@ -325,3 +328,11 @@ class Cli:
 def cli(driver: Driver, deployment: Deployment) -> Cli:
     driver.ask({"reset": True})
     return Cli(driver, deployment)
+
+
+@pytest.fixture
+def records(cli: Cli) -> Iterator[Records]:
+    from tests.cli.recorded import records_in  # which imports this module
+
+    with records_in(cli.deployment) as found:
+        yield found

@@ -19,7 +19,7 @@ from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.spark.audit.records.history_audit import KINDS
 from airflow_config_providers.spark.audit.records.past_records import CONFIGS
 from tests.cli.conftest import Cli, Driver, Ended
-from tests.cli.recorded import Records, records_in
+from tests.cli.recorded import Records
 from tests.cli.test_docs import PAGE, codes, examples
 from tests.docs.pages import ROOT, snippets
 from tests.spark.audit.records.past import QUICK, Past
@@ -38,12 +38,6 @@ AT_MOST_4G = "policies: [{name: small, class: bounds, params: {spark.executor.me
 def session(driver: Driver) -> Iterator[None]:
     with driver.session({**CONFIGS, **QUICK}):
         yield
-
-
-@pytest.fixture
-def records(cli: Cli) -> Iterator[Records]:
-    with records_in(cli.deployment) as found:
-        yield found
 
 
 @pytest.fixture

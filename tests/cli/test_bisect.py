@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
 
 from tests.cli.conftest import Cli
-from tests.cli.recorded import Records, records_in
+from tests.cli.recorded import Records
 
 BISECT = "bisect --dag flights --task report"
 PASSWORD = "${vault:apps/db:password}"
-
-
-@pytest.fixture
-def records(cli: Cli) -> Iterator[Records]:
-    with records_in(cli.deployment) as found:
-        yield found
 
 
 def test_what_differs_between_the_last_success_and_the_first_failure_is_shown(cli: Cli, records: Records):

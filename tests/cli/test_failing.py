@@ -107,24 +107,20 @@ def test_a_setting_that_airflow_cannot_read_is_an_error_of_the_command(
     assert capsys.readouterr().err.startswith("error: ")
 
 
-def test_what_a_failing_command_has_printed_is_not_shown(
-    capsys: pytest.CaptureFixture[str],
-):
-    @reporting_errors
-    def command(args: object) -> None:
-        from airflow.sdk.exceptions import AirflowConfigException
+def test_what_a_failing_command_has_printed_is_not_shown(capsys: pytest.CaptureFixture[str]):
+    from airflow.sdk.exceptions import AirflowConfigException
 
-        raise AirflowConfigException("Cannot execute get-it. Error code is: 1. Output: c4nary\n, Stderr: c4nary")
-
-    with pytest.raises(SystemExit):
-        command(SimpleNamespace())
+    ended_by(AirflowConfigException("Cannot execute get-it. Error code is: 1. Output: c4nary\n, Stderr: c4nary"))
 
     assert capsys.readouterr().err == "error: Cannot execute get-it. Error code is: 1.\n"
 
 
-def ended_by(end: SystemExit) -> object:
+def ended_by(end: BaseException, *, after_writing: int = 0) -> object:
+    """Return the code of a command that writes so many characters, and raises ``end``."""
+
     @reporting_errors
     def command(args: object) -> None:
+        sys.stdout.write("x" * after_writing)
         raise end
 
     with pytest.raises(SystemExit) as ended:
@@ -158,23 +154,17 @@ def test_ctrl_c_ends_a_command_without_a_stack_trace(capsys: pytest.CaptureFixtu
 
 
 @contextmanager
-def output_without_a_reader() -> Iterator[None]:
-    """Write standard output into a pipe that its reader has closed, as ``head`` does."""
+def without_a_reader(redirect: type[redirect_stdout[TextIO] | redirect_stderr[TextIO]]) -> Iterator[None]:
+    """Write output or errors into a pipe that its reader has closed, as ``head`` does."""
     reader, writer = os.pipe()
     os.close(reader)
-    with os.fdopen(writer, "w", encoding="utf-8") as stream, redirect_stdout(stream):
+    with os.fdopen(writer, "w", encoding="utf-8") as stream, redirect(stream):
         yield
 
 
 def ended_while_writing(size: int, end: BaseException) -> object:
-    @reporting_errors
-    def command(args: object) -> None:
-        sys.stdout.write("x" * size)
-        raise end
-
-    with output_without_a_reader(), pytest.raises(SystemExit) as ended:
-        command(SimpleNamespace())
-    return ended.value.code
+    with without_a_reader(redirect_stdout):
+        return ended_by(end, after_writing=size)
 
 
 def test_output_that_is_not_read_to_the_end_does_not_pass_for_success():
@@ -190,14 +180,7 @@ def test_a_short_output_that_is_not_read_keeps_the_code_of_an_error():
 
 
 def test_a_connection_that_breaks_is_a_failure(capsys: pytest.CaptureFixture[str]):
-    @reporting_errors
-    def command(args: object) -> None:
-        raise BrokenPipeError
-
-    with pytest.raises(SystemExit) as ended:
-        command(SimpleNamespace())
-
-    assert ended.value.code == UNAVAILABLE
+    assert ended_by(BrokenPipeError()) == UNAVAILABLE
     assert capsys.readouterr().err.startswith("error: A server or another process closed its connection")
 
 
@@ -216,24 +199,15 @@ def test_notes_and_errors_that_nobody_reads_keep_the_code(end: BaseException, co
         Notes()("a note")
         raise end
 
-    with errors_without_a_reader(), pytest.raises(SystemExit) as ended:
+    with without_a_reader(redirect_stderr), pytest.raises(SystemExit) as ended:
         command(SimpleNamespace())
 
     assert ended.value.code == code
 
 
-@contextmanager
-def errors_without_a_reader() -> Iterator[None]:
-    """Write standard error into a pipe that its reader has closed."""
-    reader, writer = os.pipe()
-    os.close(reader)
-    with os.fdopen(writer, "w", encoding="utf-8") as stream, redirect_stderr(stream):
-        yield
-
-
 def test_a_summary_that_nobody_reads_does_not_end_a_command(tmp_path: Path):
     """Otherwise the code says that a server did not answer, and not that there are findings."""
-    with errors_without_a_reader(), pytest.raises(Finished) as ended:
+    with without_a_reader(redirect_stderr), pytest.raises(Finished) as ended:
         lint_text(tmp_path, "spark.a=${vault:a\n")
 
     assert ended.value.code == 1
@@ -253,16 +227,8 @@ FULL = Path("/dev/full")
     ("size", "code"), [pytest.param(1, 1, id="buffered"), pytest.param(1 << 20, UNREAD, id="written-at-once")]
 )
 def test_output_on_a_full_disk_does_not_end_in_a_stack_trace(size: int, code: int):
-    @reporting_errors
-    def command(args: object) -> None:
-        sys.stdout.write("x" * size)
-        raise Finished(1)
-
     with FULL.open("w", encoding="utf-8") as stream, redirect_stdout(stream):
-        with pytest.raises(SystemExit) as ended:
-            command(SimpleNamespace())
-
-        assert ended.value.code == code
+        assert ended_by(Finished(1), after_writing=size) == code
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has /dev/full")
@@ -278,19 +244,9 @@ def test_a_short_report_of_lint_on_a_full_disk_keeps_the_code_of_its_findings(tm
 @pytest.mark.parametrize("size", [pytest.param(1, id="buffered"), pytest.param(1 << 20, id="written-at-once")])
 def test_output_on_a_full_disk_is_reported_once(size: int, capsys: pytest.CaptureFixture[str]):
     with FULL.open("w", encoding="utf-8") as stream, redirect_stdout(stream):
-        ended_after_writing(size)
+        ended_by(Finished(1), after_writing=size)
 
     assert capsys.readouterr().err.count("error: There is no space left") == 1
-
-
-def ended_after_writing(size: int) -> None:
-    @reporting_errors
-    def command(args: object) -> None:
-        sys.stdout.write("x" * size)
-        raise Finished(1)
-
-    with pytest.raises(SystemExit):
-        command(SimpleNamespace())
 
 
 @pytest.mark.parametrize("closed", ["stdout", "stderr"])
@@ -304,16 +260,9 @@ def test_a_command_whose_output_is_closed_does_its_work(closed: str, monkeypatch
 
 
 def test_a_command_without_standard_output_can_tell_that_a_connection_broke():
-    @reporting_errors
-    def command(args: object) -> None:
-        raise BrokenPipeError
-
     with redirect_stdout(None):
-        with pytest.raises(SystemExit) as ended:
-            command(SimpleNamespace())
+        assert ended_by(BrokenPipeError()) == UNAVAILABLE
         sys.stdout.close()
-
-    assert ended.value.code == UNAVAILABLE
 
 
 def test_an_audit_whose_output_is_not_read_to_the_end_writes_its_report(tmp_path: Path):
@@ -324,7 +273,7 @@ def test_an_audit_whose_output_is_not_read_to_the_end_writes_its_report(tmp_path
         with writing_found(args, [], LEAK, lambda: "<!doctype html>"):
             sys.stdout.write("x" * (1 << 20))
 
-    with output_without_a_reader(), pytest.raises(SystemExit) as ended:
+    with without_a_reader(redirect_stdout), pytest.raises(SystemExit) as ended:
         command(args)
 
     assert ended.value.code == UNREAD

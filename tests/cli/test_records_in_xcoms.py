@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
@@ -12,17 +12,11 @@ import pytest
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
 from airflow_config_providers.job.record_store import job_key, packed, record_key
 from tests.cli.conftest import Cli
-from tests.cli.recorded import RUN, Records, records_in
+from tests.cli.recorded import RUN, Records
 from tests.limits import LONGEST
 
 REPORT = "--dag flights --task report"
 PASSWORD = "${vault:apps/db:password}"
-
-
-@pytest.fixture
-def records(cli: Cli) -> Iterator[Records]:
-    with records_in(cli.deployment) as found:
-        yield found
 
 
 def kept(records: Records, configs: Mapping[str, str], *, run: str = RUN, **fields: Any) -> None:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
 
 from tests.cli.conftest import Cli
-from tests.cli.recorded import Records, records_in
+from tests.cli.recorded import Records
 
 PASSWORD = "${vault:apps/db:password}"
 USER = "${vault:apps/db:user}"
 TOKEN = "${vault:apps/web:token}"
-
-
-@pytest.fixture
-def records(cli: Cli) -> Iterator[Records]:
-    with records_in(cli.deployment) as found:
-        yield found
 
 
 def used(records: Records, task: str, reference: str = PASSWORD, digest: str | None = "a", **fields: object) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,16 +12,10 @@ from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
 from airflow_config_providers.job.record_store import LARGEST_ENTRY, job_key, packed
 from tests.cli.conftest import Cli
-from tests.cli.recorded import RUN, Records, records_in
+from tests.cli.recorded import RUN, Records
 
 REPORT = "--dag flights --task report"
 PASSWORD = "${vault:apps/db:password}"
-
-
-@pytest.fixture
-def records(cli: Cli) -> Iterator[Records]:
-    with records_in(cli.deployment) as found:
-        yield found
 
 
 def rows(cli: Cli, words: str) -> dict[str, dict[str, object]]:

@@ -12,11 +12,7 @@ import pytest
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import is_reserved
 from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry
-from airflow_config_providers.exceptions import (
-    ProviderDefinitionError,
-    ProviderLookupError,
-    ProviderUnavailableError,
-)
+from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError, ProviderUnavailableError
 from airflow_config_providers.providers.file import FileConfigProvider
 from airflow_config_providers.testing import InMemoryConfigProvider
 

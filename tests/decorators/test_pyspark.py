@@ -20,13 +20,6 @@ CANARY = "c4nary/s3cret+value"
 pytestmark = pytest.mark.usefixtures("connections")
 
 
-@pytest.fixture
-def password(secrets_dir):
-    """A reference to the canary."""
-    (secrets_dir / "db-password").write_text(CANARY)
-    return f"${{dir:{secrets_dir}:db-password}}"
-
-
 def stock(function, **kwargs):
     """Return a stock task after the deployment's policy has seen it."""
     made = pyspark_task(function, **kwargs)()

@@ -96,6 +96,10 @@ class Job:
         self.secret.value = value
         self.run.callback()
 
+    def reload_with(self, value):
+        self.rotate(value)
+        self.after(0)
+
     def after(self, seconds):
         self.clock.sleep(seconds)
         self.timetable.run_due()
@@ -104,8 +108,7 @@ class Job:
 def test_a_change_is_one_stop_and_the_next_run_has_the_new_value():
     job = Job()
     job.watch()
-    job.rotate("second")
-    job.after(0)
+    job.reload_with("second")
 
     assert len(job.stops) == 1
     assert job.reload.next_run().content == "second"
@@ -117,8 +120,7 @@ def test_a_run_that_could_not_be_submitted_stops_no_job_and_is_closed(caplog):
 
     job = Job(require_usable=refuse)
     run = job.watch()
-    job.rotate("second")
-    job.after(0)
+    job.reload_with("second")
 
     assert (job.stops, run.runs[0].is_closed) == ([], True)
     assert "not usable: spark.a: cut." in caplog.text
@@ -167,13 +169,11 @@ def test_a_reload_action_that_was_changed_to_none_leaves_the_running_job_alone(c
     caplog.set_level(logging.INFO, "task")
     job = Job()
     run = job.watch(meanwhile=lambda: setattr(run.runs[-1], "restarts", len(run.runs) > 1))
-    job.rotate("second")
-    job.after(0)
+    job.reload_with("second")
     assert (job.stops, run.runs[0].is_closed) == ([], True)
     assert "config.reload.action is none now" in caplog.text
 
-    job.rotate("third")
-    job.after(0)
+    job.reload_with("third")
 
     assert job.reload.next_run().content == "third"
 
@@ -187,8 +187,7 @@ def refused_until(corrected):
             raise ConfigException("a policy denies it")
 
     job.watch(meanwhile=refuse)
-    job.rotate("second")
-    job.after(0)
+    job.reload_with("second")
     return job
 
 
@@ -209,8 +208,7 @@ def test_a_job_that_has_not_begun_is_stopped_when_it_has():
     begun = []
     job = Job(has_begun=lambda: bool(begun))
     run = job.watch()
-    job.rotate("second")
-    job.after(0)
+    job.reload_with("second")
     assert (job.stops, run.runs) == ([], [])
 
     begun.append(True)
@@ -227,8 +225,7 @@ def test_a_stop_that_fails_is_tried_again():
 
     job = Job(stop)
     run = job.watch()
-    job.rotate("second")
-    job.after(0)
+    job.reload_with("second")
     assert [next_run.is_closed for next_run in run.runs] == [True]
 
     job.after(60)
@@ -239,8 +236,7 @@ def test_a_stop_that_fails_is_tried_again():
 def test_nothing_begins_after_a_kill_during_the_stop():
     job = Job(lambda: in_another_thread(job.reload.give_up))
     run = job.watch()
-    job.rotate("second")
-    job.after(0)
+    job.reload_with("second")
 
     assert job.reload.next_run() is None
     assert run.runs[0].is_closed
@@ -251,8 +247,7 @@ def test_a_kill_by_the_stop_itself_does_not_end_the_reloads():
     job = Job(lambda: [kill() for kill in kills])
     kills.append(job.reload.give_up)
     job.watch()
-    job.rotate("second")
-    job.after(0)
+    job.reload_with("second")
 
     assert job.reload.next_run() is not None
 
@@ -260,8 +255,7 @@ def test_a_kill_by_the_stop_itself_does_not_end_the_reloads():
 def test_nothing_is_submitted_after_a_kill_between_two_jobs():
     job = Job()
     job.watch()
-    job.rotate("second")
-    job.after(0)
+    job.reload_with("second")
     next_run = job.reload.next_run()
     job.reload.give_up()
 
@@ -272,8 +266,7 @@ def test_nothing_is_submitted_after_a_kill_between_two_jobs():
 def test_nothing_is_stopped_after_a_kill_while_values_are_read():
     job = Job()
     run = job.watch(meanwhile=job.reload.give_up)
-    job.rotate("second")
-    job.after(0)
+    job.reload_with("second")
 
     assert job.stops == []
     assert run.runs[0].is_closed
@@ -283,8 +276,7 @@ def test_a_job_that_has_ended_by_itself_is_not_stopped():
     """It ends while its values are read again."""
     job = Job()
     run = job.watch(meanwhile=job.reload.close)
-    job.rotate("second")
-    job.after(0)
+    job.reload_with("second")
 
     assert job.stops == []
     assert run.runs[0].is_closed
@@ -372,8 +364,7 @@ def test_a_refresh_does_not_restart_a_job_because_each_run_has_a_user_of_its_own
     job.after(1)
     assert (len(run.runs), job.stops) == (1, [])
 
-    job.rotate("second")
-    job.after(0)
+    job.reload_with("second")
     assert len(job.stops) == 1
 
 
@@ -591,10 +582,8 @@ def test_a_wrong_value_that_is_corrected_at_once_is_read_twice():
             raise ConfigException("it is wrong")
 
     run = job.watch(meanwhile=refuse)
-    job.rotate("wrong")
-    job.after(0)
-    job.rotate("right")
-    job.after(0)
+    job.reload_with("wrong")
+    job.reload_with("right")
 
     assert job.reload.next_run().content == "right"
     assert len(run.runs) == 2

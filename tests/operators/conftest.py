@@ -346,6 +346,23 @@ def password(secrets_dir):
     return f"${{dir:{secrets_dir}:db-password}}"
 
 
+@pytest.fixture
+def state():
+    """What the task's state store has."""
+    return {}
+
+
+@pytest.fixture
+def sealing(monkeypatch):
+    """Set the deployment's secret: ``sealing("another one")``; the first is set already."""
+
+    def set_secret(text):
+        monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET", text)
+
+    set_secret("a secret of thirty-two bytes ....")
+    return set_secret
+
+
 @pytest.fixture(name="own_jvm")
 def jvm_of_a_test():
     """A JVM of PySpark for this test."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from contextlib import aclosing
-from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
@@ -14,10 +11,10 @@ pytest.importorskip("airflow.providers.apache.livy")
 
 from airflow.providers.apache.livy.operators.livy import LivyOperator
 from airflow.sdk import DAG
-from airflow.sdk.serde import deserialize, serialize
 
 from airflow_config_providers import cluster_policy
 from airflow_config_providers.operators.configured import ConfiguredOperator
+from tests.operators.triggering import first_event, resumption, stored_trigger
 from tests.servers.web import Response, WebServer
 
 CANARY = "lent to the job"
@@ -45,12 +42,6 @@ class Livy:
 def livy(serve_livy):
     """A Livy whose batch runs."""
     return serve_livy(Livy())
-
-
-async def first_event(trigger):
-    """Return the first event of a trigger, and end the trigger, as a triggerer does."""
-    async with aclosing(trigger.run()) as events:
-        return await anext(events)
 
 
 class Deployment:
@@ -87,13 +78,9 @@ class Deployment:
 
     def wait(self, message):
         """Run the trigger of a deferred task, and give what the task is resumed with, both as Airflow stores them."""
-        module, _, name = message.classpath.rpartition(".")
-        stored = json.loads(json.dumps(message.trigger_kwargs))
-        trigger = getattr(import_module(module), name)(**deserialize(stored))
-        event = asyncio.run(first_event(trigger))
+        event = first_event(stored_trigger(message))
         self.shown += "".join(self._capfd.readouterr()) + message.model_dump_json() + repr(event)
-        kwargs = {**deserialize(json.loads(json.dumps(message.next_kwargs))), "event": event.payload}
-        return message.next_method, json.loads(json.dumps(serialize(kwargs)))
+        return resumption(message, event.payload)
 
 
 @pytest.fixture
@@ -259,7 +246,7 @@ def test_attack_30_the_triggerer_logs_no_message_of_a_state_in_which_a_databrick
     databricks.state = ENDED
     trigger = QuietDatabricksTrigger(run_id=9, databricks_conn_id="databricks_default", polling_period_seconds=0)
 
-    event = asyncio.run(first_event(trigger))
+    event = first_event(trigger)
 
     shown = "".join(capfd.readouterr()) + repr(event)
     assert "WAITING_FOR_RETRY" in shown

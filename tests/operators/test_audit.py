@@ -102,6 +102,17 @@ def test_the_log_names_columns_and_files_without_a_copy(
     assert (found["unread"], found["uncopied"]) == (0, 1)
 
 
+def test_a_note_about_the_baseline_is_logged_once(
+    logs: Path, reference: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    leaks, baseline = tmp_path / "leaks.parquet", tmp_path / "baseline"
+    audit(logs, references=[reference], fail_on_leaks=False, output_parquet=str(leaks)).execute({})
+    baseline.write_text(read_table(leaks).to_pylist()[0]["id"])
+    audit(logs, references=[reference], baseline=str(baseline)).execute({})
+
+    assert "".join(capfd.readouterr()).count("The baseline has no fingerprint for 1 leak") == 1
+
+
 def test_the_page_says_what_was_audited(logs: Path, reference: str, tmp_path: Path) -> None:
     page, odd = tmp_path / "report.html", reference.replace("password", "missing")
 

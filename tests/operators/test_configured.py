@@ -25,13 +25,6 @@ class ConfOperator(ConfiguredOperator, StockOperator):
     spec = OperatorSpec(conf=(ConfLocation("payload", ("spark", "conf")),), words=("command",))
 
 
-@pytest.fixture
-def password(secrets_dir):
-    """A reference to the canary."""
-    (secrets_dir / "db-password").write_text(CANARY)
-    return f"${{dir:{secrets_dir}:db-password}}"
-
-
 def seen_by(kind, dag, run_task, **kwargs):
     """Run a task, and give what ``execute`` saw in its payload, and the run."""
     seen = []

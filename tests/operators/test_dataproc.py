@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from contextlib import ExitStack, aclosing
-from importlib import import_module
+from contextlib import ExitStack
 
 import pytest
-from airflow.sdk.serde import deserialize, serialize
 
 from airflow_config_providers.operators.configure import configured
 from tests.operators.conftest import CANARY
+from tests.operators.triggering import first_event, resumption, stored_trigger
 from tests.servers.certificates import self_signed
 from tests.servers.dataproc import HOST, RefusedCallError, serve_dataproc
 
@@ -124,18 +122,8 @@ def test_attack_30_dataprocs_trigger_gets_no_value(job, service, no_leak):
 
 def resumed(deferred):
     """Run the trigger of a deferred task, and return what the task is resumed with, and what the triggerer logs."""
-    module, _, name = deferred.message.classpath.rpartition(".")
-    trigger = getattr(import_module(module), name)(
-        **deserialize(json.loads(json.dumps(deferred.message.trigger_kwargs)))
-    )
-    event = asyncio.run(first_event(trigger))
-    kwargs = {**deserialize(deferred.message.next_kwargs), "event": event.payload}
-    return (deferred.message.next_method, json.loads(json.dumps(serialize(kwargs)))), repr(event)
-
-
-async def first_event(trigger):
-    async with aclosing(trigger.run()) as events:
-        return await anext(events)
+    event = first_event(stored_trigger(deferred.message))
+    return resumption(deferred.message, event.payload), repr(event)
 
 
 @pytest.mark.parametrize("state", ["DONE", "ERROR", "CANCELLED"])

@@ -10,14 +10,14 @@ pytest.importorskip("airflow.providers.apache.livy")
 
 from airflow.providers.apache.livy.operators.livy import LivyOperator
 from airflow.sdk import DAG
-from airflow.sdk.serde import deserialize, serialize
+from airflow.sdk.serde import serialize
 
 from airflow_config_providers.operators.configure import configured
+from tests.operators.triggering import resumption
 from tests.servers.web import Response
 
 OLD = "c4nary/f0rmer+value"
 NEW = "c4nary/l4ter+value"
-SECRET = "a secret of thirty-two bytes ...."
 EVENT = {"batch_id": 7, "status": "success", "response": "Batch 7 succeeded", "log_lines": None}
 ARGUMENT = "_config_providers_values"
 
@@ -42,17 +42,6 @@ def livy(serve_livy):
     return serve_livy(Livy())
 
 
-@pytest.fixture
-def secret(monkeypatch):
-    """Set the deployment's secret; it is set already."""
-
-    def set_secret(text):
-        monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET", text)
-
-    set_secret(SECRET)
-    return set_secret
-
-
 class Deferred:
     """A task that is deferred, and goes on in as many processes as a test wants."""
 
@@ -74,8 +63,7 @@ class Deferred:
 
     def go_on(self, message, *, event=EVENT, **kwargs):
         """Go on with what Airflow has stored of a deferral."""
-        stored = {**deserialize(json.loads(json.dumps(message.next_kwargs))), "event": event}
-        return self._run((message.next_method, json.loads(json.dumps(serialize(stored)))), **kwargs)
+        return self._run(resumption(message, event), **kwargs)
 
     def _run(self, resumed_with, *, task_id="job", kind=LivyOperator, **kwargs):
         with DAG("flights", schedule=None):
@@ -93,7 +81,7 @@ class Deferred:
 
 
 @pytest.fixture
-def deferred(livy, secret, run_task, secrets_dir, capfd, caplog):
+def deferred(livy, sealing, run_task, secrets_dir, capfd, caplog):
     made = Deferred(run_task, secrets_dir, capfd, caplog)
     made.rotate(OLD)
     return made
@@ -197,9 +185,9 @@ def test_a_trigger_that_has_failed_fails_the_task_as_before(deferred, rotated):
     assert type(run.error).__name__ == "TaskDeferralError"
 
 
-def test_without_a_secret_nothing_is_stored(deferred, secret, monkeypatch):
+def test_without_a_secret_nothing_is_stored(deferred, sealing, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RECORDS_ENABLED", "False")  # a record says that it has no hashes
-    secret("")
+    sealing("")
     message = deferred.begin()
 
     assert ARGUMENT not in (message.next_kwargs or {})

@@ -23,12 +23,6 @@ LENT = "${lender:creds:password}"
 LINE = f"spark.app.db.password = {LENT}   # DAG_CONFIG, conf"
 
 
-@pytest.fixture
-def state():
-    """What the task's state store has."""
-    return {}
-
-
 def operator(kind=ConfiguredSparkSubmitOperator, *, conf=None, **kwargs):
     """The task as it is when it is tried."""
     conf = {"spark.app.x": "1", "spark.app.db.password": LENT, **(conf or {})}
@@ -380,17 +374,6 @@ def test_the_job_after_a_restart_gets_the_new_value(restarted, spark_submit):
 
 
 # --- a restart by a try that follows a job --------------------------------------------------------------------
-
-
-@pytest.fixture
-def sealing(monkeypatch):
-    """Set the deployment's secret: ``sealing("another one")``; the first is set already."""
-
-    def set_secret(text):
-        monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET", text)
-
-    set_secret("a secret of thirty-two bytes ....")
-    return set_secret
 
 
 class Crashed(SparkSubmitOperator):

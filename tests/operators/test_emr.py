@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from contextlib import aclosing, asynccontextmanager
-from importlib import import_module
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import pytest
-from airflow.sdk.serde import deserialize, serialize
 
 from airflow_config_providers.operators.configure import configured
 from tests.operators.conftest import CANARY
+from tests.operators.triggering import first_event, resumption, stored_trigger
 
 pytest.importorskip("airflow.providers.amazon")
 pytest.importorskip("moto", reason="install the extra moto")
@@ -165,22 +164,14 @@ def without_aiobotocore(kind):
     return ThreadedHook
 
 
-async def first_event(trigger):
-    async with aclosing(trigger.run()) as events:
-        return await anext(events)
-
-
 def resumed(deferred, caplog):
     """Run the trigger of a deferred task, and return what the task is resumed with, and what the triggerer logs."""
-    module, _, name = deferred.message.classpath.rpartition(".")
-    stored = json.loads(json.dumps(deferred.message.trigger_kwargs))
-    trigger = getattr(import_module(module), name)(**deserialize(stored))
+    trigger = stored_trigger(deferred.message)
     trigger.aws_hook_class = without_aiobotocore(trigger.aws_hook_class)
     caplog.clear()
-    event = asyncio.run(first_event(trigger))
+    event = first_event(trigger)
     logged = [record.getMessage() for record in caplog.records if record.levelno >= logging.INFO]
-    kwargs = {**deserialize(deferred.message.next_kwargs), "event": event.payload}
-    return (deferred.message.next_method, json.loads(json.dumps(serialize(kwargs)))), repr([event, *logged])
+    return resumption(deferred.message, event.payload), repr([event, *logged])
 
 
 def steps_now(state, said):

@@ -21,12 +21,6 @@ SECRET = "a secret of thirty-two bytes ...."
 LENT = "${lender:creds:password}"
 
 
-@pytest.fixture
-def state():
-    """What the task's state store has."""
-    return {}
-
-
 @pytest.fixture(autouse=True)
 def secret(monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET", SECRET)

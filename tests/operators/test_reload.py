@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import psutil
 import pytest
@@ -60,8 +60,9 @@ class Running:
     def end(self):
         self._end.touch()
 
+    @contextmanager
     def during(self, *steps):
-        """Take ``steps`` in another thread, and let the job end after them, also if one fails."""
+        """Take ``steps`` in another thread while a block runs the job, which ends after them, also if one fails."""
 
         def take():
             try:
@@ -72,7 +73,10 @@ class Running:
 
         thread = threading.Thread(target=take)
         thread.start()
-        return thread
+        try:
+            yield
+        finally:
+            thread.join(LONGEST)
 
 
 @pytest.fixture
@@ -93,10 +97,14 @@ def rotated(job, number):
     return lambda: (job.has_begun(number), job.rotate(VALUES[number]), job.has_begun(number + 1))
 
 
+def is_shown(text, out, capfd):
+    """Wait until ``text`` was printed, and add to ``out`` what was."""
+    return eventually(lambda: out.append("".join(capfd.readouterr())) or text in "".join(out))
+
+
 def test_three_rotations_are_three_reloads_in_one_try(dag, run_task, job, capfd):
-    steps = job.during(rotated(job, 1), rotated(job, 2), rotated(job, 3))
-    run = run_task(operator(dag, job, streaming=True))
-    steps.join(LONGEST)
+    with job.during(rotated(job, 1), rotated(job, 2), rotated(job, 3)):
+        run = run_task(operator(dag, job, streaming=True))
 
     assert run.state == "success"
     assert job.passwords() == VALUES
@@ -118,9 +126,8 @@ def test_three_rotations_are_three_reloads_in_one_try(dag, run_task, job, capfd)
     ],
 )
 def test_a_restart_can_be_asked_for(dag, run_task, job, asked):
-    steps = job.during(rotated(job, 1))
-    run = run_task(operator(dag, job, **asked))
-    steps.join(LONGEST)
+    with job.during(rotated(job, 1)):
+        run = run_task(operator(dag, job, **asked))
 
     assert run.state == "success"
     assert job.passwords() == VALUES[:2]
@@ -132,9 +139,8 @@ def test_a_restart_can_be_the_default_of_a_connection(dag, run_task, job, connec
     monkeypatch.setenv(
         "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps({"conn_type": "config_providers", "extra": extra})
     )
-    steps = job.during(rotated(job, 1))
-    run_task(operator(dag, job))
-    steps.join(LONGEST)
+    with job.during(rotated(job, 1)):
+        run_task(operator(dag, job))
     assert job.passwords() == VALUES[:2]
 
 
@@ -155,18 +161,16 @@ def test_a_batch_job_goes_on_with_the_values_that_it_has(dag, run_task, job, ask
         watching.extend(t.name for t in set(threading.enumerate()) - before if t.name.startswith("config-"))
         job.rotate(VALUES[1])
 
-    steps = job.during(look)
-    run = run_task(operator(dag, job, **asked))
-    steps.join(LONGEST)
+    with job.during(look):
+        run = run_task(operator(dag, job, **asked))
     assert run.state == "success"
     assert job.passwords() == VALUES[:1]
     assert watching == []
 
 
 def test_a_rotation_to_the_same_value_is_no_reload(dag, run_task, job):
-    steps = job.during(lambda: (job.has_begun(1), job.rotate(VALUES[0])), rotated(job, 1))
-    run_task(operator(dag, job, streaming=True))
-    steps.join(LONGEST)
+    with job.during(lambda: (job.has_begun(1), job.rotate(VALUES[0])), rotated(job, 1)):
+        run_task(operator(dag, job, streaming=True))
     assert job.passwords() == VALUES[:2]
 
 
@@ -179,9 +183,8 @@ def test_the_job_goes_on_while_its_new_configuration_is_not_usable(dag, run_task
         job.rotate(VALUES[1])
         job.has_begun(2)
 
-    steps = job.during(break_and_mend)
-    run = run_task(operator(dag, job, streaming=True))
-    steps.join(LONGEST)
+    with job.during(break_and_mend):
+        run = run_task(operator(dag, job, streaming=True))
     assert run.state == "success"
     assert job.passwords() == VALUES[:2]
 
@@ -193,11 +196,10 @@ def test_a_value_of_the_wrong_type_reloads_nothing_and_the_log_says_why(dag, run
     def rotate():
         job.has_begun(1)
         job.rotate("many")
-        assert eventually(lambda: out.append("".join(capfd.readouterr())) or "goes on as it is" in "".join(out))
+        assert is_shown("goes on as it is", out, capfd)
 
-    steps = job.during(rotate)
-    run = run_task(operator(dag, job, conf={"spark.executor.cores": job.reference}, streaming=True))
-    steps.join(LONGEST)
+    with job.during(rotate):
+        run = run_task(operator(dag, job, conf={"spark.executor.cores": job.reference}, streaming=True))
     assert run.state == "success"
     assert len(job.submissions()) == 1
     assert "spark.executor.cores" in "".join(out)
@@ -211,13 +213,12 @@ def test_a_value_that_cannot_be_delivered_stops_no_job_and_the_log_says_why(dag,
     def rotate():
         job.has_begun(1)
         job.rotate(value)
-        assert eventually(lambda: out.append("".join(capfd.readouterr())) or "goes on as it is" in "".join(out))
+        assert is_shown("goes on as it is", out, capfd)
         job.rotate(VALUES[2])
         job.has_begun(2)
 
-    steps = job.during(rotate)
-    run = run_task(operator(dag, job, streaming=True))
-    steps.join(LONGEST)
+    with job.during(rotate):
+        run = run_task(operator(dag, job, streaming=True))
     assert run.state == "success"
     assert job.passwords() == [VALUES[0], VALUES[2]]
     assert f"{KEY}: its value begins or ends with a space" in "".join(out)
@@ -249,11 +250,11 @@ def test_a_value_that_cannot_be_delivered_stops_no_job_of_another_program(
     def rotate():
         job.has_begun(1)
         job.rotate(f"{VALUES[1]} ")
-        assert eventually(lambda: out.append("".join(capfd.readouterr())) or "goes on as it is" in "".join(out))
+        assert is_shown("goes on as it is", out, capfd)
 
-    steps = job.during(rotate)
-    run = run_task(configured(stock)(task_id="job", dag=dag, conf={KEY: job.reference}, streaming=True, **arguments))
-    steps.join(LONGEST)
+    task = configured(stock)(task_id="job", dag=dag, conf={KEY: job.reference}, streaming=True, **arguments)
+    with job.during(rotate):
+        run = run_task(task)
     assert run.state == "success", run.error
     assert len(job.submissions()) == 1
 
@@ -264,20 +265,18 @@ def test_a_variable_that_cannot_be_delivered_stops_no_job(dag, run_task, job, ca
     def rotate():
         job.has_begun(1)
         job.rotate(f"{VALUES[1]}\0")
-        assert eventually(lambda: out.append("".join(capfd.readouterr())) or "goes on as it is" in "".join(out))
+        assert is_shown("goes on as it is", out, capfd)
 
-    steps = job.during(rotate)
-    run = run_task(operator(dag, job, env_vars={"PASSWORD": job.reference}, streaming=True))
-    steps.join(LONGEST)
+    with job.during(rotate):
+        run = run_task(operator(dag, job, env_vars={"PASSWORD": job.reference}, streaming=True))
     assert run.state == "success"
     assert len(job.submissions()) == 1
 
 
 def test_a_job_that_fails_by_itself_fails_its_task(dag, run_task, job, monkeypatch):
     monkeypatch.setenv("FAKE_SPARK_EXIT", "3")
-    steps = job.during(lambda: job.has_begun(1))
-    run = run_task(operator(dag, job, streaming=True))
-    steps.join(LONGEST)
+    with job.during(lambda: job.has_begun(1)):
+        run = run_task(operator(dag, job, streaming=True))
     assert run.state == "failed"
     assert len(job.submissions()) == 1
 
@@ -287,9 +286,8 @@ def test_a_job_whose_old_secret_is_refused_before_the_settling_time_is_over_begi
 ):
     monkeypatch.setenv("FAKE_SPARK_FAILURES", "1")
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RELOAD_SETTLING", "3600")
-    steps = job.during(lambda: (job.has_begun(1), job.rotate(VALUES[1])))
-    run = run_task(operator(dag, job, streaming=True))
-    steps.join(LONGEST)
+    with job.during(lambda: (job.has_begun(1), job.rotate(VALUES[1]))):
+        run = run_task(operator(dag, job, streaming=True))
 
     assert run.state == "success"
     assert job.passwords() == VALUES[:2]
@@ -305,19 +303,17 @@ def test_no_more_reloads_than_are_allowed_happen_in_an_hour(dag, run_task, job, 
     def rotate():
         rotated(job, 1)()
         job.rotate(VALUES[2])
-        assert eventually(lambda: out.append("".join(capfd.readouterr())) or "A reload waits" in "".join(out))
+        assert is_shown("A reload waits", out, capfd)
 
-    steps = job.during(rotate)
-    run_task(operator(dag, job, streaming=True))
-    steps.join(LONGEST)
+    with job.during(rotate):
+        run_task(operator(dag, job, streaming=True))
     assert job.passwords() == VALUES[:2]
 
 
 def test_no_thread_is_left_after_the_job(dag, run_task, job):
     before = set(threading.enumerate())
-    steps = job.during(rotated(job, 1))
-    run_task(operator(dag, job, streaming=True))
-    steps.join(LONGEST)
+    with job.during(rotated(job, 1)):
+        run_task(operator(dag, job, streaming=True))
     assert eventually(lambda: not [t for t in set(threading.enumerate()) - before if t.name.startswith("config-")])
 
 
@@ -364,9 +360,8 @@ def test_a_task_that_is_killed_while_its_job_is_stopped_submits_nothing_and_leav
         os.kill(os.getpid(), signal.SIGTERM)
         assert eventually(lambda: not processes_of(job))
 
-    steps = job.during(kill)
-    run = run_task(operator(dag, job, streaming=True))
-    steps.join(LONGEST)
+    with job.during(kill):
+        run = run_task(operator(dag, job, streaming=True))
 
     assert run.state == "failed"
     assert job.passwords() == VALUES[:1]
@@ -374,9 +369,8 @@ def test_a_task_that_is_killed_while_its_job_is_stopped_submits_nothing_and_leav
 
 
 def test_a_job_that_ends_by_itself_while_it_is_stopped_has_succeeded(dag, run_task, job, told):
-    steps = job.during(lambda: (job.has_begun(1), job.rotate(VALUES[1]), eventually(told.exists)))
-    run = run_task(operator(dag, job, streaming=True))
-    steps.join(LONGEST)
+    with job.during(lambda: (job.has_begun(1), job.rotate(VALUES[1]), eventually(told.exists))):
+        run = run_task(operator(dag, job, streaming=True))
 
     assert run.state == "success"
     assert job.passwords() == VALUES[:1]
@@ -491,9 +485,8 @@ def test_a_change_of_dynamic_configuration_reaches_a_running_job(dag, run_task, 
         ConfigAdmin(store).incremental_alter_configs({task: [operation]})
         job.has_begun(2)
 
-    steps = job.during(alter)
-    run = run_task(operator(dag, job, streaming=True))
-    steps.join(LONGEST)
+    with job.during(alter):
+        run = run_task(operator(dag, job, streaming=True))
     assert run.state == "success"
     assert job.submissions()[-1].conf["spark.app.limit"] == "9"
     assert "Reload: the dynamic configuration changed" in "".join(capfd.readouterr())
@@ -507,7 +500,6 @@ def test_a_refresh_by_which_no_value_differs_is_no_reload(dag, run_task, job, st
         ConfigAdmin(store).refresh([ConfigResource.of_task("flights", "job")])
         rotated(job, 1)()
 
-    steps = job.during(refresh)
-    run_task(operator(dag, job, streaming=True))
-    steps.join(LONGEST)
+    with job.during(refresh):
+        run_task(operator(dag, job, streaming=True))
     assert job.passwords() == VALUES[:2]

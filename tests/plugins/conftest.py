@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cache
 
@@ -10,6 +11,7 @@ import pytest
 pytest.importorskip("airflow")
 
 from tests.cli.conftest import Cli, Deployment, Driver, driver_of, made
+from tests.cli.recorded import Records, records_in
 from tests.plugins.serving import Server, serving
 
 
@@ -48,3 +50,9 @@ def driver(deployment: Deployment) -> Driver:
 @pytest.fixture
 def cli(driver: Driver, server: Server) -> Cli:
     return Cli(driver, server.deployment)
+
+
+@pytest.fixture
+def records(server: Server) -> Iterator[Records]:
+    with records_in(server.deployment) as found:
+        yield found

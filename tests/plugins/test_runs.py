@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,16 +11,10 @@ pytest.importorskip("airflow.models.task_state_store", reason="the state of task
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
 from airflow_config_providers.job.record_store import packed
 from tests.cli.conftest import Cli
-from tests.cli.recorded import RUN, Records, records_in
+from tests.cli.recorded import RUN, Records
 from tests.plugins.serving import Server
 
 ROUTE = f"/dags/flights/tasks/report/runs/{RUN.replace('+', '%2B')}"
-
-
-@pytest.fixture
-def records(server: Server) -> Iterator[Records]:
-    with records_in(server.deployment) as found:
-        yield found
 
 
 def test_a_try_is_described(server: Server, records: Records):

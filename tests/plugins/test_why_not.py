@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from secrets import token_hex
 from typing import Any
 
 import pytest
 
-from tests.cli.recorded import RUN, Records, records_in
+from tests.cli.recorded import RUN, Records
 from tests.plugins.serving import Server, set_
 
 MEMORY = "spark.executor.memory"
@@ -28,12 +27,6 @@ def asked(server: Server, setting: str, *, user: str = "admin", path: str = f"{R
 
 def verdicts(server: Server, setting: str, **more: str) -> list[str]:
     return [row["verdict"] for row in asked(server, setting, **more)]
-
-
-@pytest.fixture
-def records(server: Server) -> Iterator[Records]:
-    with records_in(server.deployment) as found:
-        yield found
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from tests.operators.conftest import (  # noqa: F401 - as below
     connections,
     dag,
     jvm_of_a_test,
+    password,
     run_task,
     secrets_dir,
     spark_submit,

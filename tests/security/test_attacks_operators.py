@@ -36,13 +36,6 @@ pytestmark = pytest.mark.usefixtures("connections")
 since_airflow_3_3 = pytest.mark.skipif(not hasattr(comms, "SetTaskStateStore"), reason="Airflow 3.3 brought it")
 
 
-@pytest.fixture
-def password(secrets_dir):
-    """A reference to the canary."""
-    (secrets_dir / "db-password").write_text(CANARY)
-    return f"${{dir:{secrets_dir}:db-password}}"
-
-
 def ours(kind, dag, **kwargs):
     """Return a task of a stock class with references, after the deployment's policy has seen it."""
     made = kind(task_id="job", dag=dag, **kwargs)

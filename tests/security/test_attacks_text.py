@@ -390,21 +390,17 @@ def test_attack_51_a_text_form_that_differs_from_the_repr_is_checked():
     assert reverse_object(Opaque(), (_reverser(CANARY),)) == "${v:k0}"
 
 
-def test_attack_51_a_failure_inside_the_search_hides_the_text():
-    class Failing(ReverseTransformer):
-        @property
-        def finder(self):
-            raise RuntimeError("broken")
+class Failing(ReverseTransformer):
+    @property
+    def finder(self):
+        raise RuntimeError("broken")
 
+
+def test_attack_51_a_failure_inside_the_search_hides_the_text():
     assert Failing({}, {ConfigVariable("v", "", "k"): CANARY}).reverse_text(f"x {CANARY}") == UNCHECKED
 
 
 def test_attack_51_a_failure_inside_a_stream_hides_the_line_and_not_the_next_ones():
-    class Failing(ReverseTransformer):
-        @property
-        def finder(self):
-            raise RuntimeError("broken")
-
     stream = StreamReverser()
 
     assert stream.feed(f"x {CANARY}\n".encode(), (Failing({}, {}),)) == f"{UNCHECKED}\n".encode()

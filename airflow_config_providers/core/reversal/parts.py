@@ -9,16 +9,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Final
 
-from airflow_config_providers.core.reversal.telling import (
-    CUT,
-    LONGEST,
-    RUN,
-    Spots,
-    holds,
-    is_random,
-    lengths,
-    spots,
-)
+from airflow_config_providers.core.reversal.telling import CUT, LONGEST, RUN, Spots, holds, is_random, lengths, spots
 from airflow_config_providers.core.reversal.windows import WINDOW, Entry, Hits, Range, Stretches
 
 _MOST_OCTETS: Final = 32 * 1024
@@ -85,7 +76,7 @@ class Parts:
         return found
 
     def _telling_ranges(self, pattern: bytes, source: Source) -> Sequence[Range]:
-        # To find out takes longer than to search for a window too many in a pattern that is random, or short.
+        # Examining a pattern that is random, or short, takes longer than searching for its superfluous windows.
         if len(source.text) < RUN or is_random(source.text[:LONGEST]):
             return ((0, min(len(pattern), LONGEST)),)
         return tuple(self._of(pattern).stretches(len(pattern)))

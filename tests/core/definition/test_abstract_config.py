@@ -14,11 +14,7 @@ from airflow_config_providers.core.definition.abstract_config import AbstractCon
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.registry import ProviderRegistry
-from airflow_config_providers.exceptions import (
-    AccessDeniedError,
-    ConfigException,
-    ProviderDefinitionError,
-)
+from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderDefinitionError
 from airflow_config_providers.testing import InMemoryConfigProvider
 
 INT, STRING, PASSWORD = ConfigType.INT, ConfigType.STRING, ConfigType.PASSWORD

@@ -25,6 +25,7 @@ from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_de
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.storable_fields import refuse_unstorable
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
+from airflow_config_providers.operators.held_alarm import HeldAlarm
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.recording import RecordingOperator
 from airflow_config_providers.operators.reloading import attributes
@@ -433,6 +434,10 @@ class ConfiguredOperator(RecordingOperator):
         return how(context, run)
 
     def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
+        with HeldAlarm(self.log) as alarm:
+            return self._run_with_values(context, partial(alarm.run, run))
+
+    def _run_with_values(self, context: Any, run: Callable[[], Any]) -> Any:
         from airflow_config_providers.operators.stored_objects import reverse_stored
         from airflow_config_providers.operators.task_output import reverse_deferral, reversing_context
 
@@ -451,8 +456,12 @@ class ConfiguredOperator(RecordingOperator):
             reverse_exception(error, reverser)
             raise
         finally:
-            self._job_run.clear()
+            self._clear_runs()
         return reverse_stored(result, reverser)
+
+    def _clear_runs(self) -> None:
+        """Forget the values of the job that has ended."""
+        self._job_run.clear()
 
     @contextmanager
     def _values_in_place(self, reverser: ReverseTransformer) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -180,9 +180,9 @@ class DurableMixin(ConfiguredOperator):
     def _watched_run(self) -> JobRun:
         return self._next_submit or self._job_run
 
-    def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
+    def _clear_runs(self) -> None:
         try:
-            return super()._run_once(context, run)
+            super()._clear_runs()
         finally:
             if self._next_submit:
                 self._next_submit.clear()

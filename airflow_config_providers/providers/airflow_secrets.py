@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from airflow_config_providers.core.document import as_text, parse
+from airflow_config_providers.core.document import as_text
 from airflow_config_providers.core.process_environment import all_variables, value_of
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import (
-    ConfigException,
     ConfigProvidersError,
     ProviderDefinitionError,
     ProviderUnavailableError,
 )
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
+from airflow_config_providers.providers.connection_fields import extra_mistake, mistake
 
 EXECUTION_API: Final = "Airflow's Execution API"
 
@@ -179,19 +179,25 @@ def ids_of_variables() -> list[str]:
 
 def broken_variable(conn_id: str) -> str | None:
     """
-    Return where the JSON of the variable breaks, without its content; None if it does not break.
+    Return what is wrong with the variable that should define the connection, without its content; None if nothing is.
 
-    Airflow ignores such a variable, and then has no such connection.
+    Airflow ignores such a variable, and asks its database for the connection; in a task, it takes any string as extra.
     """
     name = f"{_CONN}{conn_id.upper()}"
-    text = (value_of(os.environ, name) or "").strip()
-    if not text.startswith("{"):
+    text = value_of(os.environ, name)
+    if not text or (_is_connection(conn_id, text) and not extra_mistake(text)):
         return None
+    return f"The environment variable {name} does not define a connection. {mistake(text)}"
+
+
+def _is_connection(conn_id: str, text: str) -> bool:
+    from airflow.secrets import BaseSecretsBackend  # noqa: PLC0415 - heavy
+
     try:
-        parse(text)
-    except ConfigException as error:
-        return f"The environment variable {name} does not define a connection. {error} Correct the variable."
-    return None
+        _with_connections(BaseSecretsBackend()).deserialize_connection(conn_id=conn_id, value=text)
+    except Exception:  # noqa: BLE001 - it can raise anything, with the content in its message
+        return False
+    return True
 
 
 def _first_answer(ask: Callable[[Any], _T | None], what: str) -> _T | None:

@@ -13,9 +13,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 from airflow_config_providers.core import document
 from airflow_config_providers.core.nested import map_leaves
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.providers.connection_fields import unknown_fields
 from airflow_config_providers.secrets.imports import importing
 
 _REFERENCE: Final = re.compile(r"\$\{[^}]*\}")
@@ -129,12 +130,7 @@ def _fields(conn_id: str, written: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_unfit(conn_id: str, written: Mapping[str, Any]) -> None:
-    problems = [
-        f"'{printable(str(name))}' is not a field{nearest(str(name), _KNOWN) or '.'} Correct its name, or move it to "
-        f"extra."
-        for name in written
-        if name not in _KNOWN
-    ]
+    problems = unknown_fields(written, _KNOWN)
     if "uri" in written and written.keys() - _BESIDE_URI:
         problems.append("It has both a URI and fields. Keep one of the two.")
     if all(name in written for name in _EXTRAS):

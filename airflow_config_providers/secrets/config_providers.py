@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Final, TypeVar
 
 from airflow.secrets import BaseSecretsBackend
 
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
@@ -78,7 +79,8 @@ class ConfigProvidersBackend(BaseSecretsBackend):
     :param providers_file: a file of Java properties that defines the providers: ``config.providers`` and keys below it
     :param providers: the same definitions as a mapping or as a JSON object
     :param conn_id: a connection of type ``config_providers`` with the definitions; Airflow looks it up
-    :raises ConfigException: a parameter is wrong
+    :param unknown: any other parameter, which is refused
+    :raises ConfigException: a parameter is wrong, or unknown
     """
 
     def __init__(  # noqa: PLR0913 - Airflow passes the settings by their names
@@ -90,8 +92,10 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         providers_file: str | None = None,
         providers: Mapping[str, Any] | str | None = None,
         conn_id: str | None = None,
+        **unknown: Any,
     ) -> None:
         super().__init__()
+        _refuse(unknown)
         self._definitions = definitions.chosen(providers_file, providers, conn_id)
         self._files = {
             "connection": EntryFiles(paths(connections_file_path), load_definitions, team_of),
@@ -152,6 +156,17 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         form = shape(definition)
         content = resolved(form.content, str(question), definitions=self._definitions, state=here)
         return form.written(content)
+
+
+def _refuse(unknown: Iterable[str]) -> None:
+    known = signature(ConfigProvidersBackend).parameters.keys() - {"unknown"}
+    problems = [
+        f"ConfigProvidersBackend has no parameter '{printable(name)}'{nearest(name, known) or '.'} Correct its name in "
+        f"[secrets] backend_kwargs or [workers] secrets_backend_kwargs, or remove it."
+        for name in unknown
+    ]
+    if problems:
+        raise ConfigException(*problems)
 
 
 def off_the_loop(call: Callable[[], _T]) -> _T:

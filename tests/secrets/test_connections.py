@@ -248,6 +248,15 @@ def test_settings_that_exclude_each_other_are_refused_at_once(shelf):
         shelf.backend(providers_file="/x", conn_id="y")
 
 
+def test_every_unknown_parameter_is_refused_at_once_with_the_nearest_name(shelf):
+    with pytest.raises(ConfigException) as caught:
+        shelf.backend(connections_file_pat="/x", color="y")
+
+    first, second = caught.value.problems
+    assert "no parameter 'connections_file_pat', did you mean 'connections_file_path'?" in first
+    assert "no parameter 'color'. Correct its name in [secrets] backend_kwargs" in second
+
+
 @pytest.mark.parametrize("providers", ["[1]", "{", "[" * 5000, {"config.providers": ["a"]}])
 def test_definitions_that_are_no_texts_are_refused_at_once(shelf, providers):
     with pytest.raises(ConfigException, match="not a JSON object with string values"):

@@ -216,6 +216,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
+def test_a_definition_that_is_wrong_is_called_so_and_not_unavailable(shelf, name):
+    backend = shelf.backend({"db": WRONG[name][0]})
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match=r"^connection db is defined wrongly\. "):
+        backend.get_connection("db")
+
+
+@pytest.mark.parametrize("name", WRONG)
 def test_a_definition_that_is_wrong_is_unavailable_and_says_why(shelf, name):
     definition, message = WRONG[name]
     backend = shelf.backend({"db": definition})

@@ -103,16 +103,17 @@ def airflow_is_starting() -> bool:
     return bool(getattr(spec, "_initializing", False))
 
 
-def configured_backend() -> Any | None:
+def configured_backend(*, of_worker: bool | None = None) -> Any | None:
     """
     Return the secrets backend that the deployment has configured for processes such as this one; None without one.
 
     That is ``[workers] secrets_backend``, or else ``[secrets] backend``, if the Task SDK's backends are asked, and
     ``[secrets] backend`` otherwise.
 
+    :param of_worker: whether to return the backend of a worker, or of another process, whatever this process is
     :raises ProviderDefinitionError: it cannot be created
     """
-    return _made(_make_configured, "The secrets backend that is configured in airflow.cfg")
+    return _made(partial(_make_configured, of_worker), "The secrets backend that is configured in airflow.cfg")
 
 
 def make_backend(path: str, kwargs: Mapping[str, Any]) -> Any:
@@ -260,13 +261,13 @@ def _is_server() -> bool:
     return value_of(os.environ, "_AIRFLOW_PROCESS_CONTEXT") == "server"
 
 
-def _make_configured() -> Any | None:
+def _make_configured(of_worker: bool | None = None) -> Any | None:
     if _asks_task_sdk():
         from airflow.sdk.configuration import get_custom_secret_backend  # noqa: PLC0415 - heavy
     else:
         from airflow.configuration import get_custom_secret_backend  # noqa: PLC0415 - heavy
 
-    backend = get_custom_secret_backend(worker_mode=has_supervisor())
+    backend = get_custom_secret_backend(worker_mode=has_supervisor() if of_worker is None else of_worker)
     return None if backend is None else _with_connections(backend)
 
 

@@ -26,6 +26,7 @@ _EXTRAS: Final = ("extra", "extra_dejson")
 _KNOWN: Final = frozenset({*_TEXTS, *_EXTRAS, "conn_id", "port", "team_name", "uri"})
 _BESIDE_URI: Final = frozenset({"uri", "conn_id", "description", "team_name"})
 _PARTS: Final = ("conn_type", "host", "login", "password", "schema", "port")
+_SCHEME: Final = re.compile(r"[^:/?#]+://")
 _AUTHORITY: Final = re.compile(
     r"([^:/?#]+://(?:[^:/?#@]+://)?(?:[^/?#]*@)?(?:\[[^]]*\]|[^/?#@:]*)):([a-z0-9]+)(?=[/?#]|$)"
 )
@@ -188,6 +189,8 @@ def uri_fields(conn_id: str, uri: str) -> dict[str, Any]:
             "or the fields, and use references inside them."
         )
     held = _HeldReferences(uri)
+    if held.text != uri and not _SCHEME.match(held.text):  # Airflow would read the host as a type, and cut references
+        raise ConfigException("Its URI does not begin with the connection's type, as in postgresql://. Add it.")
     fields, extra = _parsed(conn_id, held)
     with suppress(RecursionError):
         return {**map_leaves(fields, held.restored), "extra": map_leaves(extra, held.restored)}  # type: ignore[dict-item]  # a mapping stays one

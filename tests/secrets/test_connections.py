@@ -206,6 +206,8 @@ WRONG = {
     "port": ({"conn_type": "x", "port": "many"}, "port is not a number"),
     "port-of-a-uri": ("mysql://h:many/s", "Airflow cannot read its URI"),
     "three-schemes": ("a://b://c://d", "Airflow cannot read its URI"),
+    "no-type": ("${book:db:host}:5432/s", "does not begin with the connection's type, as in postgresql://"),
+    "no-slashes": ("mysql:u:${book:db:password}@h", "does not begin with the connection's type"),
     "name": ({"conn_type": "x", "extra": {"${book:db:a}": 1}}, "contains a reference"),
     "name-in-a-uri": ("mysql://h?${book:db:a}=1", "contains a reference"),
     "deep-in-a-uri": (f"mysql://h?a={'[' * 100}{']' * 100}", "nested too deeply"),

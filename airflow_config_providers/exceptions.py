@@ -29,8 +29,8 @@ message, its ``args``, its cause or its context.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Self, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Self, TypeVar
 
 _Error = TypeVar("_Error", bound="ConfigProvidersError")
 
@@ -47,8 +47,16 @@ class ConfigProvidersError(Exception):
         self.problems: tuple[str, ...] = problems
 
     def again(self) -> Self:
-        """Return an equal error: two threads that raise the same one would mix up its tracebacks."""
-        return type(self)(*self.problems)
+        """
+        Return an equal error: two threads that raise the same one would mix up its tracebacks.
+
+        The constructor is not called, because a subclass can have other parameters.
+        """
+        return _equal(type(self), self.args, vars(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let ``copy`` and ``pickle`` do without the constructor, too."""
+        return _equal, (type(self), self.args, vars(self))
 
     def alone(self) -> Self:
         """Return this error without its cause and context: an error of a client library can hold a server's answer."""
@@ -59,6 +67,13 @@ class ConfigProvidersError(Exception):
         if len(self.problems) == 1:
             return self.problems[0]
         return "\n".join([f"{len(self.problems)} problems:", *(f"- {problem}" for problem in self.problems)])
+
+
+def _equal(kind: type[_Error], args: tuple[Any, ...], attributes: Mapping[str, Any]) -> _Error:
+    made = kind.__new__(kind)
+    made.args = args
+    vars(made).update(attributes)
+    return made
 
 
 def problems_of(check: Callable[[], object]) -> tuple[str, ...]:
@@ -130,13 +145,11 @@ class ProviderUnavailableError(ProviderLookupError):
     :param retry_after: the seconds to wait before the next request, if the provider asks for a wait; otherwise None
     """
 
+    retry_after: float | None = None  # also for a subclass that does not call this constructor
+
     def __init__(self, *problems: str, retry_after: float | None = None) -> None:
         super().__init__(*problems)
         self.retry_after = retry_after
-
-    def again(self) -> Self:
-        """Return an equal error, with the same ``retry_after``."""
-        return type(self)(*self.problems, retry_after=self.retry_after)
 
 
 class LeakError(ConfigProvidersError):

@@ -23,6 +23,7 @@ from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.masker import mask_parameters
+from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.layer_files import read_text
 
@@ -88,21 +89,15 @@ class ProvidersConnection:
 
     @cached_property
     def _connection(self) -> Connection | None:
-        try:
+        if airflow_secrets.broken_variable(self.conn_id) is not None:  # where Airflow would ask its database instead
+            airflow_secrets.connection(self.conn_id)  # raises, unless the deployment's own backend has it
+        with suppress(AirflowNotFoundException):
             return BaseHook.get_connection(self.conn_id)
-        except AirflowNotFoundException:
-            from airflow_config_providers.providers.airflow_secrets import broken_variable  # noqa: PLC0415 - few connections are missing
-
-            problem = broken_variable(self.conn_id)
-        if problem is not None:
-            raise ProviderDefinitionError(problem)
         return None if has_supervisor() else _of_database(self.conn_id)
 
 
 def _of_database(conn_id: str) -> Connection | None:
     """Return a connection that only Airflow's database has; None if it cannot be read. A preview has no other way."""
-    from airflow_config_providers.providers import airflow_secrets  # noqa: PLC0415 - as above
-
     with suppress(ConfigProvidersError):
         return airflow_secrets.connection(conn_id)
     return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import PurePath
+from typing import Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
@@ -27,9 +28,13 @@ from airflow_config_providers.lint.finding import (
     sorted_findings,
 )
 from airflow_config_providers.lint.known_providers import KnownProviders, in_environment
-from airflow_config_providers.lint.paths import LintedPaths
+from airflow_config_providers.lint.paths import LintedPaths, has_policies
 from airflow_config_providers.spark.installation import version_at_hand
 from airflow_config_providers.spark.layer_files import ConfigFile, file_entries
+
+_OF_BACKEND: Final = (
+    " If it is a file of the secrets backend, check it with 'airflow config-providers doctor --only backend'."
+)
 
 
 def located(problem: str, path: str) -> tuple[SourcePlace, str]:
@@ -59,7 +64,8 @@ def check_policy_file(path: str) -> Iterator[Finding]:
             return
     except ConfigProvidersError as error:
         problems = error.problems
-    yield from (Finding(POLICY_FILE, *located(problem, path)) for problem in problems)
+    hint = "" if has_policies(path) else _OF_BACKEND
+    yield from (Finding(POLICY_FILE, *located(f"{problem}{hint}", path)) for problem in problems)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,13 +72,18 @@ class LintedPaths:
         yaml_layers = [path for path in yaml if _is_yaml_layer(Path(path))]
         policies = [path for path in yaml if path not in yaml_layers]
         if skips_other_yaml:
-            policies = [path for path in policies if _POLICY_LIST.search(_start_of(Path(path), unread=b""))]
+            policies = [path for path in policies if has_policies(path)]
         return cls(
             _unique([*dags, *_ending(found, _DAGS, but=folders)]),
             _unique([*layers, *_ending(found, _PROPERTIES, but=folders), *yaml_layers]),
             tuple(policies),
             _unique([*(str(Path(folder).resolve()) for folder in folders), dags_folder()]),
         )
+
+
+def has_policies(path: str) -> bool:
+    """Return whether a YAML file has a list of policies, or begins one."""
+    return _POLICY_LIST.search(_start_of(Path(path), unread=b"")) is not None
 
 
 def dags_folder() -> str:

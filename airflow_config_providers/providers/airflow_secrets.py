@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from airflow_config_providers.core.document import as_text, parse
+from airflow_config_providers.core.document import as_text
 from airflow_config_providers.core.process_environment import all_variables, value_of
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import (
-    ConfigException,
     ConfigProvidersError,
     ProviderDefinitionError,
     ProviderUnavailableError,
 )
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
+from airflow_config_providers.providers.connection_fields import extra_mistake, mistake
 
 EXECUTION_API: Final = "Airflow's Execution API"
 
@@ -103,16 +103,17 @@ def airflow_is_starting() -> bool:
     return bool(getattr(spec, "_initializing", False))
 
 
-def configured_backend() -> Any | None:
+def configured_backend(*, of_worker: bool | None = None) -> Any | None:
     """
     Return the secrets backend that the deployment has configured for processes such as this one; None without one.
 
     That is ``[workers] secrets_backend``, or else ``[secrets] backend``, if the Task SDK's backends are asked, and
     ``[secrets] backend`` otherwise.
 
+    :param of_worker: whether to return the backend of a worker, or of another process, whatever this process is
     :raises ProviderDefinitionError: it cannot be created
     """
-    return _made(_make_configured, "The secrets backend that is configured in airflow.cfg")
+    return _made(partial(_make_configured, of_worker), "The secrets backend that is configured in airflow.cfg")
 
 
 def make_backend(path: str, kwargs: Mapping[str, Any]) -> Any:
@@ -179,19 +180,25 @@ def ids_of_variables() -> list[str]:
 
 def broken_variable(conn_id: str) -> str | None:
     """
-    Return where the JSON of the variable breaks, without its content; None if it does not break.
+    Return what is wrong with the variable that should define the connection, without its content; None if nothing is.
 
-    Airflow ignores such a variable, and then has no such connection.
+    Airflow ignores such a variable, and asks its database for the connection; in a task, it takes any string as extra.
     """
     name = f"{_CONN}{conn_id.upper()}"
-    text = (value_of(os.environ, name) or "").strip()
-    if not text.startswith("{"):
+    text = value_of(os.environ, name)
+    if not text or (_is_connection(conn_id, text) and not extra_mistake(text)):
         return None
+    return f"The environment variable {name} does not define a connection. {mistake(text)}"
+
+
+def _is_connection(conn_id: str, text: str) -> bool:
+    from airflow.secrets import BaseSecretsBackend  # noqa: PLC0415 - heavy
+
     try:
-        parse(text)
-    except ConfigException as error:
-        return f"The environment variable {name} does not define a connection. {error} Correct the variable."
-    return None
+        _with_connections(BaseSecretsBackend()).deserialize_connection(conn_id=conn_id, value=text)
+    except Exception:  # noqa: BLE001 - it can raise anything, with the content in its message
+        return False
+    return True
 
 
 def _first_answer(ask: Callable[[Any], _T | None], what: str) -> _T | None:
@@ -254,13 +261,13 @@ def _is_server() -> bool:
     return value_of(os.environ, "_AIRFLOW_PROCESS_CONTEXT") == "server"
 
 
-def _make_configured() -> Any | None:
+def _make_configured(of_worker: bool | None = None) -> Any | None:
     if _asks_task_sdk():
         from airflow.sdk.configuration import get_custom_secret_backend  # noqa: PLC0415 - heavy
     else:
         from airflow.configuration import get_custom_secret_backend  # noqa: PLC0415 - heavy
 
-    backend = get_custom_secret_backend(worker_mode=has_supervisor())
+    backend = get_custom_secret_backend(worker_mode=has_supervisor() if of_worker is None else of_worker)
     return None if backend is None else _with_connections(backend)
 
 

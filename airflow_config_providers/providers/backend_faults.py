@@ -21,6 +21,12 @@ MISSING: Final = frozenset({"builtins.NotImplementedError", "hvac.exceptions.Inv
 
 AWS_ERROR: Final = "botocore.exceptions.ClientError"
 
+_DATABASE_ERROR: Final = "sqlalchemy.exc.SQLAlchemyError"
+_OF_DATABASE: Final = (
+    "Try again later. If it is Airflow's database, run airflow db check, and create its tables if it is new: airflow "
+    "db migrate."
+)
+
 _LONGEST_CHAIN: Final = 10
 
 AWS_SIGNED_OUT: Final = frozenset(
@@ -70,6 +76,8 @@ def fault(error: Exception, *, who: str, what: str) -> ConfigProvidersError | No
         return None
     if any(_is_refusal(cause) for cause in _with_causes(error)):
         return denied(who, what)
+    if _DATABASE_ERROR in _names(error):
+        return unavailable(who, what, reason=type(error).__name__, way_out=_OF_DATABASE)
     code = _aws_code(error)
     return unavailable(who, what, reason=code if code in AWS_UNAVAILABLE else type(error).__name__)
 
@@ -87,9 +95,11 @@ def denied(who: str, what: str) -> AccessDeniedError:
     return AccessDeniedError(f"{who} refused to return {what}. Ask its owner to allow it, or correct the reference.")
 
 
-def unavailable(who: str, what: str, *, reason: str) -> ProviderUnavailableError:
+def unavailable(
+    who: str, what: str, *, reason: str, way_out: str = "Try again later, or check its log."
+) -> ProviderUnavailableError:
     """Return the error for what ``who`` cannot return now."""
-    return ProviderUnavailableError(f"{who} could not return {what} ({reason}). Try again later, or check its log.")
+    return ProviderUnavailableError(f"{who} could not return {what} ({reason}). {way_out}")
 
 
 def _is_refusal(error: BaseException) -> bool:

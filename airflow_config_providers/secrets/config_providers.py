@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Final, TypeVar
 
 from airflow.secrets import BaseSecretsBackend
 
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.diagnosis import Diagnosis, of_problem
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
@@ -21,10 +24,13 @@ from airflow_config_providers.exceptions import (
 )
 from airflow_config_providers.secrets import definitions, trail
 from airflow_config_providers.secrets.entry_files import EntryFiles, load_definitions, load_variables, paths
+from airflow_config_providers.secrets.entry_lines import place_of
+from airflow_config_providers.secrets.examination import DefinedProviders, FileExamination
 from airflow_config_providers.secrets.imports import importing
 from airflow_config_providers.secrets.process_state import state
 from airflow_config_providers.secrets.resolution import resolved
 from airflow_config_providers.secrets.shapes import Shape, connection_shape, team_of, variable_shape
+from airflow_config_providers.secrets.wrong_entry import WrongEntryError, checked
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -38,11 +44,13 @@ _SETTING: Final = "setting"
 _DENIED: Final = "is denied"
 _UNAVAILABLE: Final = "is unavailable"
 _UNDEFINED: Final = "cannot be resolved"
+_WRONG: Final = "is defined wrongly"
 _UNRESOLVED: Final = "cannot be resolved, and Airflow must not use its default instead"
 
 _OUTCOMES: Final = {
     AccessDeniedError: _DENIED,
     ProviderDefinitionError: _UNDEFINED,
+    WrongEntryError: _WRONG,
     ConfigProvidersError: _UNAVAILABLE,
 }
 """Subclasses come before their bases."""
@@ -78,7 +86,8 @@ class ConfigProvidersBackend(BaseSecretsBackend):
     :param providers_file: a file of Java properties that defines the providers: ``config.providers`` and keys below it
     :param providers: the same definitions as a mapping or as a JSON object
     :param conn_id: a connection of type ``config_providers`` with the definitions; Airflow looks it up
-    :raises ConfigException: a parameter is wrong
+    :param unknown: any other parameter, which is refused
+    :raises ConfigException: a parameter is wrong, or unknown
     """
 
     def __init__(  # noqa: PLR0913 - Airflow passes the settings by their names
@@ -90,8 +99,10 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         providers_file: str | None = None,
         providers: Mapping[str, Any] | str | None = None,
         conn_id: str | None = None,
+        **unknown: Any,
     ) -> None:
         super().__init__()
+        _refuse(unknown)
         self._definitions = definitions.chosen(providers_file, providers, conn_id)
         self._files = {
             "connection": EntryFiles(paths(connections_file_path), load_definitions, team_of),
@@ -109,7 +120,7 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         if text is None:
             return None
         question = _Question("connection", conn_id, team_name)
-        return _stopping(question, lambda: self.deserialize_connection(conn_id=conn_id, value=text))
+        return self._stopping(question, lambda: self.deserialize_connection(conn_id=conn_id, value=text))
 
     def get_conn_value(self, conn_id: str, team_name: str | None = None) -> str | None:
         """Return the connection as JSON, with the same errors as ``get_connection``."""
@@ -133,7 +144,7 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         return self._answer(_Question(_SETTING, key), variable_shape)
 
     def _answer(self, question: _Question, shape: Callable[[Any], Shape]) -> str | None:
-        return _stopping(question, lambda: off_the_loop(lambda: self._asked(question, shape)))
+        return self._stopping(question, lambda: off_the_loop(lambda: self._asked(question, shape)))
 
     def _asked(self, question: _Question, shape: Callable[[Any], Shape]) -> str | None:
         identity = (question, self._definitions, self._files[question.kind])
@@ -146,12 +157,64 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         if not any(files.paths for files in self._files.values()):
             raise ConfigException(_NO_FILES)
         here = state()
-        definition = self._files[question.kind].find(question.name, question.team, files=here.files)
-        if definition is None:
+        entry = self._files[question.kind].find(question.name, question.team, files=here.files)
+        if entry is None:
             return None
-        form = shape(definition)
+        form = checked(lambda: shape(entry.definition))
         content = resolved(form.content, str(question), definitions=self._definitions, state=here)
-        return form.written(content)
+        return checked(lambda: form.written(content))
+
+    def _stopping(self, question: _Question, answer: Callable[[], _T]) -> _T | None:
+        """Return the answer; None if it is missing. On other errors, keep Airflow from asking another backend."""
+        try:
+            return answer()
+        except UnresolvedReferenceError as error:
+            if question.kind != _SETTING:
+                place = self._place(question)
+                _warn(f"{' '.join(error.problems)}{place} Airflow asks its next secrets backend for {question}.")
+                return None
+            outcome, reason = _UNRESOLVED, " ".join(error.problems)
+        except ConfigProvidersError as error:
+            outcome = next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(error, kind))
+            reason = " ".join(error.problems)
+        except Exception as error:  # noqa: BLE001 - Airflow would ask the next backend; the text can hold a value
+            outcome, reason = _UNAVAILABLE, f"It failed with {type(error).__name__}, whose text is not shown."
+        stop = _refusal(outcome, f"{question} {outcome}. {reason}{self._place(question)}")
+        _log.error("%s", stop)
+        raise stop
+
+    def _place(self, question: _Question) -> str:
+        """Return a sentence that says where the entry is; an empty string if there is none."""
+        with suppress(ConfigProvidersError):
+            entry = self._files[question.kind].find(question.name, question.team, files=state().files)
+            if entry is not None:
+                return f" The {question.kind} is defined in {place_of(entry.file, question.name)}."
+        return ""
+
+    def diagnose(self) -> Iterator[Diagnosis]:
+        """Yield what is right and wrong with the files, without resolving a reference."""
+        if not any(files.paths for files in self._files.values()):
+            yield of_problem(_NO_FILES)
+        providers = DefinedProviders(self._definitions)
+        for kind, files in self._files.items():
+            shape = connection_shape if kind == "connection" else _shape_of_variable
+            yield from FileExamination(kind, files, shape, providers).diagnoses()
+        yield from map(of_problem, providers.problems)
+
+
+def _shape_of_variable(name: str, definition: Any) -> Shape:
+    return variable_shape(definition)
+
+
+def _refuse(unknown: Iterable[str]) -> None:
+    known = signature(ConfigProvidersBackend).parameters.keys() - {"unknown"}
+    problems = [
+        f"ConfigProvidersBackend has no parameter '{printable(name)}'{nearest(name, known) or '.'} Correct its name in "
+        f"[secrets] backend_kwargs or [workers] secrets_backend_kwargs, or remove it."
+        for name in unknown
+    ]
+    if problems:
+        raise ConfigException(*problems)
 
 
 def off_the_loop(call: Callable[[], _T]) -> _T:
@@ -174,25 +237,6 @@ def _runs_a_loop() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def _stopping(question: _Question, answer: Callable[[], _T]) -> _T | None:
-    """Return the answer; None if it is missing. On other errors, keep Airflow from asking another backend."""
-    try:
-        return answer()
-    except UnresolvedReferenceError as error:
-        if question.kind != _SETTING:
-            _warn(f"{' '.join(error.problems)} Airflow asks its next secrets backend for {question}.")
-            return None
-        outcome, reason = _UNRESOLVED, " ".join(error.problems)
-    except ConfigProvidersError as error:
-        outcome = next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(error, kind))
-        reason = " ".join(error.problems)
-    except Exception as error:  # noqa: BLE001 - Airflow would ask the next backend; the text can hold a value
-        outcome, reason = _UNAVAILABLE, f"It failed with {type(error).__name__}, whose text is not shown."
-    stop = _refusal(outcome, f"{question} {outcome}. {reason}")
-    _log.error("%s", stop)
-    raise stop
 
 
 def _warn(text: str) -> None:

@@ -70,9 +70,9 @@ class EntryFiles:
     load: Callable[[str], Mapping[str, Any]]
     owner: Callable[[Any], str | None] = lambda definition: None
 
-    def find(self, name: str, team: str | None, *, files: ChangingFiles) -> Any:
+    def find(self, name: str, team: str | None, *, files: ChangingFiles) -> FileEntry | None:
         """
-        Return the definition of ``name``; None if there is none. The team's own definition wins over one for all teams.
+        Return the entry of ``name``; None if there is none. The team's own entry wins over one for all teams.
 
         :param team: the team that asks; None for no team, which gets only definitions for all teams
         :param files: reads the files
@@ -83,7 +83,15 @@ class EntryFiles:
         if len(best) > 1:
             places = " and in ".join(printable(entry.file) for entry in best)
             raise ConfigException(f"It is defined in {places}. Remove it from all but one.")
-        return best[0].definition if best else None
+        return best[0] if best else None
+
+    def entries(self, path: str, files: ChangingFiles) -> Mapping[str, Any]:
+        """
+        Return what one of the ``paths`` defines: name -> definition.
+
+        :raises ConfigException: the file cannot be read
+        """
+        return self._read(path, files, is_optional=False)
 
     def _entries(self, name: str, team: str | None, files: ChangingFiles) -> Iterator[FileEntry]:
         for path in self.paths:

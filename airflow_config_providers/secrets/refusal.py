@@ -56,4 +56,8 @@ def _answered_with_403(kind: Any, http: Any) -> Any:
         self.args = self.problems = (text,)  # each base class would set its own
         vars(self).update(status_code=403, detail={"reason": "access_denied", "message": text}, headers=None)
 
-    return type(kind.__name__, (kind, http), {"__init__": initialise, "__module__": kind.__module__})
+    def reduce(self: SecretRefusedError) -> tuple[Any, ...]:  # pickle finds only ``kind`` by its name
+        return refusal, (kind, *self.args)
+
+    members = {"__init__": initialise, "__reduce__": reduce, "__module__": kind.__module__}
+    return type(kind.__name__, (kind, http), members)

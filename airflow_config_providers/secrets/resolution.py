@@ -14,12 +14,13 @@ from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import SHORTEST
 from airflow_config_providers.core.text import nearest, octets, printable
 from airflow_config_providers.core.variable import ConfigVariable, scan, variables
-from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
+from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.airflow_secrets import airflow_is_starting
 from airflow_config_providers.secrets import trail
 from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.imports import import_what_an_answer_needs
 from airflow_config_providers.secrets.process_state import ProcessState
+from airflow_config_providers.secrets.wrong_entry import WrongEntryError
 
 _DEEPEST: Final = 50
 
@@ -96,7 +97,7 @@ def texts(structure: Any, where: str) -> dict[str, str]:
     Return each string that holds a reference once, under its place, such as ``connection db, extra.token``.
 
     :param where: the name of the structure
-    :raises ConfigException: a name contains a reference, or the collections are nested too deeply
+    :raises WrongEntryError: a name contains a reference, or the collections are nested too deeply
     """
     found: dict[str, str] = {}
     seen: set[str] = set()
@@ -121,10 +122,10 @@ def _leaves(structure: Any, place: str, where: str, *, depth: int = _DEEPEST) ->
             yield place, structure
         return
     if depth == 0:
-        raise ConfigException(f"{where}: its collections are nested too deeply.")
+        raise WrongEntryError(f"{where}: its collections are nested too deeply.")
     for name, child in _children(structure):
         if scan(name):
-            raise ConfigException(
+            raise WrongEntryError(
                 f"{where}: the name '{printable(name)}' in it contains a reference, but a value never becomes a name. "
                 f"Write the name itself."
             )

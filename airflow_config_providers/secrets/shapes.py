@@ -13,9 +13,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 from airflow_config_providers.core import document
 from airflow_config_providers.core.nested import map_leaves
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.providers.connection_fields import unknown_fields
 from airflow_config_providers.secrets.imports import importing
 
 _REFERENCE: Final = re.compile(r"\$\{[^}]*\}")
@@ -25,6 +26,7 @@ _EXTRAS: Final = ("extra", "extra_dejson")
 _KNOWN: Final = frozenset({*_TEXTS, *_EXTRAS, "conn_id", "port", "team_name", "uri"})
 _BESIDE_URI: Final = frozenset({"uri", "conn_id", "description", "team_name"})
 _PARTS: Final = ("conn_type", "host", "login", "password", "schema", "port")
+_SCHEME: Final = re.compile(r"[^:/?#]+://")
 _AUTHORITY: Final = re.compile(
     r"([^:/?#]+://(?:[^:/?#@]+://)?(?:[^/?#]*@)?(?:\[[^]]*\]|[^/?#@:]*)):([a-z0-9]+)(?=[/?#]|$)"
 )
@@ -129,12 +131,7 @@ def _fields(conn_id: str, written: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_unfit(conn_id: str, written: Mapping[str, Any]) -> None:
-    problems = [
-        f"'{printable(str(name))}' is not a field{nearest(str(name), _KNOWN) or '.'} Correct its name, or move it to "
-        f"extra."
-        for name in written
-        if name not in _KNOWN
-    ]
+    problems = unknown_fields(written, _KNOWN)
     if "uri" in written and written.keys() - _BESIDE_URI:
         problems.append("It has both a URI and fields. Keep one of the two.")
     if all(name in written for name in _EXTRAS):
@@ -192,6 +189,8 @@ def uri_fields(conn_id: str, uri: str) -> dict[str, Any]:
             "or the fields, and use references inside them."
         )
     held = _HeldReferences(uri)
+    if held.text != uri and not _SCHEME.match(held.text):  # Airflow would read the host as a type, and cut references
+        raise ConfigException("Its URI does not begin with the connection's type, as in postgresql://. Add it.")
     fields, extra = _parsed(conn_id, held)
     with suppress(RecursionError):
         return {**map_leaves(fields, held.restored), "extra": map_leaves(extra, held.restored)}  # type: ignore[dict-item]  # a mapping stays one

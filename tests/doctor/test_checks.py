@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import threading
@@ -10,7 +11,7 @@ import pytest
 
 from airflow_config_providers.cli.doctor import CHECKS
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.doctor import connection, own_settings, stores, versions
+from airflow_config_providers.doctor import backends, connection, own_settings, stores, versions
 from airflow_config_providers.doctor.examination import Site, examine
 from airflow_config_providers.exceptions import SubmitError
 from tests.doctor.conftest import said
@@ -59,6 +60,36 @@ def test_an_unknown_setting_is_found_with_the_nearest():
     (found,) = of_settings(CONFIG_FILE=CANARY)
 
     assert found == "error: [config_providers] has no setting 'config_file', did you mean 'config_files'?"
+
+
+BACKEND = "airflow_config_providers.secrets.config_providers.ConfigProvidersBackend"
+
+
+def examined(monkeypatch, option, tmp_path):
+    (tmp_path / "c.yaml").write_text(f"db:\n  conn_typ: {CANARY}\n")
+    monkeypatch.setenv(f"AIRFLOW__{option}", BACKEND)
+    monkeypatch.setenv(f"AIRFLOW__{option}_KWARGS", json.dumps({"connections_file_path": str(tmp_path / "c.yaml")}))
+    return said(backends.check(SITE))
+
+
+@pytest.mark.parametrize("option", ["SECRETS__BACKEND", "WORKERS__SECRETS_BACKEND"])
+def test_a_wrong_entry_of_the_secrets_backend_is_found(monkeypatch, tmp_path, option):
+    found = examined(monkeypatch, option, tmp_path)
+
+    assert found == [
+        f"ok: '{tmp_path}/c.yaml' defines 1 connection.",
+        f"error: connection db in {tmp_path}/c.yaml:1: 'conn_typ' is not a field, did you mean 'conn_type'?",
+    ]
+
+
+def test_a_secrets_backend_of_another_package_is_not_examined(monkeypatch):
+    monkeypatch.setenv("AIRFLOW__SECRETS__BACKEND", "airflow.secrets.local_filesystem.LocalFilesystemBackend")
+
+    assert said(backends.check(SITE)) == ["ok: Airflow uses no secrets backend of this package."]
+
+
+def test_without_a_secrets_backend_there_is_nothing_to_examine():
+    assert said(backends.check(SITE)) == ["ok: Airflow uses no secrets backend of this package."]
 
 
 def test_a_secret_may_come_from_a_command():

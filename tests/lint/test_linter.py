@@ -88,6 +88,16 @@ def test_each_problem_of_the_policies_has_its_line(tmp_path: Path):
     assert "did you mean 'class'" in found[0].message
 
 
+def test_a_file_of_connections_is_told_how_to_check_it(tmp_path: Path):
+    path = tmp_path / "connections.yaml"
+    path.write_text("db: mysql://u:${env:PASSWORD}@h\n")
+
+    (found,) = linter.check_policy_file(str(path))
+
+    assert "expected 'policies:'" in found.message
+    assert "check it with 'airflow config-providers doctor --only backend'." in found.message
+
+
 def test_policies_that_load_are_no_finding(tmp_path: Path):
     path = tmp_path / "policies.yaml"
     path.write_text("policies:\n- name: a\n  class: forbidden_keys\n  params:\n    keys: spark.jars\n")

@@ -271,3 +271,27 @@ def test_a_deployment_says_whether_it_has_teams(monkeypatch, setting, expected):
     monkeypatch.setenv("AIRFLOW__CORE__MULTI_TEAM", setting)
 
     assert airflow_secrets.has_teams() is expected
+
+
+@pytest.mark.parametrize("ask", ["in-a-task", "elsewhere"])
+def test_a_variable_of_another_shape_is_named_as_the_cause(request, monkeypatch, ask):
+    if ask == "in-a-task":
+        request.getfixturevalue("in_task")()
+    monkeypatch.setenv("AIRFLOW_CONN_X", f'{{"password": "{CANARY}", "extras": {{}}}}')
+
+    with pytest.raises(ProviderDefinitionError) as caught:
+        password("x")
+
+    assert "AIRFLOW_CONN_X does not define a connection. 'extras' is not a field, did you mean 'extra'?" in str(
+        caught.value
+    )
+    assert CANARY not in str(caught.value)
+
+
+def test_a_variable_with_an_extra_that_is_no_json_is_named_as_the_cause(monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_X", '{"conn_type": "config_providers", "extra": "{bad"}')
+
+    with pytest.raises(
+        ProviderDefinitionError, match=r"AIRFLOW_CONN_X does not define a connection\. Its extra is not a JSON"
+    ):
+        password("x")

@@ -88,3 +88,14 @@ def test_the_message_says_who_what_why_and_the_way_out() -> None:
     assert str(found) == (
         "Secrets backend X could not return variable 'x' (ThrottlingException). Try again later, or check its log."
     )
+
+
+def test_an_error_of_a_database_says_how_to_create_its_tables() -> None:
+    from sqlalchemy.exc import OperationalError
+
+    found = fault(
+        OperationalError("c4nary", {}, Exception()), who="Secrets backend MetastoreBackend", what="variable 'x'"
+    )
+    assert isinstance(found, ProviderUnavailableError)
+    assert "airflow db migrate" in str(found)
+    assert "c4nary" not in str(found)

@@ -16,7 +16,10 @@ from airflow.sdk import Variable as TaskVariable
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
+from airflow_config_providers.core.lookup import Lookup
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
+from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.providers.airflow_connection import AirflowConnectionConfigProvider
 from tests.limits import LONGEST
 
 DENIED = AccessDeniedError("The book is closed to you.")
@@ -75,6 +78,19 @@ def test_trouble_stops_the_chain(deployment, ask, error, message):
 
     with pytest.raises(AirflowSecretsBackendAccessDenied, match=message):
         ask()
+
+
+def test_a_provider_that_asks_airflow_asks_again_while_this_backend_is_unavailable(deployment, configure, monkeypatch):
+    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")  # or the backends of Airflow's start would be asked
+    configure({"connections_file_path": str(deployment.folder / "gone.yaml")})
+    asked = []
+    provider = AirflowConnectionConfigProvider(lambda name: asked.append(name) or airflow_secrets.connection(name))
+    provider.configure({"allowlist.pattern": "db"})
+
+    answers = Lookup({"c": provider}, attempts=3, sleep=lambda seconds: None).fetch({("c", "db"): {"host"}})
+
+    assert isinstance(answers.failures["c", "db"], ProviderUnavailableError)
+    assert asked == ["db"] * 3
 
 
 def test_an_unknown_provider_is_told_with_the_nearest_name_and_is_not_called_unavailable(deployment, configure):

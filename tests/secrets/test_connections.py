@@ -206,6 +206,8 @@ WRONG = {
     "port": ({"conn_type": "x", "port": "many"}, "port is not a number"),
     "port-of-a-uri": ("mysql://h:many/s", "Airflow cannot read its URI"),
     "three-schemes": ("a://b://c://d", "Airflow cannot read its URI"),
+    "no-type": ("${book:db:host}:5432/s", "does not begin with the connection's type, as in postgresql://"),
+    "no-slashes": ("mysql:u:${book:db:password}@h", "does not begin with the connection's type"),
     "name": ({"conn_type": "x", "extra": {"${book:db:a}": 1}}, "contains a reference"),
     "name-in-a-uri": ("mysql://h?${book:db:a}=1", "contains a reference"),
     "deep-in-a-uri": (f"mysql://h?a={'[' * 100}{']' * 100}", "nested too deeply"),
@@ -213,6 +215,14 @@ WRONG = {
     "whole": ("${book:db:uri}", "The whole URI is a single reference"),
     "whole-extra": ({"conn_type": "x", "extra": "${book:db:extra}"}, "is not valid JSON"),
 }
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_definition_that_is_wrong_is_called_so_and_not_unavailable(shelf, name):
+    backend = shelf.backend({"db": WRONG[name][0]})
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match=r"^connection db is defined wrongly\. "):
+        backend.get_connection("db")
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -246,6 +256,15 @@ def test_a_value_that_is_no_port_is_told_without_the_value(shelf, value):
 def test_settings_that_exclude_each_other_are_refused_at_once(shelf):
     with pytest.raises(ConfigException, match="providers_file and conn_id"):
         shelf.backend(providers_file="/x", conn_id="y")
+
+
+def test_every_unknown_parameter_is_refused_at_once_with_the_nearest_name(shelf):
+    with pytest.raises(ConfigException) as caught:
+        shelf.backend(connections_file_pat="/x", color="y")
+
+    first, second = caught.value.problems
+    assert "no parameter 'connections_file_pat', did you mean 'connections_file_path'?" in first
+    assert "no parameter 'color'. Correct its name in [secrets] backend_kwargs" in second
 
 
 @pytest.mark.parametrize("providers", ["[1]", "{", "[" * 5000, {"config.providers": ["a"]}])

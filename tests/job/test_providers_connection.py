@@ -1,0 +1,59 @@
+"""The connection that defines the providers, and what is broken where it is defined."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.job.providers import ProvidersConnection
+from tests.providers.airflow_process import connection_result
+from tests.providers.conftest import configure_backend, in_task  # noqa: F401 - fixtures
+
+CANARY = "c4nary/s3cret+value"
+DEFINED = {"config.providers": "env", "config.providers.env.class": "env"}
+BROKEN = {
+    "malformed": '{"conn_type": "config_providers", "password": "' + CANARY + '",}',
+    "misspelt": json.dumps({"conn_type": "config_providers", "password": CANARY, "extras": DEFINED}),
+    "not-in-extra": json.dumps({"conn_type": "config_providers", "password": CANARY, **DEFINED}),
+    "uri": f"config-providers://a://{CANARY}://c",
+}
+
+
+@pytest.fixture(params=BROKEN.values(), ids=BROKEN)
+def broken(request, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_CP", request.param)
+
+
+def stored() -> object:
+    return connection_result("cp", conn_type="config_providers", extra=json.dumps(DEFINED))
+
+
+def test_a_broken_variable_is_an_error_even_if_the_database_has_the_connection(in_task, broken):  # noqa: F811 - a fixture
+    supervisor = in_task({"cp": stored()})
+
+    with pytest.raises(ProviderDefinitionError, match="AIRFLOW_CONN_CP does not define a connection") as caught:
+        ProvidersConnection("cp").definitions()
+
+    assert supervisor.asked == []
+    assert CANARY not in str(caught.value)
+
+
+def test_a_broken_variable_is_an_error_for_a_driver_too(in_task, broken):  # noqa: F811 - a fixture
+    in_task({"cp": stored()})
+
+    with pytest.raises(ProviderDefinitionError, match="AIRFLOW_CONN_CP"):
+        ProvidersConnection("cp").driver_definitions()
+
+
+def test_a_preview_names_a_broken_variable(broken):
+    with pytest.raises(ProviderDefinitionError, match="AIRFLOW_CONN_CP"):
+        ProvidersConnection("cp").is_defined()
+
+
+def test_the_deployment_s_own_backend_comes_before_a_broken_variable(in_task, configure_backend, broken):  # noqa: F811 - fixtures
+    in_task()
+    configure_backend({"cp": json.dumps({"conn_type": "config_providers", "extra": DEFINED})})
+
+    assert ProvidersConnection("cp").definitions() == DEFINED

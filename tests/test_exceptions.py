@@ -1,0 +1,104 @@
+"""Every error of the package can be raised again, copied, pickled and retried."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pickle
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.core.lookup import Lookup
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError
+from airflow_config_providers.secrets.refusal import SecretRefusedError, refusal
+from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "airflow_config_providers"
+
+
+def classes() -> Iterator[type[ConfigProvidersError]]:
+    """Yield the classes of the errors of this package."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if names := re.findall(r"^class (\w+)\([^)]*(?:Error|Exception)\b", path.read_text(), flags=re.MULTILINE):
+            module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+            found = [getattr(module, name) for name in names]
+            yield from (kind for kind in found if issubclass(kind, ConfigProvidersError))
+
+
+MAKERS: dict[str, Callable[[str], ConfigProvidersError]] = {kind.__name__: kind for kind in classes()} | {
+    f"{kind.__name__}-in-the-api-server": lambda text, kind=kind: refusal(kind, text)  # type: ignore[misc]
+    for kind in classes()
+    if issubclass(kind, SecretRefusedError)
+}
+COPIES: dict[str, Callable[[ConfigProvidersError], ConfigProvidersError]] = {
+    "again": lambda error: error.again(),
+    "copy": copy.copy,
+    "pickle": lambda error: pickle.loads(pickle.dumps(error)),
+}
+
+
+class NamedOutageError(ProviderUnavailableError):
+    """What someone else's provider raises: its constructor is its own."""
+
+    def __init__(self, name: str, code: int) -> None:
+        self.args = self.problems = (f"{name} answered {code}.",)
+
+
+@pytest.fixture(autouse=True)
+def with_a_server():
+    """The API server has imported this, and a refusal is then another class."""
+    pytest.importorskip("starlette.exceptions")
+
+
+@pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_an_equal_error_has_the_same_class_arguments_and_attributes(make, duplicate):
+    error = make("It is wrong.")
+    other = duplicate(error)
+
+    assert other is not error
+    assert type(other) is type(error)
+    assert (other.args, other.problems, str(other)) == (error.args, ("It is wrong.",), "It is wrong.")
+    assert vars(other) == vars(error)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_an_error_is_alone_after_it_was_caused(make):
+    error = make("It is wrong.")
+    error.__cause__ = error.__context__ = ValueError("an answer")
+
+    assert error.alone() is error
+    assert error.__cause__ is error.__context__ is None
+
+
+@pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
+def test_an_equal_error_asks_for_the_same_wait(duplicate):
+    error = duplicate(ProviderUnavailableError("It is busy.", retry_after=7.0))
+
+    assert isinstance(error, ProviderUnavailableError)
+    assert error.retry_after == 7.0
+
+
+@pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
+def test_a_constructor_with_other_parameters_is_no_obstacle(duplicate):
+    assert str(duplicate(NamedOutageError("Acme", 503))) == "Acme answered 503."
+
+
+OUTAGES = {name: make for name, make in MAKERS.items() if isinstance(make("x"), ProviderUnavailableError)}
+
+
+@pytest.mark.parametrize(
+    "make", [*OUTAGES.values(), lambda text: NamedOutageError(text, 503)], ids=[*OUTAGES, "constructor-of-its-own"]
+)
+def test_each_error_that_means_unavailable_is_retried(make):
+    clock = FakeClock()
+    provider = InMemoryConfigProvider(error=make("It is down."))
+
+    answers = Lookup({"p": provider}, attempts=3, sleep=clock.sleep).fetch({("p", ""): {"k"}})
+
+    assert len(provider.calls) == 3
+    assert isinstance(answers.failures["p", ""], ProviderUnavailableError)

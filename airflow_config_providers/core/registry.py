@@ -12,6 +12,7 @@ from airflow_config_providers.core.entry_points import imported, registered
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import (
+    CONFIG_PROVIDERS,
     ProviderDefinition,
     read_definitions,
     unknown_provider,
@@ -103,19 +104,22 @@ class ProviderRegistry:
             unlisted=unlisted_names(props, defined),
         )
 
-    def refusals(self, props: Mapping[str, Any], variables: Iterable[ConfigVariable]) -> dict[ConfigVariable, str]:
+    def refusals(
+        self, props: Mapping[str, Any], variables: Iterable[ConfigVariable], *, home: str = CONFIG_PROVIDERS
+    ) -> dict[ConfigVariable, str]:
         """
         Return why no provider defined in ``props`` will ever answer a reference; others are left out.
 
         No provider is opened, so only refusals that follow from a valid definition are found.
 
+        :param home: where the providers are defined, for messages
         :raises ProviderDefinitionError: the list of providers cannot be read
         """
         defined = _listed(props)
         found = {
             variable: self._refusal(defined[variable.provider], variable)
             if variable.provider in defined
-            else unknown_provider(variable, defined, unlisted=unlisted_names(props, defined))
+            else unknown_provider(variable, defined, unlisted=unlisted_names(props, defined), home=home)
             for variable in variables
         }
         return {variable: problem for variable, problem in found.items() if problem}

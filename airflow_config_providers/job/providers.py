@@ -18,6 +18,7 @@ from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
+from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError
@@ -148,6 +149,17 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
         if self._open is None or not names:
             return {}
         return self._open
+
+    def refusals(self, texts: Collection[str], unresolved: Unresolved) -> dict[ConfigVariable, str]:
+        """
+        Return why references in ``texts`` will never have a value, as far as that is known without opening a provider.
+
+        :raises ProviderDefinitionError: as for ``needed_by``
+        """
+        known, fails = self.needed_by(texts), unresolved is Unresolved.FAIL
+        found = dict.fromkeys(variable for text in texts for variable in variables(text))
+        asked = [one for one in found if one.provider in known or (fails and one.provider not in SUBSTITUTED_BY_SPARK)]
+        return deployment_registry().refusals(self.definitions(), asked, home=self.home) if asked else {}
 
     def _missing(self, found: Iterable[ConfigVariable]) -> ProviderDefinitionError:
         references = sorted({printable(str(one)) for one in found if one.provider not in SUBSTITUTED_BY_SPARK})

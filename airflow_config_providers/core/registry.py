@@ -183,7 +183,7 @@ class ProviderRegistry:
     def _missing_params(self, provider: ConfigProvider, definition: ProviderDefinition) -> list[str]:
         return [
             f"{definition.key('param.' + param)} is missing: it says what the provider may read. "
-            f"Add it, as in {definition.key('param.' + param)}={example}"
+            + definition.way_out(f"param.{param}", f"it, as in {definition.key('param.' + param)}={example}")
             for param, example in provider.required_params.items()
             if self._deployment and not str(definition.params.get(param, "")).strip()
         ]
@@ -224,7 +224,7 @@ class ProviderRegistry:
     def _unknown(self, definition: ProviderDefinition) -> str:
         key, name = definition.key("class"), definition.class_name
         if not name:
-            return f"{key} is missing. Add it with one of: {self._known()}."
+            return f"{key} is missing. {definition.way_out('class', f'it with one of: {self._known()}.')}"
         hint = nearest(name, self._names()) or "."
         return f"{key}: there is no provider '{printable(name)}'{hint} Known are: {self._known()}."
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from airflow_config_providers.core.entry_points import imported, registered
@@ -64,12 +64,18 @@ class PolicyClasses:
                 f"class '{printable(name)}' is not allowed. Add it to allowed_policy_classes in [config_providers], "
                 f"or use a ready one."
             )
-        entries = [entry for entry in registered(ENTRY_POINT_GROUP) if entry.name == name]
+        installed = registered(ENTRY_POINT_GROUP)
+        entries = [entry for entry in installed if entry.name == name]
         if len(entries) == 1:
             return entries[0].load
         if entries:
             raise ConfigException(
                 f"class '{printable(name)}' is registered {len(entries)} times. Uninstall all but one."
             )
-        hint = nearest(name, READY) or "."
-        raise ConfigException(f"class '{printable(name)}' is unknown{hint} Ready ones are {', '.join(READY)}.")
+        raise ConfigException(_unknown(name, sorted({entry.name for entry in installed})))
+
+
+def _unknown(name: str, installed: Sequence[str]) -> str:
+    hint = nearest(name, (*READY, *installed)) or "."
+    others = f" Installed ones are {', '.join(map(printable, installed))}." if installed else ""
+    return f"class '{printable(name)}' is unknown{hint} Ready ones are {', '.join(READY)}.{others}"

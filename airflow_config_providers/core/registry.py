@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from airflow_config_providers.core.closing import Closing, close_all
-from airflow_config_providers.core.entry_points import imported, registered
+from airflow_config_providers.core.entry_points import distribution_of, imported, registered, shown_target
+from airflow_config_providers.core.foreign_errors import kind_and_place
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import (
@@ -155,6 +156,7 @@ class ProviderRegistry:
         """Create all providers, then configure them; if anything is wrong, close them and raise all problems."""
         problems = [problem for definition in definitions for problem in definition.problems]
         providers: dict[str, ConfigProvider] = {}
+        incomplete: set[str] = set()
         try:
             for definition in definitions:
                 try:
@@ -162,12 +164,15 @@ class ProviderRegistry:
                 except ProviderDefinitionError as error:
                     problems += error.problems
                 else:
-                    problems += _unknown_params(provider, definition) + self._missing_params(provider, definition)
+                    missing = self._missing_params(provider, definition)
+                    incomplete.update([definition.name] if missing else [])
+                    problems += _unknown_params(provider, definition) + missing
             for definition in definitions if len(providers) == len(definitions) else ():
                 collected = ConfigProvidersError if problems else ProviderDefinitionError
                 try:
                     configure = partial(providers[definition.name].configure, definition.params)
-                    _guarded(configure, lambda: "it cannot be configured")
+                    call = partial(_forgiving, configure) if definition.name in incomplete else configure
+                    _guarded(call, lambda: "it cannot be configured")
                 except collected as error:
                     problems += [f"Provider {printable(definition.name)}: {problem}" for problem in error.problems]
             if problems:
@@ -197,17 +202,16 @@ class ProviderRegistry:
         if len(entries) > 1:
             raise ProviderDefinitionError(
                 f"{definition.shown_class} is registered by "
-                f"{' and '.join(sorted(_distribution(entry) for entry in entries))}. Uninstall all but one."
+                f"{' and '.join(sorted(distribution_of(entry) for entry in entries))}. Uninstall all but one."
             )
         if not entries:
             self._require_allowed(definition)
         load = entries[0].load if entries else partial(imported, name)
+        shown = definition.shown_class + (f", which is {shown_target(entries[0])}," if entries else "")
         with self._importing():
-            loaded = _guarded(load, lambda: f"{definition.shown_class} cannot be imported")
+            loaded = _guarded(load, lambda: f"{shown} cannot be imported")
         if not (isinstance(loaded, type) and issubclass(loaded, ConfigProvider)):
-            raise ProviderDefinitionError(
-                f"{definition.shown_class} is not a ConfigProvider. Name a class that extends ConfigProvider."
-            )
+            raise ProviderDefinitionError(f"{shown} is not a ConfigProvider. Name a class that extends ConfigProvider.")
         return loaded
 
     def _require_allowed(self, definition: ProviderDefinition) -> None:
@@ -235,7 +239,7 @@ class ProviderRegistry:
         return {entry.name for entry in self._entries()} if self._classes is None else set(self._classes)
 
     def _origin(self, definition: ProviderDefinition) -> str:
-        return next((_distribution(entry) for entry in self._entries() if entry.name == definition.class_name), "")
+        return next((distribution_of(entry) for entry in self._entries() if entry.name == definition.class_name), "")
 
     def _entries(self) -> tuple[EntryPoint, ...]:
         """Return the installed classes, unless the short names were given."""
@@ -294,9 +298,19 @@ def _named(providers: Mapping[str, ConfigProvider]) -> list[tuple[str, ConfigPro
     return [(f"Provider {name}", provider) for name, provider in providers.items()]
 
 
+def _forgiving(configure: Callable[[], object]) -> None:
+    """Configure a provider without a parameter that it requires, which can be why it fails with a foreign error."""
+    try:
+        configure()
+    except ConfigProvidersError:
+        raise
+    except Exception:  # noqa: BLE001 - as in _guarded; that the parameter is missing is reported
+        return
+
+
 def _guarded(call: Callable[[], _T], what: Callable[[], str]) -> _T:
     """
-    Call a provider's code. Of a foreign error, only the type is reported: its message can contain a value.
+    Call a provider's code. Of a foreign error, only type and place are reported: its message can contain a value.
 
     :param what: returns how the message begins
     """
@@ -306,9 +320,5 @@ def _guarded(call: Callable[[], _T], what: Callable[[], str]) -> _T:
         error.alone()
         raise
     except Exception as error:  # noqa: BLE001 - a provider can raise anything
-        reason = type(error).__name__
+        reason = kind_and_place(error)
     raise ProviderDefinitionError(f"{what()} ({reason}).")
-
-
-def _distribution(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist else "a distribution without a name"

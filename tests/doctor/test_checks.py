@@ -205,7 +205,8 @@ def test_a_provider_that_fails_shows_no_text_of_its_error(connect, setting):
     setting("allowed_provider_classes", f"{__name__}.Failing")
 
     (found,) = said(connection.check_providers(of_provider(connect, "Failing")))
-    assert found == "error: x: its check failed with RuntimeError"
+    place = f"{__file__}:{Failing.check.__code__.co_firstlineno + 1}"
+    assert found == f"error: x: its check failed with RuntimeError in {place}"
 
 
 def test_a_wrong_definition_does_not_hide_the_other_providers(connect, tmp_path):

@@ -321,7 +321,8 @@ def test_when_one_policy_cannot_be_opened_the_others_are_closed(opened, here):
 
     problems = refused(opened, text, allowed_classes=[path])
 
-    assert problems == ["policies.yaml:1: policy 'b': params: it failed with OSError. Correct it."]
+    place = f"{__file__}:{Recording.configure.__code__.co_firstlineno + 3}"
+    assert problems == [f"policies.yaml:1: policy 'b': params: it failed with OSError in {place}. Correct it."]
     assert Recording.events == ["configure {}", "configure {'fail': True}", "close", "close"]
 
 

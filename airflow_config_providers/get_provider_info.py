@@ -42,8 +42,9 @@ _CONNECTION_TYPE: dict[str, Any] = {
         "properties": {
             "label": "Provider definitions",
             "description": (
-                "config.providers=..., config.providers.<name>.class and .param.* as Java properties, one per line. "
-                "For example: config.providers=file"
+                "Java properties, one per line: config.providers, and for each name that it lists, "
+                "config.providers.<name>.class and .param.* For example: config.providers=file\n"
+                "config.providers.file.class=file\nconfig.providers.file.param.allowed.paths=/etc/airflow/spark"
             ),
             "schema": {"type": ["string", "null"], "format": "multiline"},
         },

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -85,7 +84,7 @@ def _stored_ids() -> list[str]:
 
 
 def _undefined(conn_id: str, connection: Any, definitions: Iterable[str]) -> str:
-    hints = misspelt_fields(json.loads(connection.extra or "{}"), definitions)
+    hints = misspelt_fields(connection, definitions)
     return no_provider(conn_id, " ".join(hints) or _way_out(connection))
 
 

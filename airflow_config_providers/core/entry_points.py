@@ -10,6 +10,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from airflow_config_providers.core.text import printable
+
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
 
@@ -24,6 +26,16 @@ def imported(path: str) -> object:
     """Return what has the dotted ``path``. Importing its module can raise anything."""
     module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(module), name)
+
+
+def distribution_of(entry: EntryPoint) -> str:
+    """Return the name of the distribution that registers ``entry``."""
+    return entry.dist.name if entry.dist else "a distribution without a name"
+
+
+def shown_target(entry: EntryPoint) -> str:
+    """Return what ``entry`` names, and its distribution, such as ``acme.provider:Acme of acme-config``."""
+    return f"{printable(entry.value)} of {printable(distribution_of(entry))}"
 
 
 def registered(group: str) -> tuple[EntryPoint, ...]:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypedDict, TypeVar, Unpack, cast
 
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.foreign_errors import kind_and_place
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
 from airflow_config_providers.core.text import counted, printable
@@ -261,8 +262,8 @@ class _Fetch:
                 raise error.again()
             if isinstance(error, Exception | KeyboardInterrupt):
                 raise error
-            kind = type(error).__name__  # its message can contain a value
-            raise ProviderDefinitionError(f"Provider {printable(name)}: it cannot be configured ({kind}).")
+            failure = kind_and_place(error)  # its message can contain a value
+            raise ProviderDefinitionError(f"Provider {printable(name)}: it cannot be configured ({failure}).")
 
     def _side_by_side(self, workers: Workers) -> dict[Place, Outcome]:
         batches = self._batches()
@@ -366,7 +367,7 @@ def foreign_failure(place: Place, failure: BaseException) -> ConfigProvidersErro
     """Return what is said of an error that is not ours. Its message can contain a value."""
     provider, path = map(printable, place)
     return ProviderLookupError(
-        f"Provider '{provider}' failed at path '{path}' with {type(failure).__name__}. "
+        f"Provider '{provider}' failed at path '{path}' with {kind_and_place(failure)}. "
         f"Its message is not shown, because it can contain a value."
     )
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.foreign_errors import kind_and_place
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import PolicyViolation
 
@@ -139,7 +140,7 @@ def _problems(named: NamedPolicy, request: RequestMetadata) -> list[str]:
         reasons = violation.problems or ("it does not say why.",)
         return [f"{who} denies {what}: {reason}{_places(reason, named.policy, request)}" for reason in reasons]
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's policy can raise anything, with a value in its message
-        return [f"{who} failed with {type(error).__name__}, so {what} is denied. Correct it."]
+        return [f"{who} failed with {kind_and_place(error)}, so {what} is denied. Correct it."]
     return []
 
 

@@ -21,16 +21,24 @@ class ProviderDefinition:
 
     :param class_name: as written, without surrounding whitespace; empty if it is missing
     :param problems: what is wrong with the definition, regardless of its class
+    :param unread: suffix -> a key with this name and suffix that nothing reads, because its beginning is misspelt
     """
 
     name: str
     class_name: str = ""
     params: Mapping[str, Any] = field(default_factory=dict, repr=False)
     problems: tuple[str, ...] = ()
+    unread: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def key(self, suffix: str) -> str:
         """Return the key of ``suffix`` of this provider, fit to print."""
         return printable(f"{_PREFIX}{self.name}.{suffix}")
+
+    def way_out(self, suffix: str, add: str) -> str:
+        """Return what to do if the key of ``suffix`` is missing; ``add`` says what to add."""
+        if found := self.unread.get(suffix):
+            return f"Rename '{printable(found)}', which is not read, or add {add}"
+        return f"Add {add}"
 
     @property
     def shown_class(self) -> str:
@@ -64,6 +72,7 @@ def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition]
             class_name=str(settings.get("class", "")).strip(),
             params={key.removeprefix(_PARAM): value for key, value in settings.items() if key.startswith(_PARAM)},
             problems=tuple(_problems(name, settings, times=names.count(name))),
+            unread=_unread(name, props),
         )
         for name, settings in written.items()
     ]
@@ -113,6 +122,12 @@ def _colon_hint(written: str, known: Iterable[str]) -> str:
     """Return the hint that the colon after a provider's name is missing; empty if ``written`` begins with none."""
     names = [name for name in known if written.startswith(f"{name}/")]
     return f"A colon is missing after '{printable(max(names, key=len))}'. Add it." if names else ""
+
+
+def _unread(name: str, props: Iterable[str]) -> dict[str, str]:
+    """Return suffix -> key, for the keys that would be of provider ``name`` if they began with ``config.providers``."""
+    inner = f".{name}."
+    return {key.partition(inner)[2]: key for key in props if inner in key and not is_reserved(key)}
 
 
 def _owner(key: str, names: Iterable[str]) -> str | None:

@@ -8,10 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from airflow_config_providers.core.closing import Closing, close_all
-from airflow_config_providers.core.entry_points import imported, registered
+from airflow_config_providers.core.entry_points import distribution_of, imported, registered, shown_target
+from airflow_config_providers.core.foreign_errors import kind_and_place
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import (
+    CONFIG_PROVIDERS,
     ProviderDefinition,
     read_definitions,
     unknown_provider,
@@ -103,19 +105,22 @@ class ProviderRegistry:
             unlisted=unlisted_names(props, defined),
         )
 
-    def refusals(self, props: Mapping[str, Any], variables: Iterable[ConfigVariable]) -> dict[ConfigVariable, str]:
+    def refusals(
+        self, props: Mapping[str, Any], variables: Iterable[ConfigVariable], *, home: str = CONFIG_PROVIDERS
+    ) -> dict[ConfigVariable, str]:
         """
         Return why no provider defined in ``props`` will ever answer a reference; others are left out.
 
         No provider is opened, so only refusals that follow from a valid definition are found.
 
+        :param home: where the providers are defined, for messages
         :raises ProviderDefinitionError: the list of providers cannot be read
         """
         defined = _listed(props)
         found = {
             variable: self._refusal(defined[variable.provider], variable)
             if variable.provider in defined
-            else unknown_provider(variable, defined, unlisted=unlisted_names(props, defined))
+            else unknown_provider(variable, defined, unlisted=unlisted_names(props, defined), home=home)
             for variable in variables
         }
         return {variable: problem for variable, problem in found.items() if problem}
@@ -151,6 +156,7 @@ class ProviderRegistry:
         """Create all providers, then configure them; if anything is wrong, close them and raise all problems."""
         problems = [problem for definition in definitions for problem in definition.problems]
         providers: dict[str, ConfigProvider] = {}
+        incomplete: set[str] = set()
         try:
             for definition in definitions:
                 try:
@@ -158,12 +164,15 @@ class ProviderRegistry:
                 except ProviderDefinitionError as error:
                     problems += error.problems
                 else:
-                    problems += _unknown_params(provider, definition) + self._missing_params(provider, definition)
+                    missing = self._missing_params(provider, definition)
+                    incomplete.update([definition.name] if missing else [])
+                    problems += _unknown_params(provider, definition) + missing
             for definition in definitions if len(providers) == len(definitions) else ():
                 collected = ConfigProvidersError if problems else ProviderDefinitionError
                 try:
                     configure = partial(providers[definition.name].configure, definition.params)
-                    _guarded(configure, lambda: "it cannot be configured")
+                    call = partial(_forgiving, configure) if definition.name in incomplete else configure
+                    _guarded(call, lambda: "it cannot be configured")
                 except collected as error:
                     problems += [f"Provider {printable(definition.name)}: {problem}" for problem in error.problems]
             if problems:
@@ -179,7 +188,7 @@ class ProviderRegistry:
     def _missing_params(self, provider: ConfigProvider, definition: ProviderDefinition) -> list[str]:
         return [
             f"{definition.key('param.' + param)} is missing: it says what the provider may read. "
-            f"Add it, as in {definition.key('param.' + param)}={example}"
+            + definition.way_out(f"param.{param}", f"it, as in {definition.key('param.' + param)}={example}")
             for param, example in provider.required_params.items()
             if self._deployment and not str(definition.params.get(param, "")).strip()
         ]
@@ -193,17 +202,16 @@ class ProviderRegistry:
         if len(entries) > 1:
             raise ProviderDefinitionError(
                 f"{definition.shown_class} is registered by "
-                f"{' and '.join(sorted(_distribution(entry) for entry in entries))}. Uninstall all but one."
+                f"{' and '.join(sorted(distribution_of(entry) for entry in entries))}. Uninstall all but one."
             )
         if not entries:
             self._require_allowed(definition)
         load = entries[0].load if entries else partial(imported, name)
+        shown = definition.shown_class + (f", which is {shown_target(entries[0])}," if entries else "")
         with self._importing():
-            loaded = _guarded(load, lambda: f"{definition.shown_class} cannot be imported")
+            loaded = _guarded(load, lambda: f"{shown} cannot be imported")
         if not (isinstance(loaded, type) and issubclass(loaded, ConfigProvider)):
-            raise ProviderDefinitionError(
-                f"{definition.shown_class} is not a ConfigProvider. Name a class that extends ConfigProvider."
-            )
+            raise ProviderDefinitionError(f"{shown} is not a ConfigProvider. Name a class that extends ConfigProvider.")
         return loaded
 
     def _require_allowed(self, definition: ProviderDefinition) -> None:
@@ -220,7 +228,7 @@ class ProviderRegistry:
     def _unknown(self, definition: ProviderDefinition) -> str:
         key, name = definition.key("class"), definition.class_name
         if not name:
-            return f"{key} is missing. Add it with one of: {self._known()}."
+            return f"{key} is missing. {definition.way_out('class', f'it with one of: {self._known()}.')}"
         hint = nearest(name, self._names()) or "."
         return f"{key}: there is no provider '{printable(name)}'{hint} Known are: {self._known()}."
 
@@ -231,7 +239,7 @@ class ProviderRegistry:
         return {entry.name for entry in self._entries()} if self._classes is None else set(self._classes)
 
     def _origin(self, definition: ProviderDefinition) -> str:
-        return next((_distribution(entry) for entry in self._entries() if entry.name == definition.class_name), "")
+        return next((distribution_of(entry) for entry in self._entries() if entry.name == definition.class_name), "")
 
     def _entries(self) -> tuple[EntryPoint, ...]:
         """Return the installed classes, unless the short names were given."""
@@ -290,9 +298,19 @@ def _named(providers: Mapping[str, ConfigProvider]) -> list[tuple[str, ConfigPro
     return [(f"Provider {name}", provider) for name, provider in providers.items()]
 
 
+def _forgiving(configure: Callable[[], object]) -> None:
+    """Configure a provider without a parameter that it requires, which can be why it fails with a foreign error."""
+    try:
+        configure()
+    except ConfigProvidersError:
+        raise
+    except Exception:  # noqa: BLE001 - as in _guarded; that the parameter is missing is reported
+        return
+
+
 def _guarded(call: Callable[[], _T], what: Callable[[], str]) -> _T:
     """
-    Call a provider's code. Of a foreign error, only the type is reported: its message can contain a value.
+    Call a provider's code. Of a foreign error, only type and place are reported: its message can contain a value.
 
     :param what: returns how the message begins
     """
@@ -302,9 +320,5 @@ def _guarded(call: Callable[[], _T], what: Callable[[], str]) -> _T:
         error.alone()
         raise
     except Exception as error:  # noqa: BLE001 - a provider can raise anything
-        reason = type(error).__name__
+        reason = kind_and_place(error)
     raise ProviderDefinitionError(f"{what()} ({reason}).")
-
-
-def _distribution(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist else "a distribution without a name"

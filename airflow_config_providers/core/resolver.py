@@ -14,7 +14,14 @@ from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.core.transformer import DEFAULT_LIMITS, ConfigTransformer, ConfigTransformerResult, Limits
-from airflow_config_providers.core.variable import ConfigVariable, form_hint, odd_references, some_of, spelling_hint
+from airflow_config_providers.core.variable import (
+    ConfigVariable,
+    form_hint,
+    odd_references,
+    scan,
+    some_of,
+    spelling_hint,
+)
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
@@ -216,8 +223,17 @@ class ConfigResolver:
         opened = _opened(layered)
         configs, others = self._transformer.attempt(layered.settled, texts)
         parts = _Part(configs, layered.place), _Part(others, printable)
-        _raise([*_failures(parts), *self._unanswered(parts), *self._misfits(layered, configs)])
+        answered = {name: value for name, value in configs.data.items() if name not in configs.unresolved}
+        _raise([*_failures(parts), *self._unanswered(parts), *self._misfits(layered, answered)])
         return ResolvedConfig(layered, [configs, others], opened)
+
+    def require_fitting(self, layered: LayeredConfig) -> None:
+        """
+        Make sure that the values without references fit their types, without reading a secret.
+
+        :raises ConfigException: one does not; names all of them
+        """
+        _raise([*self._misfits(layered, {name: text for name, text in layered.settled.items() if not scan(text)})])
 
     def _unanswered(self, parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
         """Yield why references have no value; of many, first why some are denied, and last how many more there are."""
@@ -264,12 +280,12 @@ class ConfigResolver:
             f"{hint or 'Correct the reference, or add the key where the provider reads.'}"
         )
 
-    def _misfits(self, layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
+    def _misfits(self, layered: LayeredConfig, values: Mapping[str, str | None]) -> Iterator[ConfigProvidersError]:
         if self._definition is None:
             return
-        for name in sorted(layered.settled.keys() & self._definition.names()):
-            if name not in layered.secrets and name not in result.unresolved:
-                for message in self._definition.misfits(name, result.data[name]):
+        for name in sorted(values.keys() & self._definition.names()):
+            if name not in layered.secrets:
+                for message in self._definition.misfits(name, values[name]):
                     yield ConfigException(f"{layered.place(name)}: {message}")
 
 

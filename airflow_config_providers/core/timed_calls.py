@@ -9,6 +9,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from airflow_config_providers.core.foreign_errors import kind_and_place
 from airflow_config_providers.exceptions import ConfigProvidersError
 
 _T = TypeVar("_T")
@@ -21,7 +22,7 @@ class CallOutcome(Generic[_T]):
 
     :param value: its result; None if it raised, or has not ended
     :param problems: the problems of our error that it raised
-    :param failure: the name of another error's type; its text can hold a value
+    :param failure: the type and the place of another error; its text can hold a value
     :param is_late: whether it has not ended
     """
 
@@ -59,4 +60,4 @@ class _TimedCall(Generic[_T]):
         except ConfigProvidersError as error:
             self.outcome = CallOutcome(problems=error.problems)
         except BaseException as error:  # noqa: BLE001 - anything can be raised; its text can hold a value
-            self.outcome = CallOutcome(failure=type(error).__name__)
+            self.outcome = CallOutcome(failure=kind_and_place(error))

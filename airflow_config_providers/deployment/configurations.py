@@ -268,9 +268,10 @@ def _named(keys: Sequence[str]) -> str:
 
 def _not_set(operations: Iterable[AlterConfigOp], done: AlterConfigResult) -> Iterator[str]:
     """Yield a note for each key that was to be deleted, but that the resource itself does not set."""
-    deleted = [operation.name for operation in operations if operation.op is OpType.DELETE]
-    unset = [key for key in deleted if key not in done.entries]
-    hints = {key: nearest(key, done.layers[0].configs) for key in unset[:HINTS]}
+    changed = {operation.name: operation.op for operation in operations}
+    unset = [key for key, op in changed.items() if op is OpType.DELETE and key not in done.entries]
+    meant = [key for key in done.layers[0].configs if key not in changed]
+    hints = {key: nearest(key, meant) for key in unset[:HINTS]}
     for key in unset:
         yield f"'{printable(key)}' is not deleted, because it is not set for {done.resource}{hints.get(key) or '.'}"
 

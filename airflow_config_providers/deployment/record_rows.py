@@ -8,6 +8,7 @@ from typing import Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.templates import is_known_only_in_run, is_template
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import variables
@@ -31,6 +32,9 @@ _OF_ONE_RUN: Final = frozenset({ConfigSource.RUN_CONFIG.name, ConfigSource.ENVIR
 
 BELOW_FILES: Final = frozenset({ConfigSource.STATIC_FILE_CONFIG.name, ConfigSource.DEFAULT_CONFIG.name})
 """The sources of values that another file can beat."""
+
+_READ_AGAIN: Final = frozenset(source.name for source in (ConfigSource.STATIC_FILE_CONFIG, *SOURCES.values()))
+"""The sources that a task reads again while its job runs."""
 
 _SEEN_NOW: Final = frozenset(source.name for source in (ConfigSource.DAG_CONFIG, *SOURCES.values()))
 """The sources that a description of a task shows completely; files can be only on the workers."""
@@ -148,7 +152,10 @@ def _is_secret(key: str, value: str | None) -> bool:
 
 def _applied(row: Row, had: Sequence[RecordedValue]) -> Row:
     value, source = (shown(had[0].value), had[0].source) if had else (None, None)
-    return {"applied": value, "applied_source": source, "pending": _is_pending(row, had)}
+    pending = _is_pending(row, had)
+    if pending and row["key"] in RELOAD_ACTION_KEYS and not _READ_AGAIN.isdisjoint({row["source"], source}):
+        pending = None  # only a job that was submitted with restart reads it at once
+    return {"applied": value, "applied_source": source, "pending": pending}
 
 
 def _is_pending(row: Row, had: Sequence[RecordedValue]) -> bool | None:

@@ -18,6 +18,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.environment import EnvironmentOverrides
 from airflow_config_providers.core.keys import key_problem
 from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.deployment.record_rows import BELOW_FILES
@@ -119,6 +120,11 @@ _MOST_NAMED: Final = 10
 """The most layers that an answer names."""
 
 
+_READ_AT_ONCE: Final = (
+    "A running job that was submitted with restart reads it at once, any other job when it is submitted next."
+)
+
+
 class SettingStatus(Enum):
     """Whether a setting applies, or why not."""
 
@@ -213,6 +219,8 @@ def _verdict(row: Row, synonym: Row, winner: Row, reading: Reading) -> StatusAnd
     if row.get("pending"):
         had = "nothing" if row["applied"] is None else one_line(str(row["applied"]))
         return SettingStatus.APPLIES, f"It wins, and waits for the next submit. The last job had {had}."
+    if row["key"] in RELOAD_ACTION_KEYS and row.get("pending", False) is None:
+        return SettingStatus.APPLIES, f"It wins. {_READ_AT_ONCE}"
     return SettingStatus.APPLIES, "It wins."
 
 

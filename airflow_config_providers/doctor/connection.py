@@ -10,11 +10,18 @@ from typing import Any, Final
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.timed_calls import call_each
 from airflow_config_providers.doctor.examination import Site, failures
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.job.providers import CONN_TYPE, definitions_of, deployment_registry, driver_definitions_of
+from airflow_config_providers.job.providers import (
+    CONN_TYPE,
+    definitions_of,
+    deployment_registry,
+    driver_definitions_of,
+    meant_field,
+    uri_hint,
+)
 from airflow_config_providers.masker import is_starred
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.checks import diagnose_each
@@ -37,9 +44,8 @@ def check(site: Site) -> Iterator[Diagnosis]:
     if definitions.get(CONFIG_PROVIDERS, "").strip():
         yield fine(f"Connection '{shown}' can be read.")
     else:
-        yield fault(
-            f"Connection '{shown}' defines no provider.", f"Add {CONFIG_PROVIDERS} with their names to its extra."
-        )
+        way_out = uri_hint(found) or f"Add {CONFIG_PROVIDERS} with their names to its extra."
+        yield fault(f"Connection '{shown}' defines no provider.", way_out)
 
 
 def check_providers(site: Site) -> Iterator[Diagnosis]:
@@ -83,8 +89,9 @@ def _unread(conn_id: str, extra: Any) -> Iterator[Diagnosis]:
         raise ProviderDefinitionError(f"The extra of connection '{printable(conn_id)}' is not a JSON object.")
     for field in extra:
         if field not in _FIELDS and not is_reserved(field.removeprefix("driver.")):
-            hint = nearest(field, _FIELDS) or "."
-            yield doubt(f"'{printable(field)}' in the extra of '{printable(conn_id)}' is not read{hint}", "Remove it.")
+            hint = meant_field(field)
+            what = f"'{printable(field)}' in the extra of '{printable(conn_id)}' is not read{hint or '.'}"
+            yield doubt(what, "Correct its name." if hint else "Remove it.")
         elif field.endswith(".class") and is_starred(field):
             yield doubt(
                 f"Airflow takes '{printable(field)}' and its parameters in the extra of '{printable(conn_id)}' for "

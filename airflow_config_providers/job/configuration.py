@@ -96,7 +96,9 @@ class JobConfiguration:
             notes += problems_of(lambda: self._refuse_odd_references(layered))
             notes += problems_of(lambda: self._require_unexposed(worker, layered))
             notes += problems_of(lambda: self._require_unreferring(worker))
-        return Shown(layered, notes)
+            notes += problems_of(lambda: self._require_answerable(worker, layered))
+            notes += problems_of(lambda: worker.require_fitting(layered))
+        return Shown(layered, list(dict.fromkeys(notes)))  # two checks can find that the connection is missing
 
     def _refuse_odd_references(self, layered: LayeredConfig) -> None:
         texts, own = self._texts(layered)
@@ -104,6 +106,9 @@ class JobConfiguration:
 
     def _require_unexposed(self, worker: JobResolver, layered: LayeredConfig) -> None:
         self._placed(worker, layered).require_unexposed(layered, *self._texts(layered))
+
+    def _require_answerable(self, worker: JobResolver, layered: LayeredConfig) -> None:
+        self._placed(worker, layered).require_answerable(layered, *self._texts(layered))
 
     def _require_unreferring(self, worker: JobResolver) -> None:
         if self.words and self.job.texts and not worker.allow_exposed:

@@ -268,7 +268,7 @@ class JobReload(ClosedOnExit):
             return next_run
         if differs:
             self._log.info(
-                "The configuration of the job changed. The job goes on as it is: config.reload.action is none now."
+                "No reload: %s changed. The job goes on as it is: config.reload.action is none now.", self._changes()
             )
         else:
             with self._lock:

@@ -18,6 +18,7 @@ from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
+from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError
@@ -80,7 +81,7 @@ class ProvidersConnection:
         """
         if self._connection is None or str(definitions.get(CONFIG_PROVIDERS, "")).strip():
             return
-        if hints := misspelt_fields(_json_object(self.conn_id, self._connection.extra), definitions):
+        if hints := misspelt_fields(self._connection, definitions):
             raise ProviderDefinitionError(no_provider(self.conn_id, " ".join(hints)))
 
     def is_defined(self) -> bool:
@@ -144,6 +145,17 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
             return {}
         return self._open
 
+    def refusals(self, texts: Collection[str], unresolved: Unresolved) -> dict[ConfigVariable, str]:
+        """
+        Return why references in ``texts`` will never have a value, as far as that is known without opening a provider.
+
+        :raises ProviderDefinitionError: as for ``needed_by``
+        """
+        known, fails = self.needed_by(texts), unresolved is Unresolved.FAIL
+        found = dict.fromkeys(variable for text in texts for variable in variables(text))
+        asked = [one for one in found if one.provider in known or (fails and one.provider not in SUBSTITUTED_BY_SPARK)]
+        return deployment_registry().refusals(self.definitions(), asked, home=self.home) if asked else {}
+
     def _missing(self, found: Iterable[ConfigVariable]) -> ProviderDefinitionError:
         references = sorted({printable(str(one)) for one in found if one.provider not in SUBSTITUTED_BY_SPARK})
         others = f" and {len(references) - 1} more" if references[1:] else ""
@@ -173,7 +185,7 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
         """
         if self._open is None or self._connection is None:
             return None
-        extra = _json_object(self.conn_id, self._connection.extra)
+        extra = json_object(self._connection.extra, what=f"The extra of connection '{printable(self.conn_id)}'")
         found = {key: str(extra[key]) for key in RELOAD_ACTION_KEYS if key in extra}
         try:
             return ReloadAction.of(found)
@@ -231,8 +243,9 @@ def driver_definitions_of(conn_id: str, connection: Connection | None) -> dict[s
 
 
 def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
-    extra = _json_object(conn_id, connection.extra)
+    extra = json_object(connection.extra, what=f"The extra of connection '{printable(conn_id)}'")
     keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(_OF_DRIVER))}
+    unread = {key: value for key, value in extra.items() if _is_misspelt(key) and isinstance(value, str)}
     files = {key: extra[key] for key in ("properties_file", "properties") if extra.get(key) is not None}
     odd = {key for key, value in files.items() if not isinstance(value, str)}
     _refuse_odd(conn_id, odd | {key for key, value in keys.items() if not isinstance(value, str | int)})
@@ -241,11 +254,16 @@ def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
         found |= _properties(read_text(path, name=path), name=path)
     if text := files.get("properties"):
         found |= _properties(text, name=f"connection {conn_id}")
-    return found | {key: written(value) for key, value in keys.items()}
+    return found | unread | {key: written(value) for key, value in keys.items()}
 
 
-def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
-    """Parse an extra. With ``extra_dejson``, Airflow would mask parameters of a provider called ``secrets``."""
+def json_object(text: str | None, *, what: str) -> Mapping[str, Any]:
+    """
+    Parse an extra. With ``extra_dejson``, Airflow would mask parameters of a provider called ``secrets``.
+
+    :param what: what people call the extra
+    :raises ProviderDefinitionError: it is not a JSON object
+    """
     try:
         extra, problem = json.loads(text or "{}"), ""
     except json.JSONDecodeError as error:
@@ -253,9 +271,7 @@ def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         extra, problem = None, ""
     if not isinstance(extra, dict):
-        raise ProviderDefinitionError(
-            f"The extra of connection '{printable(conn_id)}' is not a JSON object{problem}. Correct it."
-        )
+        raise ProviderDefinitionError(f"{what} is not a JSON object{problem}. Correct it.")
     return extra
 
 
@@ -273,19 +289,42 @@ def _properties(text: str, *, name: str) -> dict[str, str]:
     return {entry.key: entry.value for entry in properties.parse(text, name=name)}
 
 
-def misspelt_fields(fields: Iterable[str], definitions: Iterable[str]) -> list[str]:
+def misspelt_fields(connection: Connection, definitions: Iterable[str]) -> list[str]:
     """
-    Return a sentence for each name that is not read, but resembles one that is.
+    Return a sentence for each name that is not read, but resembles one that is, and for a URI without ``?``.
 
-    :param fields: the fields of a connection's extra
-    :param definitions: the keys that were found there, and in its properties
+    :param definitions: the keys that were found in the extra of ``connection``, and in its properties
     """
+    fields = json_object(connection.extra, what=f"The extra of connection '{printable(connection.conn_id)}'")
     places = {**dict.fromkeys(definitions, "properties"), **dict.fromkeys(fields, "extra")}
-    return [
+    hints = [
         f"'{printable(name)}' in its {places[name]} is not read{hint}"
         for name in sorted(places.keys() - {*RELOAD_ACTION_KEYS})
-        if _beginning(name) not in _FIELDS and (hint := nearest(_beginning(name), _FIELDS))
+        if _beginning(name) not in _FIELDS and (hint := meant_field(name))
     ]
+    return [*hints, *filter(None, [uri_hint(connection)])]
+
+
+def uri_hint(connection: Connection) -> str:
+    """Return what is wrong with the URI of ``connection`` if it lacks the ``?`` before the extra; otherwise nothing."""
+    if not any(CONFIG_PROVIDERS in (text or "") for text in (connection.host, connection.schema)):
+        return ""
+    return (
+        f"{CONFIG_PROVIDERS} is in its host or schema: in a URI, the extra begins after a question mark, as in "
+        f"{CONN_TYPE.replace('_', '-')}://?{CONFIG_PROVIDERS}=..."
+    )
+
+
+def meant_field(name: str) -> str:
+    """Return a hint such as ``, did you mean 'properties'?`` if a field of the extra is close, otherwise nothing."""
+    beginning = _beginning(name)
+    below = [CONFIG_PROVIDERS + name.removeprefix(beginning)] if nearest(beginning, [CONFIG_PROVIDERS]) else []
+    return nearest(name, [*_FIELDS, *RELOAD_ACTION_KEYS, *below])
+
+
+def _is_misspelt(key: str) -> bool:
+    """Return whether ``key`` of an extra could be meant to define providers."""
+    return key.startswith("config.") and not is_reserved(key) and key not in RELOAD_ACTION_KEYS
 
 
 def no_provider(conn_id: str, way_out: str) -> str:

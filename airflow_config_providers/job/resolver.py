@@ -13,7 +13,7 @@ from airflow_config_providers.core.provider_definition import ProviderDefinition
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
 from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.core.variable import scan, variables
-from airflow_config_providers.exceptions import ExposedValueError, ProviderDefinitionError
+from airflow_config_providers.exceptions import ExposedValueError, ProviderDefinitionError, UnresolvedReferenceError
 from airflow_config_providers.job.exposed_values import (
     PlacedText,
     placed_texts,
@@ -79,6 +79,38 @@ class JobResolver:
             refuse_exposed(placed, providers, layered.secrets)
             refuse_shown(layered)
         return providers
+
+    def require_fitting(self, layered: LayeredConfig) -> None:
+        """
+        Make sure that the values without references fit their types, without reading a secret.
+
+        :raises ConfigException: one does not; names all of them
+        """
+        self._resolver({}).require_fitting(layered)
+
+    def require_answerable(
+        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
+    ) -> None:
+        """
+        Make sure that the definitions of the providers allow the references that ``resolve`` resolves here.
+
+        No provider is opened.
+
+        :raises UnresolvedReferenceError: a reference will never have a value; names all of them
+        """
+        placed = self._resolved_here(layered, texts, own)
+        refusals = self.providers.refusals([text for _, text in placed], self.unresolved)
+        found = ((place, one) for place, text in placed for one in dict.fromkeys(variables(text)) if one in refusals)
+        if problems := [f"{place}: {refusals[variable]}" for place, variable in found]:
+            raise UnresolvedReferenceError(*problems)
+
+    def _resolved_here(
+        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText]
+    ) -> list[tuple[str, str]]:
+        """Return the strings that the worker resolves, each after its place in messages."""
+        found = [(layered.place(key), text) for key, text in layered.settled.items()]
+        found += [(printable(name), text) for name, text in texts.items()]
+        return found + [(printable(item.name), item.text) for item in own]
 
     def carried(self) -> Mapping[str, str]:
         """Return additional keys for the job: none, because it gets values."""
@@ -201,6 +233,11 @@ class DriverResolver(JobResolver):
             refuse_shown(layered)
             refuse_exposed(placed_texts(texts), providers)
         return providers
+
+    def _resolved_here(
+        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText]
+    ) -> list[tuple[str, str]]:
+        return [(printable(name), text) for name, text in texts.items()]
 
     def carried(self) -> dict[str, str]:
         """

@@ -18,7 +18,12 @@ from airflow_config_providers.core.provider_definition import (
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.providers import definitions_of, deployment_registry, driver_definitions_of
+from airflow_config_providers.job.providers import (
+    definitions_of,
+    deployment_registry,
+    driver_definitions_of,
+    json_object,
+)
 from airflow_config_providers.spark.layer_files import read_text
 
 _PREFIX: Final = "AIRFLOW_CONN_"
@@ -68,7 +73,8 @@ def of_extra(text: str) -> KnownProviders:
 
     :raises ConfigProvidersError: it is not a JSON object, or its definitions cannot be read
     """
-    connection = Connection(conn_id="of --conn-extra", conn_type="config_providers", extra=text)
+    json_object(text, what="The value of --conn-extra")
+    connection = Connection(conn_id="--conn-extra", conn_type="config_providers", extra=text)
     return _of_connection(connection, home=f"{CONFIG_PROVIDERS} of --conn-extra")
 
 

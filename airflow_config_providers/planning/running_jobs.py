@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.layers import ConfigEntry, LayeredConfig
+from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
 from airflow_config_providers.deployment.records import kept, reading
 from airflow_config_providers.dynamic.inheritance import SOURCES
@@ -86,29 +86,39 @@ def _running_job(
     change: TaskChange, one: TaskTry, state: str, options: JobOptions, record: TryRecord | None
 ) -> RunningJob:
     configs = {} if record is None else record.configs
-    is_dynamic = any(_is_dynamic(entry) for key in change.keys for entry in (key.before, key.after))
-    restarts = is_dynamic and state != _DEFERRED and _restarts(change, options, configs)
-    waiting = () if restarts else tuple(key.key for key in change.keys if not _has(configs, key))
-    return RunningJob(one, state, restarts, waiting)
+    is_dynamic = any(map(_is_dynamic, change.keys))
+    is_watched = state != _DEFERRED and _restarts(options, _actions(configs))
+    restarts = is_dynamic and is_watched and _restarts(options, _actions_after(change))
+    late = (key for key in change.keys if not (_has(configs, key) or (is_watched and _is_read_at_once(key))))
+    return RunningJob(one, state, restarts, () if restarts else tuple(key.key for key in late))
 
 
-def _is_dynamic(entry: ConfigEntry | None) -> bool:
-    return entry is not None and entry.source in SOURCES.values()
+def _is_dynamic(change: KeyChange) -> bool:
+    return any(entry is not None and entry.source in SOURCES.values() for entry in (change.before, change.after))
 
 
-def _restarts(change: TaskChange, options: JobOptions, configs: Mapping[str, Sequence[RecordedValue]]) -> bool:
-    """Return whether the job was submitted with ``restart``, and still has it after the change."""
-    had = {key: configs[key][0].value or "" for key in RELOAD_ACTION_KEYS if key in configs}
+def _is_read_at_once(change: KeyChange) -> bool:
+    """Return whether a job that watches its secrets gets the change while it runs."""
+    return change.key in RELOAD_ACTION_KEYS and _is_dynamic(change)
+
+
+def _actions(configs: Mapping[str, Sequence[RecordedValue]]) -> dict[str, str]:
+    """Return the reload action with which the job was submitted."""
+    return {key: configs[key][0].value or "" for key in RELOAD_ACTION_KEYS if key in configs}
+
+
+def _actions_after(change: TaskChange) -> dict[str, str]:
+    """Return the reload action after the change."""
     settled = LayeredConfig(change.after).settled
-    has = {key: settled[key] for key in RELOAD_ACTION_KEYS if key in settled}
-    return all(_action(options, found) is ReloadAction.RESTART for found in (had, has))
+    return {key: settled[key] for key in RELOAD_ACTION_KEYS if key in settled}
 
 
-def _action(options: JobOptions, configs: Mapping[str, str]) -> ReloadAction | None:
+def _restarts(options: JobOptions, actions: Mapping[str, str]) -> bool:
+    """Return whether a job with these ``actions`` restarts, if its operator can do that."""
     try:
-        return options.when_changed(ReloadAction.of(configs), in_connection=lambda: None)
+        return options.when_changed(ReloadAction.of(actions), in_connection=lambda: None) is ReloadAction.RESTART
     except ConfigException:  # no run accepts it
-        return None
+        return False
 
 
 def _has(configs: Mapping[str, Sequence[RecordedValue]], change: KeyChange) -> bool:

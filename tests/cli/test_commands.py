@@ -265,6 +265,12 @@ def test_deleting_a_key_that_is_not_set_suggests_the_nearest_that_is(cli: Cli):
     ]
 
 
+def test_deleting_a_key_that_is_not_set_does_not_suggest_one_of_the_same_change(cli: Cli):
+    done = cli(f"alter {REPORT} --delete-config spark.app.owner --add-config spark.app.owners=d")
+
+    assert done.notes == ["'spark.app.owner' is not deleted, because it is not set for task 'report' of DAG 'flights'."]
+
+
 def test_altering_tells_the_version_that_the_change_has_made(cli: Cli):
     cli("alter --dag flights --add-config spark.app.a=1")
 

@@ -343,6 +343,24 @@ def test_a_running_job_with_the_reload_action_restarts(cli: Cli, records: Record
     assert plan["summary"]["restarts"] == 1
 
 
+def test_a_running_job_that_restarts_gets_another_reload_action_at_once(cli: Cli, records: Records):
+    records({"config.reload.action": "restart"})
+    records.running("report")
+
+    plan = cli.json("plan --dag flights --task report --add-config config.reload.action=none")
+
+    assert [(one["restarts"], one["waiting"]) for one in plan["tasks"][0]["running"]] == [(False, [])]
+
+
+def test_a_running_job_that_does_not_restart_waits_for_another_reload_action(cli: Cli, records: Records):
+    records({"config.reload.action": "none"})
+    records.running("report")
+
+    plan = cli.json("plan --dag flights --task report --add-config config.reload.action=restart")
+
+    assert plan["tasks"][0]["running"][0]["waiting"] == ["config.reload.action"]
+
+
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository whose DAGs folder has the revisions ``v1``, ``v2``, ``broken``, ``malformed`` and ``gone``."""

@@ -23,6 +23,7 @@ from airflow_config_providers.exceptions import (
 from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
 from tests.core.forks import in_child
 from tests.limits import LONGEST
+from tests.raised import raised_at
 
 VALUE = "c4nary/s3cret+value"
 
@@ -550,7 +551,7 @@ def test_attack_19_what_would_end_the_process_is_a_failure_that_shows_no_value(e
     answers = Lookup({"p": provider}, timeout=LONGEST).fetch(places(*paths))
 
     assert [str(failure) for failure in answers.failures.values()] == [
-        f"Provider 'p' failed at path '{path}' with {type(error).__name__}. "
+        f"Provider 'p' failed at path '{path}' with {type(error).__name__} in {raised_at(error)}. "
         f"Its message is not shown, because it can contain a value."
         for path in paths
     ]
@@ -558,13 +559,14 @@ def test_attack_19_what_would_end_the_process_is_a_failure_that_shows_no_value(e
 
 
 def test_attack_19_nor_while_a_provider_is_opened():
-    opening = Opening(SystemExit(VALUE))
+    error = SystemExit(VALUE)
+    opening = Opening(error)
     opening.let_go.set()
 
     with pytest.raises(ProviderDefinitionError) as caught:
         Lookup(ProvidersOnDemand(["p"], opening), timeout=LONGEST).fetch(places("a"))
 
-    assert str(caught.value) == "Provider p: it cannot be configured (SystemExit)."
+    assert str(caught.value) == f"Provider p: it cannot be configured (SystemExit in {raised_at(error)})."
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
 
 

@@ -14,6 +14,7 @@ from airflow_config_providers.core.policy import (
     validate_all,
 )
 from airflow_config_providers.exceptions import ConfigException
+from tests.raised import raised_at
 
 DAG = ConfigResource(ResourceType.DAG, "flights")
 REQUEST = RequestMetadata(DAG, {"a": "1"}, {"a": "2"})
@@ -66,6 +67,14 @@ def test_a_policy_that_fails_denies_and_its_words_are_not_told(failure):
 
     assert "hunter2" not in "".join(traceback.format_exception(error.value))
     assert error.value.__context__ is None
+
+
+def test_a_policy_that_fails_says_in_which_line():
+    failure = KeyError("hunter2")
+    with pytest.raises(PolicyViolation) as caught:
+        validate_all(named(failure), REQUEST)
+
+    assert f" failed with KeyError in {raised_at(failure)}, so " in str(caught.value)
 
 
 def test_a_violation_without_a_reason_denies():

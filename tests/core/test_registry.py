@@ -15,6 +15,7 @@ from airflow_config_providers.core.registry import ConfiguredProviders, Provider
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError, ProviderUnavailableError
 from airflow_config_providers.providers.file import FileConfigProvider
 from airflow_config_providers.testing import InMemoryConfigProvider
+from tests.raised import raised_at
 
 ABSTRACT = "airflow_config_providers.core.provider.ConfigProvider"
 DOTTED = "airflow_config_providers.testing.InMemoryConfigProvider"
@@ -256,9 +257,44 @@ def test_wrong_parameters_are_told_for_every_provider() -> None:
     )
 
 
-def test_of_an_error_that_is_not_ours_only_the_type_is_told() -> None:
-    registry = ProviderRegistry({"bad": lambda: Failing(ValueError("token hunter2 refused"))})
-    assert problems(registry, props(a="bad")) == ("Provider a: it cannot be configured (ValueError).",)
+def test_of_an_error_that_is_not_ours_only_the_type_and_the_place_are_told() -> None:
+    error = ValueError("token hunter2 refused")
+    registry = ProviderRegistry({"bad": lambda: Failing(error)})
+    assert problems(registry, props(a="bad")) == (
+        f"Provider a: it cannot be configured (ValueError in {raised_at(error)}).",
+    )
+
+
+def test_a_provider_without_a_required_parameter_fails_only_because_of_that() -> None:
+    class Demanding(InMemoryConfigProvider):
+        required_params: ClassVar[Mapping[str, str]] = {"file": "/etc/acme.json"}
+
+        def configure(self, configs: Mapping[str, Any]) -> None:
+            self.file = configs["file"]
+
+    registry = ProviderRegistry({"acme": Demanding}, deployment=True)
+    assert problems(registry, props(a="acme")) == (
+        "config.providers.a.param.file is missing: it says what the provider may read. Add it, as in "
+        "config.providers.a.param.file=/etc/acme.json",
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        pytest.param("collections:NoSuch", "cannot be imported (AttributeError).", id="import"),
+        pytest.param("collections:OrderedDict", "is not a ConfigProvider. Name a class that ", id="class"),
+    ],
+)
+def test_what_an_installed_short_name_means_is_told_if_it_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, problem: str
+) -> None:
+    install(tmp_path, distribution="acme-config", entry=f"acme = {target}")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    (found,) = problems(ProviderRegistry(), props(a="acme"))
+
+    assert found.startswith(f"config.providers.a.class: acme, which is {target} of acme-config, {problem}")
 
 
 def test_of_an_error_that_is_ours_what_caused_it_is_cut_off() -> None:
@@ -270,12 +306,14 @@ def test_of_an_error_that_is_ours_what_caused_it_is_cut_off() -> None:
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 
-def test_a_constructor_that_fails_is_told_by_type() -> None:
+def test_a_constructor_that_fails_is_told_by_type_and_place() -> None:
+    error = OSError("hunter2")
+
     def make() -> ConfigProvider:
-        raise OSError("hunter2")
+        raise error
 
     assert problems(ProviderRegistry({"bad": make}), props(a="bad")) == (
-        "config.providers.a.class: bad cannot be made (OSError).",
+        f"config.providers.a.class: bad cannot be made (OSError in {raised_at(error)}).",
     )
 
 

@@ -67,6 +67,28 @@ def test_only_a_run_decides_what_a_file_can_beat_that_it_chooses(source, path, p
     assert row["pending"] is pending
 
 
+@pytest.mark.parametrize("key", ["config.reload.action", "config.action.reload"])
+@pytest.mark.parametrize(
+    ("source", "pending"),
+    [
+        pytest.param("DYNAMIC_DAG_CONFIG", None, id="read again while the job runs"),
+        pytest.param("DAG_CONFIG", True, id="read at the next submit"),
+    ],
+)
+def test_only_a_running_job_decides_when_it_gets_a_reload_action_that_it_can_read_again(key, source, pending):
+    now = {"key": key, "value": "none", "source": source}
+    (row,) = with_applied([now], record("spark.app.x", "2"))
+
+    assert row["pending"] is pending
+
+
+def test_a_reload_action_that_the_job_was_submitted_with_does_not_wait():
+    now = {"key": "config.reload.action", "value": "none", "source": "DYNAMIC_DAG_CONFIG"}
+    (row,) = with_applied([now], record("config.reload.action", "none"))
+
+    assert row["pending"] is False
+
+
 def test_a_reference_in_a_record_is_shown():
     (row,) = of_record(record("spark.app.password", REFERENCE), KeySelection(notes=True))
 

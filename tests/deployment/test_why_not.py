@@ -246,6 +246,15 @@ def test_a_setting_that_waits_says_what_the_last_job_had():
     assert only(f"{MEMORY}=4g", found)["reason"] == "It wins, and waits for the next submit. The last job had nothing."
 
 
+def test_a_reload_action_says_which_job_gets_it_at_once():
+    found = [{**row, "pending": None, "applied": None} for row in rows(conf({"config.reload.action": "none"}))]
+
+    assert only("config.reload.action=none", found)["reason"] == (
+        "It wins. A running job that was submitted with restart reads it at once, any other job when it is submitted "
+        "next."
+    )
+
+
 def test_a_layer_of_ten_thousand_keys_is_answered():
     found = rows(conf({f"spark.app.key{n}": "x" for n in range(10_000)}))
 

@@ -165,6 +165,29 @@ def test_a_connection_that_can_be_read_is_fine(connect):
     assert said(connection.check(site)) == ["ok: Connection 'of_doctor' can be read."]
 
 
+@pytest.mark.parametrize(
+    ("field", "meant", "way_out"),
+    [
+        pytest.param("config.provider.x.class", "config.providers.x.class", "Correct its name.", id="key"),
+        pytest.param("config.reload.actio", "config.reload.action", "Correct its name.", id="reload action"),
+        pytest.param("owner", "", "Remove it.", id="unlike any"),
+    ],
+)
+def test_a_field_that_is_misspelt_is_not_to_be_removed_but_corrected(connect, field, meant, way_out):
+    found = next(iter(connection.check(connect(**{field: "x"}))))
+
+    assert found.what.endswith(f"is not read, did you mean '{meant}'?" if meant else "is not read.")
+    assert found.way_out == way_out
+
+
+def test_a_uri_without_a_question_mark_is_recognised(connect, monkeypatch):
+    site = connect()
+    monkeypatch.setenv("AIRFLOW_CONN_OF_DOCTOR", "config-providers://config.providers=x")
+    (found,) = connection.check(site)
+
+    assert "the extra begins after a question mark" in found.way_out
+
+
 def test_fields_that_nothing_reads_are_found_without_what_is_in_them(connect):
     found = said(connection.check(connect(conn_type="generic", propertys=CANARY)))
 
@@ -213,7 +236,8 @@ def test_a_provider_that_fails_shows_no_text_of_its_error(connect, setting):
     setting("allowed_provider_classes", f"{__name__}.Failing")
 
     (found,) = said(connection.check_providers(of_provider(connect, "Failing")))
-    assert found == "error: x: its check failed with RuntimeError"
+    place = f"{__file__}:{Failing.check.__code__.co_firstlineno + 1}"
+    assert found == f"error: x: its check failed with RuntimeError in {place}"
 
 
 def test_a_wrong_definition_does_not_hide_the_other_providers(connect, tmp_path):

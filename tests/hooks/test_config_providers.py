@@ -212,6 +212,33 @@ def test_a_misspelt_key_in_the_properties_is_named(connect, tmp_path, field):
     assert message.endswith("'config.provider' in its properties is not read, did you mean 'config.providers'?")
 
 
+def test_a_uri_whose_extra_became_its_host_is_recognised(monkeypatch):
+    uri = "config-providers://config.providers=s&config.providers.s.class=directory"
+    monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", uri)
+    _, message = ConfigProvidersHook().test_connection()
+
+    assert message.endswith(
+        "in a URI, the extra begins after a question mark, as in config-providers://?config.providers=..."
+    )
+
+
+@pytest.mark.parametrize("suffix", ["class", "param.allowed.paths"])
+def test_a_misspelt_key_of_a_provider_is_named_where_the_right_one_is_missing(connect, tmp_path, suffix):
+    extra = allowed(tmp_path)
+    extra[f"config.provider.s.{suffix}"] = extra.pop(f"config.providers.s.{suffix}")
+    _, message = connect(extra).test_connection()
+
+    assert message.startswith(f"config.providers.s.{suffix} is missing")
+    assert f"Rename 'config.provider.s.{suffix}', which is not read, or add it" in message
+
+
+def test_the_example_in_the_form_of_the_connection_can_be_used_as_it_is_shown(connect, tmp_path):
+    (kind,) = get_provider_info()["connection-types"]
+    example = kind["conn-fields"]["properties"]["description"].partition("For example: ")[2]
+
+    assert connect({"properties": example.replace("/etc/airflow/spark", str(tmp_path))}).test_connection()[0]
+
+
 def test_a_reload_action_is_not_taken_for_a_misspelt_field(connect):
     _, message = connect({"config.reload.action": "none"}).test_connection()
 

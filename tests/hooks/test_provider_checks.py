@@ -39,6 +39,9 @@ def fail(error):
     raise error
 
 
+FAILS = f"{__file__}:{fail.__code__.co_firstlineno + 1}"
+
+
 @pytest.mark.parametrize(
     ("provider", "outcome"),
     [
@@ -47,7 +50,9 @@ def fail(error):
         pytest.param(WithoutCheck(), (True, "ok"), id="no-check-of-its-own"),
         pytest.param(Asked(lambda: fail(AccessDeniedError("Not", "you."))), (False, "Not; you."), id="denied"),
         pytest.param(Asked(lambda: fail(ProviderUnavailableError("Not now."))), (False, "Not now."), id="unavailable"),
-        pytest.param(Asked(lambda: fail(KeyError(CANARY))), (False, "its check failed with KeyError"), id="a-bug"),
+        pytest.param(
+            Asked(lambda: fail(KeyError(CANARY))), (False, f"its check failed with KeyError in {FAILS}"), id="a-bug"
+        ),
     ],
 )
 def test_what_a_provider_says_is_told(provider, outcome):

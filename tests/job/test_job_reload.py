@@ -172,6 +172,7 @@ def test_a_reload_action_that_was_changed_to_none_leaves_the_running_job_alone(c
     job.reload_with("second")
     assert (job.stops, run.runs[0].is_closed) == ([], True)
     assert "config.reload.action is none now" in caplog.text
+    assert "No reload: ${dir:/secrets} changed." in caplog.text
 
     job.reload_with("third")
 

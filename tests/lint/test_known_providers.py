@@ -34,6 +34,11 @@ def test_an_extra_defines_providers_of_tasks_and_drivers():
     assert (known.names, known.unlisted) == ({"vault", "files", "mounted"}, {"unlisted"})
 
 
+def test_an_extra_that_is_no_json_is_called_as_the_option_is():
+    with pytest.raises(ConfigProvidersError, match=r"^The value of --conn-extra is not a JSON object: "):
+        known_providers.of_extra("{bad")
+
+
 @pytest.mark.parametrize(
     "text",
     [

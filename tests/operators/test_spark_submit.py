@@ -954,6 +954,68 @@ def test_a_preview_says_first_which_references_a_run_refuses(dag, password, monk
     assert task.effective_config[0].startswith(f"! {problem.format(password)}")
 
 
+@pytest.fixture
+def notes_of_preview(dag, monkeypatch):
+    """The notes at the top of ``effective_config`` after ``airflow tasks render``."""
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__DYNAMIC_ENABLED", "False")  # there is no database here
+
+    def render(**kwargs):
+        task = operator(dag, **kwargs)
+        task.render_template_fields({"ti": object(), "run_id": "r"})
+        return [line for line in task.effective_config if line.startswith("!")]
+
+    return render
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        pytest.param(
+            {"conf": {"spark.app.x": "${dri:/x:y}"}},
+            "spark.app.x (conf): ${dri:/x:y} names the unknown provider 'dri', did you mean 'dir'? Known providers: "
+            "dir, files. Correct the name, or add the provider to config.providers of connection "
+            "'config_providers_default'.",
+            id="unknown provider",
+        ),
+        pytest.param(
+            {"env_vars": {"X": "${dir:/etc:passwd}"}},
+            "env_vars['X']: ${dir:/etc:passwd}: /etc is not inside an allowed path",
+            id="path outside allowed.paths",
+        ),
+        pytest.param(
+            {"conf": {"spark.executor.cores": "two"}},
+            "spark.executor.cores (conf): Invalid value for configuration spark.executor.cores: Not a number",
+            id="wrong type",
+        ),
+    ],
+)
+def test_a_preview_says_what_is_certain_to_fail_in_a_run(notes_of_preview, fields, problem):
+    (note,) = notes_of_preview(**fields)
+
+    assert note.startswith(f"! {problem}")
+
+
+def test_a_preview_says_once_that_the_connection_is_missing(notes_of_preview, password):
+    (note,) = notes_of_preview(conf={"spark.app.x": password}, config_conn_id="absent")
+
+    assert "there is no connection 'absent'" in note
+
+
+def test_a_preview_does_not_mind_references_that_stay_as_they_are(notes_of_preview):
+    conf = {"spark.app.x": "${other:y}", "spark.executor.cores": "${env:CORES}"}
+
+    assert notes_of_preview(conf=conf, unresolved="keep") == []
+
+
+def test_a_preview_leaves_references_of_the_driver_to_it(notes_of_preview, connections, monkeypatch):
+    extra = {**connections, "driver.config.providers": "late", "driver.config.providers.late.class": "env"}
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps({"conn_type": "config_providers", "extra": extra})
+    )
+
+    assert notes_of_preview(conf={"spark.app.x": "${late:X}"}, resolve_in="driver") == []
+
+
 def test_no_spark_submit_is_an_error_that_says_how_to_get_it(dag, run_task, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     run = run_task(operator(dag))

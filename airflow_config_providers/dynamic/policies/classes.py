@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
-from airflow_config_providers.core.entry_points import imported, registered
+from airflow_config_providers.core.entry_points import imported, registered, shown_target
+from airflow_config_providers.core.foreign_errors import kind_and_place
 from airflow_config_providers.core.policy import AlterConfigPolicy
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
@@ -49,12 +50,14 @@ class PolicyClasses:
             made = load()
             policy = made() if isinstance(made, type) and issubclass(made, AlterConfigPolicy) else None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code can raise anything; its text can hold a value
-            reason = type(error).__name__
+            reason = kind_and_place(error)
         else:
             if policy is not None:
                 return policy
             reason = "it does not extend AlterConfigPolicy"
-        raise ConfigException(f"class '{printable(name)}' cannot be used ({reason}). Correct or replace it.")
+        raise ConfigException(
+            f"class '{printable(name)}'{_target(name)} cannot be used ({reason}). Correct or replace it."
+        )
 
     def _loader(self, name: str) -> Callable[[], object]:
         if name in READY or name in self._allowed:
@@ -64,12 +67,24 @@ class PolicyClasses:
                 f"class '{printable(name)}' is not allowed. Add it to allowed_policy_classes in [config_providers], "
                 f"or use a ready one."
             )
-        entries = [entry for entry in registered(ENTRY_POINT_GROUP) if entry.name == name]
+        installed = registered(ENTRY_POINT_GROUP)
+        entries = [entry for entry in installed if entry.name == name]
         if len(entries) == 1:
             return entries[0].load
         if entries:
             raise ConfigException(
                 f"class '{printable(name)}' is registered {len(entries)} times. Uninstall all but one."
             )
-        hint = nearest(name, READY) or "."
-        raise ConfigException(f"class '{printable(name)}' is unknown{hint} Ready ones are {', '.join(READY)}.")
+        raise ConfigException(_unknown(name, sorted({entry.name for entry in installed})))
+
+
+def _target(name: str) -> str:
+    """Return what the entry point ``name`` names; empty if there is none, or it is a ready policy."""
+    entries = () if name in READY else registered(ENTRY_POINT_GROUP)
+    return next((f", which is {shown_target(entry)}," for entry in entries if entry.name == name), "")
+
+
+def _unknown(name: str, installed: Sequence[str]) -> str:
+    hint = nearest(name, (*READY, *installed)) or "."
+    others = f" Installed ones are {', '.join(map(printable, installed))}." if installed else ""
+    return f"class '{printable(name)}' is unknown{hint} Ready ones are {', '.join(READY)}.{others}"

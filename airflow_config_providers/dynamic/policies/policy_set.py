@@ -10,6 +10,7 @@ from typing import Any, Final, Self, TypeVar, overload
 
 from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.core.closing import Closing, close_all
+from airflow_config_providers.core.foreign_errors import kind_and_place
 from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, NamedPolicy, RequestMetadata, denials
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import not_one_of
@@ -178,14 +179,14 @@ def _opened(entry: PolicyEntry, classes: PolicyClasses, policies: list[NamedPoli
 
 
 def _tried(entry: PolicyEntry, problems: list[str], field: str, call: Callable[[], _T]) -> _T | None:
-    """Return the result of ``call``; on an error, add it to ``problems``. Foreign errors show only their type."""
+    """Return the result of ``call``; on an error, add it to ``problems``. Foreign errors show only type and place."""
     place = entry.located(field)
     try:
         return call()
     except ConfigProvidersError as error:
         problems += [f"{place}: {problem}" for problem in error.problems]
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a policy can raise anything; its text can hold a value
-        problems.append(f"{place}: it failed with {type(error).__name__}. Correct it.")
+        problems.append(f"{place}: it failed with {kind_and_place(error)}. Correct it.")
     return None
 
 

@@ -228,6 +228,19 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path, content, problem):
 # --- classes ----------------------------------------------------------------------------------------
 
 
+def test_an_unknown_class_is_compared_with_installed_ones_which_are_listed(opened, tmp_path, monkeypatch):
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[airflow_config_providers.policies]\ntickets = acme:Tickets\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    (problem,) = refused(opened, "policies: [{name: p, class: ticketz}]")
+
+    assert "class 'ticketz' is unknown, did you mean 'tickets'?" in problem
+    assert problem.endswith("required_keys. Installed ones are tickets.")
+
+
 class Recording(AlterConfigPolicy):
     """Writes down what happens to it."""
 
@@ -308,7 +321,8 @@ def test_when_one_policy_cannot_be_opened_the_others_are_closed(opened, here):
 
     problems = refused(opened, text, allowed_classes=[path])
 
-    assert problems == ["policies.yaml:1: policy 'b': params: it failed with OSError. Correct it."]
+    place = f"{__file__}:{Recording.configure.__code__.co_firstlineno + 3}"
+    assert problems == [f"policies.yaml:1: policy 'b': params: it failed with OSError in {place}. Correct it."]
     assert Recording.events == ["configure {}", "configure {'fail': True}", "close", "close"]
 
 

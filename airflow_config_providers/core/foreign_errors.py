@@ -1,0 +1,49 @@
+"""What is said of an error in the code of others: its type and its place, because its message can contain a value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from airflow_config_providers.core.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+_OURS: Final = __name__.partition(".")[0]
+
+
+def kind_and_place(error: BaseException) -> str:
+    """
+    Return the type of ``error``, and where it comes from, such as ``KeyError in /opt/acme/provider.py:12``.
+
+    That is the last line of the package that we have called, and not of a library that it uses. An error of our own
+    code has only its type.
+    """
+    place = _place(error)
+    return f"{type(error).__name__} in {place}" if place else type(error).__name__
+
+
+def _place(error: BaseException) -> str:
+    """Return file and line; empty if no other code was called."""
+    called: list[tuple[str, str]] = []
+    for frame, line in _frames(error):
+        package = _package(frame)
+        if package == _OURS:
+            called.clear()
+        elif package != "importlib":
+            called.append((package, f"{printable(frame.f_code.co_filename)}:{line}"))
+    if not called:
+        return f"{printable(error.filename or '')}:{error.lineno}" if isinstance(error, SyntaxError) else ""
+    return next(place for package, place in reversed(called) if package == called[0][0])
+
+
+def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame, trace.tb_lineno
+        trace = trace.tb_next
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]

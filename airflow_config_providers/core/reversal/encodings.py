@@ -40,10 +40,14 @@ def _is_simple(text: str) -> bool:
     return _SIMPLE.issuperset(text)
 
 
+_DELETE: Final = "\x7f"
+"""The only character of ASCII that JSON in ASCII escapes, and other JSON does not."""
+
+
 def _json(text: str) -> Iterator[str]:
     import json  # noqa: PLC0415 - slow to import, and few processes have a value that JSON changes
 
-    for ensure_ascii in (False,) if text.isascii() else (False, True):
+    for ensure_ascii in (False,) if text.isascii() and _DELETE not in text else (False, True):
         body = json.dumps(text, ensure_ascii=ensure_ascii)[1:-1]
         for form in (body, body.replace("/", r"\/")):
             yield form

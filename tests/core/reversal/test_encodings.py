@@ -14,7 +14,7 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core import properties
@@ -88,6 +88,7 @@ def test_a_form_covers_the_whole_of_what_a_tool_writes(tool):
 
 
 @pytest.mark.parametrize("tool", TOOLS)
+@example(text="000\x08\x7f")
 @given(text=st.text(min_size=5))
 def test_any_text_has_a_form_in_what_a_tool_writes(tool, text):
     assert any(form in octets(tool(text)) for form in forms(text))

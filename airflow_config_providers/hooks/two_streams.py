@@ -6,6 +6,7 @@ import codecs
 import io
 import os
 import selectors
+import shutil
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
@@ -18,7 +19,8 @@ from airflow_config_providers.core.text import octets
 _LARGEST: Final = 64 * 1024
 """The most bytes to read at a time."""
 
-_SHELL: Final = ("/bin/sh", "-c")
+_EXEC: Final = 'exec "$@" 2>'
+"""How the shell's script begins."""
 
 
 class TwoStreams(ClosedOnExit):
@@ -43,13 +45,24 @@ class TwoStreams(ClosedOnExit):
         return (self._entrance.fileno(),)
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """Return the command that runs ``words``, in the same process, with a separate standard error."""
-        return [*_SHELL, f'exec "$@" 2>/dev/fd/{self._entrance.fileno()}', _SHELL[0], *words]
+        """
+        Return the command that runs ``words``, in the same process, with a separate standard error.
+
+        The process has no other descriptor of the pipe: a daemon that it leaves behind would hold it open. That takes
+        bash, which Spark's scripts need too. Other shells can only close descriptors below 10.
+        """
+        number = self._entrance.fileno()
+        bash = shutil.which("bash")
+        if bash is None:
+            return ["/bin/sh", "-c", f"{_EXEC}/dev/fd/{number}", "sh", *words]
+        # Otherwise it would run BASH_ENV, and ~/.bashrc if its standard input is a socket, as that of a task is.
+        return [bash, "--norc", "-pc", f"{_EXEC}/dev/fd/{number} {number}>&-", "bash", *words]
 
     @staticmethod
     def words(command: Sequence[str]) -> list[str]:
         """Return the words from which ``command`` was made, which people know."""
-        return [*(command[len(_SHELL) + 2 :] if tuple(command[: len(_SHELL)]) == _SHELL else command)]
+        script = next((place for place, word in enumerate(command) if str(word).startswith(_EXEC)), None)
+        return [*(command if script is None else command[script + 2 :])]
 
     def lines(self, output: TextIO, reversers: Sequence[ReverseTransformer]) -> Iterator[str]:
         """

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import one_line
@@ -67,6 +68,13 @@ class DriverConfigs:
         self._configs: Mapping[str, str] = {}
         self._refusal: ConfigProvidersError | None = None
         self._take(first)
+        forget_in_children(self)
+
+    def forget(self) -> None:
+        """In a forked child: make the read again that a thread of the parent was making, which does not exist here."""
+        if self._lock.locked():
+            self._lock = threading.Lock()
+            self._good_until = self._clock()
 
     def __call__(self) -> Mapping[str, str]:
         """

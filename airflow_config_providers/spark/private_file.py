@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import shutil
 import tempfile
@@ -10,8 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from airflow_config_providers.core.properties import dump
+
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +81,20 @@ def _anonymous(content: bytes) -> Iterator[PrivateFile]:
 
 @contextmanager
 def _named(content: bytes) -> Iterator[PrivateFile]:
-    directory = tempfile.mkdtemp(prefix="spark-properties-")
+    directory = Path(tempfile.mkdtemp(prefix="spark-properties-"))
     try:
-        path = Path(directory, "spark.properties")
+        path = directory / "spark.properties"
         write_new(path, content)
         yield PrivateFile(str(path))
     finally:
-        shutil.rmtree(directory)
+        _remove(directory)
+
+
+def _remove(directory: Path) -> None:
+    """Remove ``directory`` if it is still there. An error here would replace the result of the block."""
+    shutil.rmtree(directory, ignore_errors=True)
+    if os.path.lexists(directory):
+        _log.warning("%s cannot be removed. It can contain a file with resolved values: remove it.", directory)
 
 
 def write_new(path: Path, content: bytes) -> None:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import os
+import signal
+import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,17 +14,18 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import LONGEST_LINE
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.hooks.two_streams import TwoStreams
+from tests.limits import LONGEST
 
 VALUE = "Zq8-s3cr3t/val+1"
 REVERSERS = (ReverseTransformer({}, {ConfigVariable("v", "", "a"): VALUE}),)
 
 
 @contextmanager
-def started(script, *words):
+def started(script, *words, stdin=subprocess.PIPE):
     """Start Python as Airflow's hooks start spark-submit; give the streams and the process."""
     with TwoStreams() as streams:
         command = streams.command([sys.executable, "-uc", script, *words])
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        pipes = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         process = subprocess.Popen(command, **pipes, text=True, pass_fds=streams.pass_fds)
         with process:
             yield streams, process
@@ -109,12 +113,60 @@ def test_the_child_is_the_process_that_was_started():
         assert list(streams.lines(process.stdout, ())) == [f"{process.pid}\n"]
 
 
-@pytest.mark.parametrize("word", ["a b", "$(false)", "'", '"', "*", "-c", ""])
+DAEMON = f"""
+import subprocess, sys
+nothing = {{"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}}
+command = ["sh", "-c", 'sleep {LONGEST:g}; touch "$0"', sys.argv[1]]
+print(subprocess.Popen(command, close_fds=False, start_new_session=True, **nothing).pid)
+"""
+"""Leaves a process behind that has all descriptors except the streams, and prints its id."""
+
+
+@pytest.mark.parametrize("open_files", [0, 20], ids=["few open files", "many open files"])
+def test_the_lines_end_with_the_child_though_a_daemon_of_it_goes_on(open_files, tmp_path):
+    with ExitStack() as stack:
+        for _ in range(open_files):
+            stack.enter_context(Path(os.devnull).open())
+        lines = lines_of(DAEMON, tmp_path / "ended")
+    os.killpg(int(lines[0]), signal.SIGKILL)
+
+    assert not (tmp_path / "ended").exists()
+
+
+def test_the_lines_go_on_while_a_descendant_has_standard_error():
+    script = "import subprocess; subprocess.Popen(['sh', '-c', 'read line; echo late >&2'], stdout=subprocess.DEVNULL)"
+    with started(script) as (streams, process):
+        process.wait(LONGEST)
+        process.stdin.close()
+
+        assert list(streams.lines(process.stdout, ())) == ["late\n"]
+
+
+def test_no_startup_file_of_the_shell_runs(tmp_path, monkeypatch):
+    (tmp_path / ".bashrc").write_text("echo bashrc\n")
+    (tmp_path / "environment").write_text("echo environment\n")
+    for name, value in {"HOME": tmp_path, "BASH_ENV": tmp_path / "environment"}.items():
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.delenv("SHLVL", raising=False)  # bash reads .bashrc only at the first two levels
+    ours, theirs = socket.socketpair()  # Airflow's tasks have one as their standard input
+    with ours, theirs, started("print(1)", stdin=theirs) as (streams, process):
+        assert list(streams.lines(process.stdout, ())) == ["1\n"]
+
+
+def test_without_bash_the_streams_are_kept_apart_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert lines_of(in_turn((1, "one "), (2, "logged\n"), (1, "line\n"))) == ["logged\n", "one line\n"]
+
+
+@pytest.mark.parametrize("word", ["a b", "$(false)", "'", '"', "*", "-c", "", "\x01\x7f"])
 def test_words_arrive_as_they_are(word):
     assert lines_of("import sys; print(repr(sys.argv[1]))", word) == [f"{word!r}\n"]
 
 
-def test_a_command_shows_its_own_words():
+@pytest.mark.parametrize("path", [os.defpath, ""], ids=["bash", "sh"])
+def test_a_command_shows_its_own_words(path, monkeypatch):
+    monkeypatch.setenv("PATH", path)
     with TwoStreams() as streams:
         assert TwoStreams.words(streams.command(["spark-submit", "job.py"])) == ["spark-submit", "job.py"]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from uuid import uuid4
 
 import pytest
@@ -12,6 +15,8 @@ from airflow_config_providers.exceptions import AccessDeniedError, ConfigExcepti
 from airflow_config_providers.spark import configs, driver_configs, reload_on_change
 from airflow_config_providers.spark.driver_configs import KEPT, DriverConfigs, keep
 from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
+from tests.core.forks import in_child
+from tests.limits import LONGEST
 
 KEY = "spark.app.db.password"
 VALUES = [f"c4nary-{number}-s3cret+value" for number in range(4)]
@@ -132,6 +137,38 @@ def test_the_values_that_can_still_be_printed_are_shown_as_references(number, ca
 
 def test_values_from_before_the_last_ones_are_forgotten_so_that_output_stays_fast(capsys):
     assert printed_after_rotations(capsys, 1) == "the value\n"
+
+
+def value_in_a_child_forked_during_a_read():
+    """Return what ``configs`` answers in a child, forked while another thread reads the secret after a rotation."""
+    driver, begun, end, parent = Driver(), threading.Event(), threading.Event(), os.getpid()
+
+    def resolve():
+        if os.getpid() == parent:
+            begun.set()
+            end.wait(LONGEST)
+        return driver.resolve()
+
+    keep(DriverConfigs(resolve, driver.resolve(), clock=driver.clock))
+    driver.rotate(1)
+    driver.clock.sleep(10)
+    reading = threading.Thread(target=configs)
+    reading.start()
+    begun.wait(LONGEST)
+    value = in_child(lambda: signal.alarm(int(LONGEST)) or configs()[KEY])
+    end.set()
+    reading.join()
+    return value
+
+
+def test_a_child_that_is_forked_during_a_read_reads_by_itself():
+    assert value_in_a_child_forked_during_a_read() == VALUES[1]
+
+
+def test_a_child_has_the_values_of_its_parent_until_they_are_too_old(driver):
+    driver.rotate(1)
+
+    assert in_child(lambda: configs()[KEY]) == VALUES[0]
 
 
 def test_the_answer_cannot_be_changed(driver):

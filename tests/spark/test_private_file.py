@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -78,6 +79,39 @@ def test_attack_28_nothing_is_left_after_an_exception(anonymous: bool, temp: Pat
 
     assert not Path(file.path).exists()
     assert list(temp.iterdir()) == []
+
+
+def test_a_block_can_succeed_though_something_else_has_removed_the_folder(temp: Path) -> None:
+    with private_file(CANARY, anonymous=False) as file:
+        shutil.rmtree(Path(file.path).parent)
+
+    assert list(temp.iterdir()) == []
+
+
+def test_the_error_of_a_block_is_kept_though_something_else_has_removed_the_folder(temp: Path) -> None:
+    def fail() -> None:
+        with private_file(CANARY, anonymous=False) as file:
+            shutil.rmtree(Path(file.path).parent)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+
+
+def test_a_folder_that_was_removed_is_no_reason_for_a_warning(temp: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with private_file(CANARY, anonymous=False):
+        pass
+
+    assert caplog.messages == []
+
+
+def test_a_folder_that_cannot_be_removed_is_reported(temp: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with private_file(CANARY, anonymous=False) as file:
+        folder = Path(file.path).parent
+        folder.rename(temp / "moved")
+        folder.symlink_to(temp / "moved")  # rmtree refuses a link, even to root
+
+    assert caplog.messages == [f"{folder} cannot be removed. It can contain a file with resolved values: remove it."]
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o277])

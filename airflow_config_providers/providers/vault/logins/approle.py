@@ -2,14 +2,16 @@
 Sign in to Vault as an AppRole (auth_type ``approle``), and send its secret ID to a job where others can read it.
 
 A secret ID is sent wrapped: it can be unwrapped once, and only for a short time. Anyone who unwraps it first leaves the
-rightful owner with a refusal, so theft is noticed; it is not prevented.
+rightful owner with a refusal, so theft is noticed; it is not prevented. The job keeps the secret ID in memory to sign
+in with it again.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers.core.text import printable
@@ -52,36 +54,59 @@ class AppRoleLogin(CredentialLogin):
         return True
 
 
+class UnwrappedSecretId:
+    """
+    A secret ID that was unwrapped, for the next logins of this process and of the children that it forks.
+
+    Its copies and pickles are empty, and it is not in its ``repr``.
+
+    :ivar text: the secret ID; empty before it is unwrapped, and after the session is closed
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def __repr__(self) -> str:
+        return "UnwrappedSecretId()"
+
+    def __reduce__(self) -> tuple[type[UnwrappedSecretId], tuple[()]]:
+        return UnwrappedSecretId, ()
+
+
 @dataclass(frozen=True, slots=True)
 class WrappedSecretIdLogin(Login):
     """
-    A login as an AppRole by a wrapped secret ID, which can be unwrapped once.
+    A login as an AppRole by a wrapped secret ID, which can be unwrapped once; later logins use it as it is.
 
     :param wrapping: the wrapping token
     :param mount_point: where the method is mounted; empty for ``approle``
+    :param unwrapped: the secret ID, which all logins from ``read`` share
     """
 
     role_id: str
     wrapping: Credential
     mount_point: str = ""
+    unwrapped: UnwrappedSecretId = field(default_factory=UnwrappedSecretId, repr=False, compare=False)
     method: ClassVar[str] = APPROLE
 
     def __call__(self, client: hvac.Client) -> VaultToken:
-        """Check where the secret ID was created, unwrap it, and sign in."""
-        token = self._token()
-        made = _post(client, _LOOKUP, {"token": token}).get("creation_path")
-        mount = self.mount_point or APPROLE
-        if not re.fullmatch(rf"auth/{re.escape(mount)}/role/[^/]+/secret-id", str(made)):
-            raise AccessDeniedError(
-                "The wrapped token does not hold a secret ID of this AppRole: someone put another token in its place. "
-                "Find out who can change the configuration of the job on its way."
-            )
-        secret_id = str(_post(client, _UNWRAP, {}, token=token).get("secret_id"))
-        return AppRoleLogin(self.role_id, Credential(secret_id), self.mount_point)(client)
+        """Sign in, the first time after unwrapping the secret ID."""
+        if self.unwrapped.text:
+            return self._sign_in_again(client)
+        self.unwrapped.text = self._unwrap(client)
+        return self._sign_in(client)
+
+    def forget(self) -> None:
+        """Forget the secret ID."""
+        self.unwrapped.text = ""
 
     def read(self) -> Login:
         """Return a login at the same mount by the wrapping token that the file holds now."""
-        return WrappedSecretIdLogin(self.role_id, Credential(self._token()), self.mount_point or APPROLE)
+        return WrappedSecretIdLogin(
+            self.role_id, Credential(self._token()), self.mount_point or APPROLE, self.unwrapped
+        )
 
     @property
     def has_proof(self) -> bool:
@@ -95,6 +120,37 @@ class WrappedSecretIdLogin(Login):
 
     def _token(self) -> str:
         return self.wrapping.read().strip()
+
+    def _unwrap(self, client: hvac.Client) -> str:
+        """Check where the secret ID was created, and unwrap it."""
+        token = self._token()
+        made = _post(client, _LOOKUP, {"token": token}).get("creation_path")
+        mount = self.mount_point or APPROLE
+        if not re.fullmatch(rf"auth/{re.escape(mount)}/role/[^/]+/secret-id", str(made)):
+            raise AccessDeniedError(
+                "The wrapped token does not hold a secret ID of this AppRole: someone put another token in its place. "
+                "Find out who can change the configuration of the job on its way."
+            )
+        return str(_post(client, _UNWRAP, {}, token=token).get("secret_id"))
+
+    def _sign_in(self, client: hvac.Client) -> VaultToken:
+        return AppRoleLogin(self.role_id, Credential(self.unwrapped.text), self.mount_point)(client)
+
+    def _sign_in_again(self, client: hvac.Client) -> VaultToken:
+        """
+        Sign in with the secret ID that an earlier login unwrapped.
+
+        :raises AccessDeniedError: it is no longer valid
+        """
+        import hvac.exceptions  # noqa: PLC0415 - optional, and slow to import
+
+        with suppress(hvac.exceptions.InvalidRequest, hvac.exceptions.Forbidden):
+            return self._sign_in(client)
+        raise AccessDeniedError(
+            "Vault refused another login with the secret ID that was unwrapped before: it has ended, was used too "
+            "often, or was destroyed. If a job runs longer than its login, raise secret_id_ttl and secret_id_num_uses "
+            "of the AppRole, or its token_max_ttl."
+        )
 
 
 def read(options: Options) -> Login:
@@ -146,6 +202,7 @@ def _post(client: hvac.Client, path: str, body: Mapping[str, str], *, token: str
     if isinstance(data, Mapping):
         return data
     raise AccessDeniedError(
-        "The wrapped secret ID was already used, or has expired. If no other attempt of this job used it, someone "
-        "intercepted it and now has the secret ID: destroy the role's secret IDs in Vault, and check its audit log."
+        "The wrapped secret ID was already used, or has expired. If no other attempt or process of this job used it, "
+        "someone intercepted it and now has the secret ID: destroy the role's secret IDs in Vault, and check its audit "
+        "log."
     )

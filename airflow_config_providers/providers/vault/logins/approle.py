@@ -162,17 +162,19 @@ def read(options: Options) -> Login:
     return AppRoleLogin(role_id, options.credential("secret_id") if has_secret else None, mount_point)
 
 
-def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds: int) -> str:
+def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds: int, login_seconds: int) -> str:
     """
     Return a new, wrapped secret ID of ``role``.
 
     :param seconds: for which it can be unwrapped
+    :param login_seconds: for which it is valid; 0 for as long as the role says
     :raises AccessDeniedError: our token may not do this
     :raises ProviderLookupError: there is no such role, or Vault cannot be asked
     """
     mount = mount_point or APPROLE
     path = f"auth/{quoted(tuple(mount.split('/')))}/role/{quoted((role,))}/secret-id"
-    answer = session.post(path, {}, token=session.token().text, wrap_seconds=seconds)
+    body = {"ttl": f"{login_seconds}s"} if login_seconds else {}
+    answer = session.post(path, body, token=session.token().text, wrap_seconds=seconds)
     found = answer.body.get("wrap_info")
     if isinstance(found, Mapping) and isinstance(found.get("token"), str):
         return str(found["token"])
@@ -181,8 +183,10 @@ def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds:
             f"{session.where} does not let us create a secret ID of the role '{printable(role)}' ({answer.shown}). "
             f"Grant our policy the capability update on auth/{printable(mount)}/role/{printable(role)}/secret-id."
         )
+    too_long = f", and that its secret_id_ttl is not shorter than {login_seconds} seconds" if login_seconds else ""
     raise ProviderLookupError(
-        f"{session.where} returned no secret ID of the role '{printable(role)}' ({answer.shown}). Check its name."
+        f"{session.where} returned no secret ID of the role '{printable(role)}' ({answer.shown}). Check its "
+        f"name{too_long}."
     )
 
 

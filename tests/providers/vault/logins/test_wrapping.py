@@ -118,6 +118,24 @@ def test_who_may_not_make_secret_ids_is_told_so(vault: Any, role: AppRole) -> No
         sender.wrapped_secret_id(role.name)
 
 
+@pytest.mark.parametrize(("asked", "expected"), [({}, 3600), ({"login_seconds": 90}, 90)], ids=["the role", "the job"])
+def test_a_secret_id_ends_when_the_role_or_the_job_says(vault: Any, asked: dict[str, int], expected: int) -> None:
+    role = vault.approle("*", secret_id_ttl=3600)
+    with contextlib.closing(worker(vault, role)) as sender:
+        wrapped = sender.wrapped_secret_id(role.name, **asked)
+
+    assert vault.unwrapped(wrapped)["secret_id_ttl"] == expected
+
+
+def test_a_secret_id_that_would_outlast_what_the_role_allows_is_not_made(vault: Any) -> None:
+    role = vault.approle("*", secret_id_ttl=60)
+    with (
+        contextlib.closing(worker(vault, role)) as sender,
+        pytest.raises(ProviderLookupError, match="secret_id_ttl is not shorter than 61 seconds"),
+    ):
+        sender.wrapped_secret_id(role.name, login_seconds=61)
+
+
 def test_a_role_that_is_not_there_is_named(vault: Any) -> None:
     sender = provider(url=vault.address, token=vault.root_token)
 

@@ -139,13 +139,15 @@ class SecretIdProvider(ConfigProvider):
     """A provider that can make a login for a driver, so that the driver resolves its references itself."""
 
     @abstractmethod
-    def wrapped_secret_id(self, role: str, *, mount_point: str, seconds: int) -> str:
+    def wrapped_secret_id(self, role: str, *, mount_point: str, seconds: int, login_seconds: int = 0) -> str:
         """
-        Return a secret ID in a wrapping, which the driver can take off once.
+        Return a secret ID in a wrapping, which the driver can take off once. The secret ID may work more often.
 
         :param role: what the driver may read
         :param mount_point: where the login method is mounted; empty for its usual place
         :param seconds: how long the wrapping lasts
+        :param login_seconds: how long the driver can sign in with the secret ID; 0, which may be left out, for as
+            long as the role says
         :raises AccessDeniedError: the provider may not make one
         :raises ProviderLookupError: there is no such role, or the provider cannot answer
         """

@@ -143,8 +143,9 @@ class JobResolver:
 
 _ROLE: Final = "wrapping.role"
 _TTL: Final = "wrapping.ttl"
-_SECONDS: Final = 300
-_LONGEST: Final = 24 * 60 * 60
+_LOGIN_TTL: Final = "wrapping.login_ttl"
+_LONGEST: Final = {_TTL: 24 * 60 * 60, _LOGIN_TTL: 10 * 365 * 24 * 60 * 60}
+"""The most seconds that each of these parameters can ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +268,7 @@ class DriverResolver(JobResolver):
         made = provider.wrapped_secret_id(
             str(definition.params[_ROLE]),
             mount_point=str(definition.params.get("auth_mount_point", "")).strip("/"),
-            seconds=_seconds(definition),
+            **_seconds(definition),
         )
         mask_secrets([made])
         return made
@@ -323,12 +324,20 @@ def _why_not(item: PlacedText, provider: str, names: set[str], not_python: str) 
 
 
 def _asked(definition: ProviderDefinition) -> set[str]:
-    return {f"config.providers.{definition.name}.param.{name}" for name in (_ROLE, _TTL)}
+    return {f"config.providers.{definition.name}.param.{name}" for name in (_ROLE, *_LONGEST)}
 
 
-def _seconds(definition: ProviderDefinition) -> int:
-    if seconds := whole_number(definition.params.get(_TTL, _SECONDS), most=_LONGEST):
+def _seconds(definition: ProviderDefinition) -> dict[str, int]:
+    """Return the arguments of ``wrapped_secret_id`` that are durations; those without a parameter are left out."""
+    asked = {"seconds": _TTL, "login_seconds": _LOGIN_TTL}
+    given = {argument: name for argument, name in asked.items() if name in definition.params}
+    return {"seconds": 300, **{argument: _duration(definition, name) for argument, name in given.items()}}
+
+
+def _duration(definition: ProviderDefinition, name: str) -> int:
+    if seconds := whole_number(definition.params[name], most=_LONGEST[name]):
         return seconds
     raise ProviderDefinitionError(
-        f"driver.{definition.key('param.' + _TTL)} is not a whole number of seconds from 1 to {_LONGEST}. Correct it."
+        f"driver.{definition.key('param.' + name)} is not a whole number of seconds from 1 to {_LONGEST[name]}. "
+        f"Correct it."
     )

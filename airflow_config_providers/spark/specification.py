@@ -18,7 +18,7 @@ FILE_KEY: Final = "spark.config.providers_file"
 """The key for the path of a properties file on the cluster that replaces the other keys."""
 
 WRAPPED: Final = "wrapped_secret_id"
-"""The one secret that a specification may hold, since it works only once and for a short time."""
+"""The one secret that a specification may hold, since it can be unwrapped only once and for a short time."""
 
 OF_DEPLOYMENT: Final = "the providers of a driver belong to the deployment. Remove the key."
 """The reason to refuse a key that defines providers for a driver."""

@@ -516,6 +516,27 @@ def test_a_secret_id_is_used_up(vault):
     check(say(vault, "POST", path, token=None, body=body), 400, errors("invalid secret id"))
 
 
+@pytest.mark.parametrize(
+    ("role", "asked", "expected"),
+    [
+        pytest.param({}, {}, 0, id="none"),
+        pytest.param({}, {"ttl": "90s"}, 90, id="asked"),
+        pytest.param({"secret_id_ttl": "1h"}, {}, 3600, id="of the role"),
+        pytest.param({"secret_id_ttl": "1h"}, {"ttl": "90s"}, 90, id="shorter"),
+    ],
+)
+def test_a_secret_id_lasts_as_long_as_asked_or_as_its_role_says(vault, role, asked, expected):
+    path = f"auth/approle/role/{vault.approle('x', **role).name}/secret-id"
+    data = {"secret_id": UUID, "secret_id_accessor": UUID, "secret_id_num_uses": 0, "secret_id_ttl": expected}
+    check(say(vault, "POST", path, body=asked), 200, envelope(data))
+
+
+def test_a_secret_id_cannot_last_longer_than_its_role_says(vault):
+    path = f"auth/approle/role/{vault.approle('x', secret_id_ttl='1h').name}/secret-id"
+    expected = errors("ttl cannot be longer than the role's secret_id_ttl")
+    check(say(vault, "POST", path, body={"ttl": "3601s"}), 400, expected)
+
+
 def test_a_login_is_not_read(vault):
     user = vault.userpass("x")
     path = f"auth/userpass/login/{user.username}"

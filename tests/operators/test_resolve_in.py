@@ -377,26 +377,29 @@ def livy_server():
     server.close()
 
 
+def wrapping(vault, role, **more):
+    """Return a connection whose worker may make secret IDs of the driver's role, and nothing else."""
+    params = {f"driver.config.providers.vault.param.wrapping.{name}": text for name, text in more.items()}
+    return {
+        "config.providers": "vault",
+        "config.providers.vault.class": "vault",
+        "config.providers.vault.param.url": vault.address,
+        "config.providers.vault.param.token": vault.token({f"auth/approle/role/{role.name}/secret-id": ["update"]}),
+        "driver.config.providers": "vault",
+        "driver.config.providers.vault.class": "vault",
+        "driver.config.providers.vault.param.url": vault.address,
+        "driver.config.providers.vault.param.auth_type": "approle",
+        "driver.config.providers.vault.param.role_id": role.role_id,
+        "driver.config.providers.vault.param.wrapping.role": role.name,
+        **params,
+    }
+
+
 @pytest.fixture
 def wrapped(vault, define):
-    """A Vault whose worker may make secret IDs of the driver's role, and nothing else."""
+    """A Vault and the driver's role, with that connection."""
     role = vault.approle(f"{vault.kv2}/data/apps/*")
-    worker = vault.token({f"auth/approle/role/{role.name}/secret-id": ["update"]})
-    define(
-        {
-            "config.providers": "vault",
-            "config.providers.vault.class": "vault",
-            "config.providers.vault.param.url": vault.address,
-            "config.providers.vault.param.token": worker,
-            "driver.config.providers": "vault",
-            "driver.config.providers.vault.class": "vault",
-            "driver.config.providers.vault.param.url": vault.address,
-            "driver.config.providers.vault.param.auth_type": "approle",
-            "driver.config.providers.vault.param.role_id": role.role_id,
-            "driver.config.providers.vault.param.wrapping.role": role.name,
-            "driver.config.providers.vault.param.wrapping.ttl": "60",
-        }
-    )
+    define(wrapping(vault, role, ttl="60"))
     return vault, role
 
 
@@ -424,6 +427,27 @@ def test_attack_32_the_driver_gets_a_secret_id_that_works_once(dag, run_task, wr
     with pytest.raises(AccessDeniedError, match="was already used"):
         driver.get(f"{vault.kv2}/apps/db", {"password"})
     driver.close()
+
+
+def test_the_connection_says_how_long_the_driver_can_sign_in(dag, run_task, vault, define, spark_submit):
+    role = vault.approle(f"{vault.kv2}/data/apps/*")
+    define(wrapping(vault, role, login_ttl="90"))
+
+    run = run_task(job(dag, {"spark.app.password": f"${{vault:{vault.kv2}/apps/db:password}}"}))
+
+    assert run.state == "success", run.error
+    wrapped_secret_id = spark_submit.spark_conf["spark.config.providers.vault.param.wrapped_secret_id"]
+    assert "spark.config.providers.vault.param.wrapping.login_ttl" not in spark_submit.spark_conf
+    assert vault.unwrapped(wrapped_secret_id)["secret_id_ttl"] == 90
+
+
+@pytest.mark.parametrize("name", ["ttl", "login_ttl"])
+def test_a_lifetime_is_a_number_of_seconds(dag, run_task, vault, define, name):
+    define(wrapping(vault, vault.approle("*"), **{name: "1h"}))
+
+    run = run_task(job(dag, {"spark.app.password": "${vault:apps/db:password}"}))
+
+    assert f"param.wrapping.{name} is not a whole number of seconds from 1 to" in str(run.error)
 
 
 def test_each_try_gets_a_secret_id_of_its_own(dag, run_task, wrapped, spark_submit):

@@ -16,6 +16,7 @@ What a test sets up (none of it is watched, delayed or failed, because it does n
     vault.policy(f"{vault.kv2}/data/apps/*") # a policy that reads these paths, or {path: capabilities}; gives its name
     vault.token(*paths, ttl=3600)            # a token with such a policy; a path for every thing: "*", also the default
     vault.approle(*paths, ttl=3600)          # .role_id .secret_id     at the mount approle/
+    vault.unwrapped(token)                   # the data in a wrapped answer
     vault.userpass(*paths, ttl=3600)         # .username .password     at the mount userpass/
     vault.jwt(*paths, ttl=3600)              # .mount .role .jwt()     a mount of its own; jwt(exp=...) sets claims
     vault.kubernetes(*paths, ttl=3600)       # .mount .role .jwt()     the same, with tokens of a service account
@@ -217,6 +218,10 @@ class VaultServer:
         role_id = self.admin.read(f"{role}/role-id")["data"]["role_id"]
         secret_id = self.admin.write_data(f"{role}/secret-id")["data"]["secret_id"]
         return AppRole(role.rpartition("/")[2], role_id, secret_id)
+
+    def unwrapped(self, token: str) -> Mapping[str, Any]:
+        """Return the data of a wrapped answer."""
+        return dict(self.admin.sys.unwrap(token)["data"])
 
     def userpass(self, *paths: Paths, ttl: int = 3600, **more: Any) -> UserPass:
         """Create a user at ``userpass/``."""

@@ -108,7 +108,7 @@ class VaultStandIn:
         if path == "sys/wrapping/lookup" and call.method == "POST":
             return response(self._wrappings.lookup(str(call.body.get("token") or "")))
         if path == "sys/wrapping/unwrap" and call.method == "POST":
-            return self._wrappings.unwrap(_token(request))
+            return self._wrappings.unwrap(str(call.body.get("token") or _token(request)))
         login = self._login(call)
         if login is not None:
             return response(login)

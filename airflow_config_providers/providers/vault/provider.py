@@ -124,18 +124,23 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
 
         return diagnose(require_configured(self._cache).session)
 
-    def wrapped_secret_id(self, role: str, *, mount_point: str = "", seconds: int = 300) -> str:
+    def wrapped_secret_id(self, role: str, *, mount_point: str = "", seconds: int = 300, login_seconds: int = 0) -> str:
         """
         Return a new, wrapped secret ID of an AppRole, which someone else can unwrap once.
 
         :param role: its name
         :param mount_point: where the method is mounted; empty for ``approle``
         :param seconds: for which it can be unwrapped
+        :param login_seconds: for which it is valid; 0 for as long as the role says
         :raises AccessDeniedError: our login may not do this
         :raises ProviderLookupError: there is no such role, or Vault cannot be asked
         """
         return approle.wrapped_secret_id(
-            require_configured(self._cache).session, role, mount_point=mount_point, seconds=seconds
+            require_configured(self._cache).session,
+            role,
+            mount_point=mount_point,
+            seconds=seconds,
+            login_seconds=login_seconds,
         )
 
     def keep_leases(self, *, is_left: bool) -> None:

@@ -274,7 +274,7 @@ class Revocations:
 
 
 def _server(settings: VaultSettings) -> Server:
-    """Return what the helper must know, with the settings that requests would take from the environment."""
+    """Return what the helper must know: settings that requests takes from the environment, and no relative paths."""
     import requests  # noqa: PLC0415 - slow to import, and there already
 
     session = requests.Session()
@@ -283,8 +283,15 @@ def _server(settings: VaultSettings) -> Server:
         settings.url, dict(settings.proxies), None, settings.verify, settings.cert
     )
     verify = requests.utils.DEFAULT_CA_BUNDLE_PATH if found["verify"] is True else found["verify"]
+    verify = _absolute(verify) if isinstance(verify, str) else verify
+    cert = None if settings.cert is None else (_absolute(settings.cert[0]), _absolute(settings.cert[1]))
     proxy = requests.utils.select_proxy(settings.url, found["proxies"]) or ""
-    return Server(settings.url, settings.namespace, verify, settings.cert, proxy, settings.login_namespace)
+    return Server(settings.url, settings.namespace, verify, cert, proxy, settings.login_namespace)
+
+
+def _absolute(path: str) -> str:
+    """Return ``path`` for the helper, which runs in another directory."""
+    return str(Path(path).absolute())
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from airflow_config_providers.providers.vault.revocation import Revocations, Rev
 from airflow_config_providers.providers.vault.transport import Breakers, Clients, MakeClient, Transport, make_client
 
 if TYPE_CHECKING:
+    from airflow_config_providers.providers.vault.logins.login import VaultToken
     from airflow_config_providers.providers.vault.settings import VaultSettings
 
 _log = logging.getLogger(__name__)
@@ -301,6 +302,7 @@ class Session:
             self._give_back(held, transport)
             transport.close()
         self._revocations.close()
+        self.settings.login.forget()
 
     @property
     def transport(self) -> Transport:
@@ -345,7 +347,7 @@ class Session:
         if held is not None and self._is_good(held) and (refused is None or refused.text != held.text):
             return held
         mark, since, transport = self.settings.login.version(), self.clock(), self.transport
-        given = self._signing_in.token()
+        given = self._asked()
         new = HeldToken(given.token, given.is_ours, since, given.ttl, mark)
         if held is not None and held.text == new.text:
             new = replace(held, mark=mark)  # the same token again: what we know of its end stays true
@@ -355,6 +357,14 @@ class Session:
         if given.is_ours and given.is_renewable and given.ttl is not None:
             self.plan_renewal("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text))
         return new
+
+    def _asked(self) -> VaultToken:
+        """Sign in. If the session is closed meanwhile, the login forgets what it unwrapped."""
+        try:
+            return self._signing_in.token()
+        finally:
+            if self._is_closed:
+                self.settings.login.forget()
 
     def _take(self, new: HeldToken, transport: Transport) -> None:
         with self._lock:

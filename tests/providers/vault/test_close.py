@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from airflow_config_providers.exceptions import ProviderLookupError
 from airflow_config_providers.providers.vault.leases import Leases
+from airflow_config_providers.providers.vault.logins.approle import WrappedSecretIdLogin
 from airflow_config_providers.providers.vault.logins.credentials import TokenLogin
 from airflow_config_providers.providers.vault.logins.login import Credential, Login
 from airflow_config_providers.providers.vault.session import HeldToken, Session
@@ -25,8 +26,15 @@ from tests.servers.web import Request, Response, WebServer
 
 LOGIN, CREDS, REVOKE = "/v1/auth/approle/login", "/v1/database/creds/app", "/v1/sys/leases/revoke"
 LEASED = {"lease_id": "database/creds/app/1", "lease_duration": 3600, "data": {"username": "u"}}
+UNWRAP = "/v1/sys/wrapping/unwrap"
 MOUNT = "/v1/sys/internal/ui/mounts/database/creds/app"
-ANSWERS = {LOGIN: LOGGED_IN, CREDS: LEASED, MOUNT: {"data": {"type": "database", "path": "database/"}}}
+ANSWERS = {
+    LOGIN: LOGGED_IN,
+    CREDS: LEASED,
+    MOUNT: {"data": {"type": "database", "path": "database/"}},
+    "/v1/sys/wrapping/lookup": {"data": {"creation_path": "auth/approle/role/r/secret-id"}},
+    UNWRAP: {"data": {"secret_id": "s"}},
+}
 SOON = 5.0
 APPROLE = {"auth_type": "approle", "role_id": "r", "secret_id": "s"}
 
@@ -34,8 +42,9 @@ APPROLE = {"auth_type": "approle", "role_id": "r", "secret_id": "s"}
 class Vault:
     """Answers logins and reads of credentials, and calls ``closes`` before it answers ``path``."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, answers: Mapping[str, object] = ANSWERS) -> None:
         self._path = path
+        self._answers = answers
         self.closes: Callable[[], None] = lambda: None
         self.asked: list[str] = []
 
@@ -43,7 +52,7 @@ class Vault:
         self.asked.append(request.path)
         if request.path == self._path:
             self.closes()
-        body = json.dumps(ANSWERS[request.path]).encode() if request.path in ANSWERS else b""
+        body = json.dumps(self._answers[request.path]).encode() if request.path in self._answers else b""
         return Response(200 if body else 204, body, {"Content-Type": "application/json"})
 
 
@@ -56,6 +65,18 @@ def test_a_login_that_comes_when_its_session_is_closed_leaves_no_helper_behind()
         with pytest.raises(ProviderLookupError, match="was closed while it signed in"):
             provider.get("database/creds/app")
     assert children(os.getpid()) == before
+
+
+@pytest.mark.parametrize("answers", [ANSWERS, {**ANSWERS, LOGIN: {}}], ids=["and signs in", "and does not"])
+def test_a_login_that_unwraps_when_its_session_is_closed_keeps_no_secret_id(answers: dict[str, object]) -> None:
+    vault, login = Vault(UNWRAP, answers), WrappedSecretIdLogin("r", Credential("hvs.w"))
+    with WebServer(vault) as server:
+        session = Session(VaultSettings(server.address, login, gives_back_after_kill=False))
+        vault.closes = session.close
+        with pytest.raises(ProviderLookupError):
+            session.token()
+    assert vault.asked[1:3] == [UNWRAP, LOGIN]
+    assert login.unwrapped.text == ""
 
 
 def test_credentials_of_a_given_token_that_come_when_its_session_is_closed_are_given_back() -> None:

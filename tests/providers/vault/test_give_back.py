@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.providers.vault import give_back
-from airflow_config_providers.providers.vault.revocation import Helper, Server
+from airflow_config_providers.providers.vault.logins.credentials import NOTHING
+from airflow_config_providers.providers.vault.revocation import Helper, Revocations, RevokeRequest, Server
+from airflow_config_providers.providers.vault.settings import VaultSettings
 from tests.limits import LONGEST, eventually
 from tests.providers.vault.opened import ManualSessions, counted, parameters, provider_of, seen
 from tests.providers.vault.processes import children, command, helper_of, is_running, open_files, said, started_job
@@ -422,6 +425,27 @@ def test_tls_is_verified_as_in_the_process(tmp_path: Path, verify: object, count
     with WebServer(recorder, tls=certificates["ca"].server_context()) as server:
         give({"url": server.address, "verify": found}, hold(1, "a"))
     assert len(recorder.requests()) == count
+
+
+@pytest.mark.parametrize("relative", ["verify", "certificate", "key"])
+def test_a_relative_path_is_found_from_another_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relative: str
+) -> None:
+    made, recorder = self_signed(tmp_path), Recorder()
+    context = made.server_context()
+    context.load_verify_locations(made.certificate)
+    context.verify_mode = ssl.CERT_REQUIRED
+    paths = {"verify": made.certificate, "certificate": made.certificate, "key": made.key}
+    named = {**{name: str(path) for name, path in paths.items()}, relative: paths[relative].name}
+    monkeypatch.chdir(tmp_path)
+    with WebServer(recorder, tls=context) as server:
+        settings = VaultSettings(
+            server.address, NOTHING, verify=named["verify"], cert=(named["certificate"], named["key"])
+        )
+        revocations = Revocations(settings)
+        revocations.hold(RevokeRequest.of_login(TOKEN))
+        revocations.close()
+    assert [request.path for request in recorder.requests()] == ["/v1/auth/token/revoke-self"]
 
 
 def test_a_proxy_is_used_where_there_is_one() -> None:

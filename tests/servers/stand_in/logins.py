@@ -95,11 +95,15 @@ class Login:
         if what == "role-id":
             role["role_id"] = call.body["role_id"]
             return NOTHING
+        most = duration(role.get("secret_id_ttl"), name="secret_id_ttl")
+        ttl = duration(call.body.get("ttl"), most)
+        if most and ttl > most:
+            raise Refusal(400, "ttl cannot be longer than the role's secret_id_ttl")
         secret_id = str(uuid.uuid4())
         self._secret_ids[secret_id] = name
         uses = self._uses_left[secret_id] = int(role.get("secret_id_num_uses") or 0)
         data = {"secret_id": secret_id, "secret_id_accessor": str(uuid.uuid4()), "secret_id_num_uses": uses}
-        return Answer(data | {"secret_id_ttl": 0})
+        return Answer(data | {"secret_id_ttl": ttl})
 
 
 def _approle(method: Login, call: Call) -> TokenSpec:

@@ -76,6 +76,10 @@ class Login(Protocol):
         """
         return self
 
+    def forget(self) -> None:
+        """Forget secrets that it got from Vault and kept for its next call; called when its session is closed."""
+        return
+
     @property
     def files(self) -> tuple[str, ...]:
         """The paths of the files that it reads, which hold secrets."""

@@ -73,6 +73,8 @@ def _equal(kind: type[_Error], args: tuple[Any, ...], attributes: Mapping[str, A
     made = kind.__new__(kind)
     made.args = args
     vars(made).update(attributes)
+    if "__notes__" in attributes:  # a list, to which others are added
+        vars(made)["__notes__"] = [*attributes["__notes__"]]
     return made
 
 

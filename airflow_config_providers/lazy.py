@@ -17,6 +17,9 @@ class LazyModule:
     def __init__(self, name: str) -> None:
         self._name = name
 
+    def __reduce__(self) -> tuple[type[LazyModule], tuple[str]]:
+        return LazyModule, (self._name,)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(importlib.import_module(self._name), name)
 

@@ -66,6 +66,16 @@ def test_an_equal_error_has_the_same_class_arguments_and_attributes(make, duplic
     assert vars(other) == vars(error)
 
 
+@pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
+def test_an_equal_error_has_notes_of_its_own(duplicate):
+    error = ProviderUnavailableError("It is busy.")
+    error.add_note("one")
+    other = duplicate(error)
+    other.add_note("two")
+
+    assert (error.__notes__, other.__notes__) == (["one"], ["one", "two"])
+
+
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_an_error_is_alone_after_it_was_caused(make):
     error = make("It is wrong.")

@@ -300,7 +300,7 @@ def misspelt_fields(connection: Connection, definitions: Iterable[str]) -> list[
     hints = [
         f"'{printable(name)}' in its {places[name]} is not read{hint}"
         for name in sorted(places.keys() - {*RELOAD_ACTION_KEYS})
-        if _beginning(name) not in _FIELDS and (hint := meant_field(name))
+        if not (name in _FIELDS or is_reserved(name.removeprefix(_OF_DRIVER))) and (hint := meant_field(name))
     ]
     return [*hints, *filter(None, [uri_hint(connection)])]
 
@@ -317,9 +317,11 @@ def uri_hint(connection: Connection) -> str:
 
 def meant_field(name: str) -> str:
     """Return a hint such as ``, did you mean 'properties'?`` if a field of the extra is close, otherwise nothing."""
-    beginning = _beginning(name)
-    below = [CONFIG_PROVIDERS + name.removeprefix(beginning)] if nearest(beginning, [CONFIG_PROVIDERS]) else []
-    return nearest(name, [*_FIELDS, *RELOAD_ACTION_KEYS, *below])
+    prefix = _OF_DRIVER if name.startswith(_OF_DRIVER) else ""
+    beginning = _beginning(name.removeprefix(prefix))
+    rest = name.removeprefix(prefix + beginning)
+    below = [prefix + CONFIG_PROVIDERS + rest] if nearest(beginning, [CONFIG_PROVIDERS]) else []
+    return nearest(name, below if prefix else [*_FIELDS, *RELOAD_ACTION_KEYS, *below])
 
 
 def _is_misspelt(key: str) -> bool:

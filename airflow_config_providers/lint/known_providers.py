@@ -37,7 +37,7 @@ class KnownProviders:
     :param names: those that its tasks or their drivers can use
     :param unlisted: those that have a class, but are not listed
     :param home: what people call the place where they are defined
-    :param definitions: name -> the definition, of those for tasks rather than for drivers
+    :param definitions: name -> the definition, of those that are of one class for tasks and for drivers
     """
 
     names: frozenset[str]
@@ -102,5 +102,9 @@ def _of_connection(connection: Connection, *, home: str) -> KnownProviders:
 
 
 def _known(props: Mapping[str, str], of_driver: Mapping[str, str], *, home: str) -> KnownProviders:
-    definitions = {one.name: one for found in (of_driver, props) for one in read_definitions(found)[0]}
-    return KnownProviders(frozenset(definitions), unlisted_names(props, definitions), home, definitions)
+    own, others = ({one.name: one for one in read_definitions(found)[0]} for found in (props, of_driver))
+    names = own.keys() | others.keys()
+    in_one_form = {
+        name: one for name, one in (others | own).items() if one.class_name == others.get(name, one).class_name
+    }
+    return KnownProviders(frozenset(names), unlisted_names(props, names), home, in_one_form)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import logging
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from types import ModuleType
 from typing import Final
 
-from airflow_config_providers.core.nested import map_leaves, slots_of
+from airflow_config_providers.core.nested import is_mapping, map_leaves, slots_of
 from airflow_config_providers.core.reversal.reverse import (
     UNCHECKED,
     ReverseTransformer,
@@ -24,6 +26,11 @@ _log = logging.getLogger(__name__)
 
 _SHOWN_WHOLE: Final = (str, bytes, bytearray, memoryview, int, float, complex, type(None), datetime.date, datetime.time)
 """Types whose string form shows everything that is stored."""
+
+_WITHOUT_OTHERS: Final = (*_SHOWN_WHOLE, type, ModuleType)
+"""Types whose objects hold no others, or none that are stored with them."""
+
+_COLLECTIONS: Final = (dict, list, tuple, set, frozenset, deque)
 
 _DEEPEST: Final = 12
 """How many levels of attributes and items of an object are searched."""
@@ -59,7 +66,8 @@ def _holds_value(leaf: object, reverser: ReverseTransformer) -> bool:
         content = pickle.dumps(leaf)
     except Exception:  # noqa: BLE001 - many objects cannot be pickled, and say so in many ways
         content = b""
-    return _is_value(content, reverser) or any(_is_value(text, reverser) for text in _texts_in(leaf))
+    texts = _texts_in(leaf, is_pickled=bool(content))
+    return _is_value(content, reverser) or any(_is_value(text, reverser) for text in texts)
 
 
 def _is_value(text: str | bytes, reverser: ReverseTransformer) -> bool:
@@ -67,21 +75,41 @@ def _is_value(text: str | bytes, reverser: ReverseTransformer) -> bool:
     return reverse_bytes(data, (reverser,)) != data
 
 
-def _texts_in(value: object) -> Iterator[str | bytes]:
+def _texts_in(value: object, *, is_pickled: bool) -> Iterator[str | bytes]:
     """Yield the strings in an object, its items and its attributes, ``_DEEPEST`` levels deep."""
     seen: dict[int, object] = {}  # keeps each object alive, so that no other one gets its id
     level = [value]
     for _ in range(_DEEPEST + 1):
         yield from (each for each in level if isinstance(each, str | bytes))
-        new = {id(each): each for each in level if not isinstance(each, str | bytes | type | ModuleType)}
-        level = [held for key, each in new.items() if key not in seen for held in _held(each)]
+        new = {id(each): each for each in level if not issubclass(type(each), _WITHOUT_OTHERS)}
+        level = [held for key, each in new.items() if key not in seen for held in _held(each, is_pickled=is_pickled)]
         seen |= new
 
 
-def _held(value: object) -> Iterable[object]:
-    if isinstance(value, Mapping):
-        return chain.from_iterable(value.items())
-    if isinstance(value, list | tuple | set | frozenset):
-        return value
-    slots = (getattr(value, name, None) for name, _ in slots_of(type(value)))
-    return [*getattr(value, "__dict__", {}).values(), *slots]
+def _held(value: object, *, is_pickled: bool) -> Iterator[object]:
+    """
+    Yield what an object holds.
+
+    :param is_pickled: whether its pickle is searched as well: then, no code of its class is called, which can fail, and
+        which can download the items of a mapping
+    """
+    kind = type(value)
+    yield from next((base.__iter__(value) for base in _COLLECTIONS if issubclass(kind, base)), ())  # type: ignore[arg-type]
+    if issubclass(kind, dict):
+        yield from dict.values(value)  # type: ignore[arg-type]
+    elif not is_pickled and is_mapping(value):
+        yield from chain.from_iterable(value.items())
+    yield from _attributes(value, is_pickled=is_pickled).values()
+    for _, slot in slots_of(kind):
+        with suppress(AttributeError):  # it has no content
+            yield slot.__get__(value, kind)
+
+
+def _attributes(value: object, *, is_pickled: bool) -> dict[str, object]:
+    try:
+        found = getattr(value, "__dict__", {})
+    except Exception:
+        if not is_pickled:
+            raise
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -24,7 +24,7 @@ from airflow_config_providers.exceptions import (
 )
 from airflow_config_providers.secrets import definitions, trail
 from airflow_config_providers.secrets.entry_files import EntryFiles, load_definitions, load_variables, paths
-from airflow_config_providers.secrets.entry_lines import place_of
+from airflow_config_providers.secrets.entry_lines import lines_of, place_of
 from airflow_config_providers.secrets.examination import DefinedProviders, FileExamination
 from airflow_config_providers.secrets.imports import importing
 from airflow_config_providers.secrets.process_state import state
@@ -185,10 +185,12 @@ class ConfigProvidersBackend(BaseSecretsBackend):
 
     def _place(self, question: _Question) -> str:
         """Return a sentence that says where the entry is; an empty string if there is none."""
-        with suppress(ConfigProvidersError):
-            entry = self._files[question.kind].find(question.name, question.team, files=state().files)
+        with suppress(ConfigProvidersError, OSError):
+            files = state().files
+            entry = self._files[question.kind].find(question.name, question.team, files=files)
             if entry is not None:
-                return f" The {question.kind} is defined in {place_of(entry.file, question.name)}."
+                place = place_of(entry.file, question.name, files.read(entry.file, lines_of))
+                return f" The {question.kind} is defined in {place}."
         return ""
 
     def diagnose(self) -> Iterator[Diagnosis]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Final
 
@@ -12,15 +12,22 @@ from airflow_config_providers.secrets.imports import importing
 _UNREADABLE: Final = (OSError, ValueError, RecursionError)
 
 
-def place_of(path: str, name: str) -> str:
-    """Return the path and, if it can be found, the line of the entry that counts: the last one with this name."""
-    shown = printable(path)
-    lines = _env_lines if PurePath(path).suffix.lower() == ".env" else _yaml_lines
+def lines_of(path: str) -> Mapping[str, int]:
+    """Return name -> the line of the entry that counts, the last one with this name; empty if they cannot be found."""
+    found = _env_lines if PurePath(path).suffix.lower() == ".env" else _yaml_lines
     try:
-        found = [line for key, line in lines(Path(path).read_text()) if key == name]
+        return dict(found(Path(path).read_text()))
     except _UNREADABLE:
-        return shown
-    return f"{shown}:{found[-1]}" if found else shown
+        return {}
+
+
+def place_of(path: str, name: str, lines: Mapping[str, int]) -> str:
+    """
+    Return the path of an entry and, if it is known, its line.
+
+    :param lines: what ``lines_of`` returns for the file
+    """
+    return f"{printable(path)}:{lines[name]}" if name in lines else printable(path)
 
 
 def _env_lines(text: str) -> Iterator[tuple[str, int]]:

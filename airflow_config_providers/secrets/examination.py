@@ -13,7 +13,7 @@ from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ConfigProvidersError, problems_of
 from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.entry_files import TEAM, EntryFiles
-from airflow_config_providers.secrets.entry_lines import place_of
+from airflow_config_providers.secrets.entry_lines import lines_of, place_of
 from airflow_config_providers.secrets.process_state import state
 from airflow_config_providers.secrets.resolution import texts
 from airflow_config_providers.secrets.shapes import Shape
@@ -88,9 +88,11 @@ class FileExamination:
             yield from map(of_problem, error.problems)
             return
         yield fine(f"'{printable(path)}' defines {counted(len(entries), self.kind)}.")
+        lines: Mapping[str, int] | None = None
         for name, definition in entries.items():
             for problem in self._of_entry(str(name), definition):
-                yield of_problem(f"{self.kind} {printable(str(name))} in {place_of(path, str(name))}: {problem}")
+                lines = lines_of(path) if lines is None else lines
+                yield of_problem(f"{self.kind} {printable(str(name))} in {place_of(path, str(name), lines)}: {problem}")
 
     def _of_entry(self, name: str, definition: Any) -> Iterator[str]:
         if definition is None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from airflow.sdk import Connection
 
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.job.providers import ProvidersConnection
+from airflow_config_providers.job.providers import JobProviders, ProvidersConnection, misspelt_fields
 from tests.providers.airflow_process import connection_result
 from tests.providers.conftest import configure_backend, in_task  # noqa: F401 - fixtures
 
@@ -57,3 +58,31 @@ def test_the_deployment_s_own_backend_comes_before_a_broken_variable(in_task, co
     configure_backend({"cp": json.dumps({"conn_type": "config_providers", "extra": DEFINED})})
 
     assert ProvidersConnection("cp").definitions() == DEFINED
+
+
+ONLY_OF_DRIVER = {f"driver.{key}": text for key, text in DEFINED.items()}
+
+
+def test_a_connection_that_only_defines_providers_of_drivers_is_no_mistake(monkeypatch):
+    extra = json.dumps(ONLY_OF_DRIVER)
+    monkeypatch.setenv("AIRFLOW_CONN_CP", json.dumps({"conn_type": "config_providers", "extra": extra}))
+
+    providers = JobProviders("cp")
+    assert providers.needed_by(["${env:HOME}", "${late:x}"]) == {}
+    assert providers.driver_definitions() == DEFINED
+
+
+@pytest.mark.parametrize(
+    ("field", "meant"),
+    [
+        ("driver.config.provider", "driver.config.providers"),
+        ("driver.config.provider.env.class", "driver.config.providers.env.class"),
+        ("config.provider.env.class", "config.providers.env.class"),
+        ("propertis", "properties"),
+    ],
+)
+def test_a_misspelt_field_is_named_with_what_was_meant(field, meant):
+    connection = Connection(conn_id="cp", conn_type="config_providers", extra=json.dumps({field: "env"}))
+
+    (hint,) = misspelt_fields(connection, {})
+    assert hint == f"'{field}' in its extra is not read, did you mean '{meant}'?"

@@ -120,6 +120,14 @@ def test_a_reference_that_the_class_of_its_provider_can_answer_is_not_found(text
     assert list(rules.reference_findings(in_conf("spark.app.x", text), DEFINED)) == []
 
 
+def test_a_reference_to_a_provider_of_another_class_in_drivers_can_have_any_form():
+    classes = {"config.providers": "x", "config.providers.x.class": "airflow_connection"}
+    of_driver = {"driver.config.providers": "x", "driver.config.providers.x.class": "env"}
+    known = known_providers.of_extra(json.dumps(classes | of_driver))
+
+    assert list(rules.reference_findings(in_conf("spark.app.x", "${x::DB_PASSWORD}"), known)) == []
+
+
 def test_a_default_in_the_field_of_a_connection_is_not_shown():
     found = list(rules.reference_findings(in_conf("spark.app.x", f"${{connection:x:login:-{CANARY}}}"), DEFINED))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import pytest
 from airflow.sdk import Asset
@@ -222,3 +224,37 @@ def test_an_object_that_many_lists_hold_is_searched_once():
     reverser = ReverseTransformer({}, {ConfigVariable("dir", "/d", "password"): CANARY})
 
     assert reverse_stored(Login("ann", [many, threading.Lock(), CANARY]), reverser) == "Login(user='ann')"
+
+
+class Store(Mapping):
+    """Downloads its items, and is pickled without them."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def __getitem__(self, key):
+        self.asked += 1
+        raise OSError("no network")
+
+    def __iter__(self):
+        return iter(["a"])
+
+    def __len__(self):
+        return 1
+
+    def __reduce__(self):
+        return Store, ()
+
+
+def test_what_a_picklable_object_would_download_is_not_asked_for():
+    reverser, store = ReverseTransformer({}, {ConfigVariable("dir", "/d", "password"): CANARY}), Store()
+    kept = {"rows": 5, "model": Login("ann", store)}
+
+    assert reverse_stored(kept, reverser) is kept
+    assert store.asked == 0
+
+
+def test_attack_30_a_value_in_a_read_only_mapping_is_hidden():
+    reverser = ReverseTransformer({}, {ConfigVariable("dir", "/d", "password"): CANARY})
+
+    assert reverse_stored(Login("ann", MappingProxyType({"x": CANARY})), reverser) == "Login(user='ann')"

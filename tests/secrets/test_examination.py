@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import pytest
 
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
 from airflow_config_providers.core.diagnosis import Severity
-from airflow_config_providers.secrets.entry_lines import place_of
+from airflow_config_providers.secrets.entry_lines import lines_of, place_of
 
 CANARY = "c4nary-Zq8"
 FILES = {
@@ -60,11 +61,13 @@ def test_the_warning_about_a_missing_key_names_the_file_and_the_line(shelf, capl
 def test_a_line_is_named_if_it_can_be_found(shelf, name, content, expected):
     path = shelf.write(name, content)
 
-    assert place_of(path, "x") == f"{path}{expected}"
+    assert place_of(path, "x", lines_of(path)) == f"{path}{expected}"
 
 
 def test_a_file_that_is_gone_has_no_line(tmp_path):
-    assert place_of(str(tmp_path / "gone.yaml"), "x") == str(tmp_path / "gone.yaml")
+    path = str(tmp_path / "gone.yaml")
+
+    assert place_of(path, "x", lines_of(path)) == path
 
 
 def examined(backend):
@@ -92,6 +95,18 @@ def test_an_examination_finds_every_wrong_entry_with_its_place(shelf):
     assert found[0].way_out == "Correct its name, or move it to extra."
     assert "names the unknown provider 'bok', did you mean 'book'?" in found[2].what
     assert CANARY not in str(found)
+
+
+def test_an_examination_of_many_wrong_entries_takes_time_linear_in_their_number(shelf):
+    def seconds(count):
+        path = shelf.write(f"{count}.yaml", "".join(f"c{n}:\n  conn_typ: x\n" for n in range(count)))
+        backend = shelf.backend(connections_file_path=path)
+        start = time.process_time()
+        assert sum(one.severity is Severity.ERROR for one in backend.diagnose()) == count
+        return time.process_time() - start
+
+    seconds(50)
+    assert min(seconds(400) for _ in range(2)) < 24 * min(seconds(50) for _ in range(2))
 
 
 def test_an_examination_finds_a_file_that_cannot_be_read_and_goes_on(shelf):

@@ -91,11 +91,10 @@ def test_the_message_says_who_what_why_and_the_way_out() -> None:
 
 
 def test_an_error_of_a_database_says_how_to_create_its_tables() -> None:
-    from sqlalchemy.exc import OperationalError
+    error = pytest.importorskip("sqlalchemy").exc.OperationalError("c4nary", {}, Exception())
 
-    found = fault(
-        OperationalError("c4nary", {}, Exception()), who="Secrets backend MetastoreBackend", what="variable 'x'"
-    )
+    found = fault(error, who="Secrets backend MetastoreBackend", what="variable 'x'")
+
     assert isinstance(found, ProviderUnavailableError)
     assert "airflow db migrate" in str(found)
     assert "c4nary" not in str(found)

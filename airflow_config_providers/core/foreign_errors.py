@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from types import FrameType
+from typing import Final
 
 from airflow_config_providers.core.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
 
 _OURS: Final = __name__.partition(".")[0]
 
@@ -26,8 +23,10 @@ def kind_and_place(error: BaseException) -> str:
 
 def _place(error: BaseException) -> str:
     """Return file and line; empty if no other code was called."""
+    from traceback import walk_tb  # noqa: PLC0415 - slow to import, and only for a message
+
     called: list[tuple[str, str]] = []
-    for frame, line in _frames(error):
+    for frame, line in walk_tb(error.__traceback__):
         package = _package(frame)
         if package == _OURS:
             called.clear()
@@ -36,13 +35,6 @@ def _place(error: BaseException) -> str:
     if not called:
         return f"{printable(error.filename or '')}:{error.lineno}" if isinstance(error, SyntaxError) else ""
     return next(place for package, place in reversed(called) if package == called[0][0])
-
-
-def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
-    trace = error.__traceback__
-    while trace is not None:
-        yield trace.tb_frame, trace.tb_lineno
-        trace = trace.tb_next
 
 
 def _package(frame: FrameType) -> str:

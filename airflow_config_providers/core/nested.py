@@ -16,7 +16,7 @@ _DEEPEST: Final = 50
 _LEAVES: Final = frozenset({str, bytes, int, float, bool, type(None)})
 """The most usual types of leaves, which are told at once."""
 
-_ITEMS: Final = (list, tuple, set, frozenset, deque)
+ITEMS: Final = (list, tuple, set, frozenset, deque)
 """Types of collections that are not mappings."""
 
 
@@ -49,9 +49,9 @@ def map_leaves(value: object, change: Change, *, depth: int = _DEEPEST) -> objec
 
 def items_of(value: object) -> list[Any] | None:
     """Return the items of a collection, of a mapping each key followed by its value; None if it is something else."""
-    if type(value) in _LEAVES or not (isinstance(value, _ITEMS) or is_mapping(value)):
+    if type(value) in _LEAVES or not (isinstance(value, ITEMS) or is_mapping(value)):
         return None
-    return list(value if isinstance(value, _ITEMS) else chain.from_iterable(value.items()))
+    return list(value if isinstance(value, ITEMS) else chain.from_iterable(value.items()))
 
 
 def with_items(value: object, items: list[Any], changed: list[object]) -> object:
@@ -61,11 +61,11 @@ def with_items(value: object, items: list[Any], changed: list[object]) -> object
 
 def _rebuilt(value: object, items: list[object]) -> object:
     """Return a collection like ``value`` with other items; those of a mapping are each key followed by its value."""
-    if not isinstance(value, _ITEMS):
+    if not isinstance(value, ITEMS):
         return dict(zip(items[::2], items[1::2], strict=True))
     if isinstance(value, deque):
         return deque(items, value.maxlen)
-    return next(kind for kind in _ITEMS if isinstance(value, kind))(items)
+    return next(kind for kind in ITEMS if isinstance(value, kind))(items)
 
 
 def slots_of(kind: type) -> Iterator[tuple[str, MemberDescriptorType]]:

@@ -66,13 +66,14 @@ def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition]
         owner = _owner(key, written)
         if owner is not None:
             written[owner][key.removeprefix(f"{_PREFIX}{owner}.")] = value
+    others = [key for key in props if not is_reserved(key)]
     definitions = [
         ProviderDefinition(
             name,
             class_name=str(settings.get("class", "")).strip(),
             params={key.removeprefix(_PARAM): value for key, value in settings.items() if key.startswith(_PARAM)},
             problems=tuple(_problems(name, settings, times=names.count(name))),
-            unread=_unread(name, props),
+            unread=_unread(name, others),
         )
         for name, settings in written.items()
     ]
@@ -124,10 +125,10 @@ def _colon_hint(written: str, known: Iterable[str]) -> str:
     return f"A colon is missing after '{printable(max(names, key=len))}'. Add it." if names else ""
 
 
-def _unread(name: str, props: Iterable[str]) -> dict[str, str]:
-    """Return suffix -> key, for the keys that would be of provider ``name`` if they began with ``config.providers``."""
+def _unread(name: str, others: Iterable[str]) -> dict[str, str]:
+    """Return suffix -> key, for the ``others`` that would be of provider ``name`` with another beginning."""
     inner = f".{name}."
-    return {key.partition(inner)[2]: key for key in props if inner in key and not is_reserved(key)}
+    return {key.partition(inner)[2]: key for key in others if inner in key}
 
 
 def _owner(key: str, names: Iterable[str]) -> str | None:

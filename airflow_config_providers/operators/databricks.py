@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, NoReturn
@@ -58,14 +57,9 @@ class QuietDatabricksTrigger(QuietTrigger, DatabricksExecutionTrigger):  # type:
         super().__init__(*args, **kwargs)
         vars(self.hook)["a_get_run_state"] = partial(_state_without_message, self.hook.a_get_run_state)
 
-    def quiet(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the content of an event without what Databricks says of the run."""
-        state = {**json.loads(payload["run_state"]), "state_message": ""}
-        return {**super().quiet(payload), "run_state": json.dumps(state)}
-
 
 async def _state_without_message(ask: Callable[[int], Awaitable[Any]], run_id: int) -> Any:
-    """Ask for the state of a run; the stock trigger logs each state in which it waits."""
+    """Ask for the state of a run, which the stock trigger logs while it waits, and which its event contains."""
     state = await ask(run_id)
     state.state_message = ""
     return state

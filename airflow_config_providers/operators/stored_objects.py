@@ -5,14 +5,13 @@ from __future__ import annotations
 import datetime
 import logging
 import pickle
-from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
-from airflow_config_providers.core.nested import is_mapping, map_leaves, slots_of
+from airflow_config_providers.core.nested import ITEMS, is_mapping, map_leaves, slots_of
 from airflow_config_providers.core.reversal.reverse import (
     UNCHECKED,
     ReverseTransformer,
@@ -30,7 +29,7 @@ _SHOWN_WHOLE: Final = (str, bytes, bytearray, memoryview, int, float, complex, t
 _WITHOUT_OTHERS: Final = (*_SHOWN_WHOLE, type, ModuleType)
 """Types whose objects hold no others, or none that are stored with them."""
 
-_COLLECTIONS: Final = (dict, list, tuple, set, frozenset, deque)
+_COLLECTIONS: Final = (dict, *ITEMS)
 
 _DEEPEST: Final = 12
 """How many levels of attributes and items of an object are searched."""
@@ -94,9 +93,10 @@ def _held(value: object, *, is_pickled: bool) -> Iterator[object]:
         which can download the items of a mapping
     """
     kind = type(value)
-    yield from next((base.__iter__(value) for base in _COLLECTIONS if issubclass(kind, base)), ())  # type: ignore[arg-type]
+    of_class: Any = value  # which class that is, only ``kind`` says
+    yield from next((base.__iter__(of_class) for base in _COLLECTIONS if issubclass(kind, base)), ())
     if issubclass(kind, dict):
-        yield from dict.values(value)  # type: ignore[arg-type]
+        yield from dict.values(of_class)
     elif not is_pickled and is_mapping(value):
         yield from chain.from_iterable(value.items())
     yield from _attributes(value, is_pickled=is_pickled).values()

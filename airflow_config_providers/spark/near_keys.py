@@ -153,7 +153,7 @@ class _LetterSlips:
     """
     Finds the key that is meant by one with a few wrong letters.
 
-    :param names: the keys to choose from; ``_ANY`` in place of the last part stands for what people choose
+    :param names: the keys to choose from; one that ends with ``_ANY`` stands for all keys that begin like it
     """
 
     def __init__(self, names: Iterable[str]) -> None:

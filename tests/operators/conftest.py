@@ -426,3 +426,21 @@ def master(diary, monkeypatch):
         connection = {"conn_type": "spark", "host": "spark://127.0.0.1:7077", "extra": extra}
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
         yield master
+
+
+def wrapping(vault, role, **more):
+    """Return a connection whose worker may make secret IDs of the driver's role, and nothing else."""
+    params = {f"driver.config.providers.vault.param.wrapping.{name}": text for name, text in more.items()}
+    return {
+        "config.providers": "vault",
+        "config.providers.vault.class": "vault",
+        "config.providers.vault.param.url": vault.address,
+        "config.providers.vault.param.token": vault.token({f"auth/approle/role/{role.name}/secret-id": ["update"]}),
+        "driver.config.providers": "vault",
+        "driver.config.providers.vault.class": "vault",
+        "driver.config.providers.vault.param.url": vault.address,
+        "driver.config.providers.vault.param.auth_type": "approle",
+        "driver.config.providers.vault.param.role_id": role.role_id,
+        "driver.config.providers.vault.param.wrapping.role": role.name,
+        **params,
+    }

@@ -13,7 +13,7 @@ from airflow_config_providers.dynamic import ConfigAdmin
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark.catalogue import spark_definition
-from tests.operators.conftest import structlog_to
+from tests.operators.conftest import structlog_to, wrapping
 from tests.operators.stock import NOT_DURABLE
 from tests.servers.recorder import Recorder
 from tests.servers.web import WebServer
@@ -375,24 +375,6 @@ def livy_server():
     server = WebServer(recorder)
     yield recorder, int(server.address.rpartition(":")[2])
     server.close()
-
-
-def wrapping(vault, role, **more):
-    """Return a connection whose worker may make secret IDs of the driver's role, and nothing else."""
-    params = {f"driver.config.providers.vault.param.wrapping.{name}": text for name, text in more.items()}
-    return {
-        "config.providers": "vault",
-        "config.providers.vault.class": "vault",
-        "config.providers.vault.param.url": vault.address,
-        "config.providers.vault.param.token": vault.token({f"auth/approle/role/{role.name}/secret-id": ["update"]}),
-        "driver.config.providers": "vault",
-        "driver.config.providers.vault.class": "vault",
-        "driver.config.providers.vault.param.url": vault.address,
-        "driver.config.providers.vault.param.auth_type": "approle",
-        "driver.config.providers.vault.param.role_id": role.role_id,
-        "driver.config.providers.vault.param.wrapping.role": role.name,
-        **params,
-    }
 
 
 @pytest.fixture

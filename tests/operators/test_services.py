@@ -11,7 +11,7 @@ import yaml
 
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.configure import configured
-from tests.operators.conftest import CANARY, recording
+from tests.operators.conftest import CANARY, recording, wrapping
 from tests.servers.recorder import Recorder
 from tests.servers.web import Request, Response, WebServer
 
@@ -445,20 +445,7 @@ def test_attack_33_a_secret_that_spark_would_show_is_refused_only_in_a_cluster_t
 
 def test_attack_32_each_of_several_drivers_gets_a_secret_id_of_its_own(databricks, driver, no_leak, vault):
     role = vault.approle(f"{vault.kv2}/data/apps/*")
-    driver(
-        {
-            "config.providers": "vault",
-            "config.providers.vault.class": "vault",
-            "config.providers.vault.param.url": vault.address,
-            "config.providers.vault.param.token": vault.token({f"auth/approle/role/{role.name}/secret-id": ["update"]}),
-            "driver.config.providers": "vault",
-            "driver.config.providers.vault.class": "vault",
-            "driver.config.providers.vault.param.url": vault.address,
-            "driver.config.providers.vault.param.auth_type": "approle",
-            "driver.config.providers.vault.param.role_id": role.role_id,
-            "driver.config.providers.vault.param.wrapping.role": role.name,
-        }
-    )
+    driver(wrapping(vault, role))
     reference = f"${{vault:{vault.kv2}/apps/db:password}}"
     task, recorder = databricks(tasks=clusters(one={"spark.a": reference}, two={"spark.a": reference}))
     run = no_leak(task)

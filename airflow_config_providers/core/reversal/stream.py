@@ -102,9 +102,10 @@ def _cut(block: bytes, matches: Sequence[Match], reversers: Sequence[ReverseTran
     """
     if not block.endswith(b"\n"):
         return _cut_in_line(block, matches, character(block, len(block) - _margin(reversers)))
-    if _continues(block[:begin], block[begin:], reversers):
+    lines = block[begin:]
+    if _continues(block[:begin], lines, reversers):
         return begin
-    end = begin + _open_end(block[begin:], reversers)
+    end = begin + _open_end(lines, reversers)
     if end == len(block):
         return end
     cut = block.rfind(b"\n", 0, end) + 1

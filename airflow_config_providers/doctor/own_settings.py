@@ -18,6 +18,7 @@ from airflow_config_providers.get_provider_info import OPTIONS
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.operator_specs import require_known
 from airflow_config_providers.job.policies import open_policies
+from airflow_config_providers.lazy import sa
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.real_path import rights_of
 from airflow_config_providers.spark.layer_files import ConfigFile, file_layer
@@ -119,10 +120,9 @@ def _jobs() -> list[Any]:
     """Return the processes of Airflow that are alive and read DAGs or settings."""
     from airflow.jobs.job import Job  # noqa: PLC0415 - heavy
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
-    from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
     since = datetime.now(UTC) - _ALIVE
-    query = select(Job.job_type, Job.start_date).where(
+    query = sa.select(Job.job_type, Job.start_date).where(
         Job.job_type.in_(_PROCESSES), Job.state == "running", Job.latest_heartbeat >= since
     )
     with create_session() as session:

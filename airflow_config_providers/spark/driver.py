@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, MutableMapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
@@ -112,27 +112,11 @@ def with_redaction(found: ResolvedConfig) -> dict[str, str]:
     return values if redaction is None else {**values, REDACTION_KEY: redaction}
 
 
-class DriverProcess(Protocol):
-    """The source of a driver's configuration, and the process that gets it."""
-
-    has_begun: bool
-    """Whether the JVM already runs, so that its options can no longer change."""
-
-    def configs(self) -> dict[str, str]:
-        """Return the configuration as written, with references."""
-
-    def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
-        """
-        Create the SparkContext with ``configs``.
-
-        :param withheld: names of the environment variables that child processes must not inherit
-        """
-
-
 class Submitted:
     """A JVM that spark-submit started, in client mode or in cluster mode."""
 
     has_begun = True
+    """Whether the JVM already runs, so that its options can no longer change."""
 
     def configs(self) -> dict[str, str]:
         """Return the submitted configuration."""
@@ -167,6 +151,7 @@ class Unsubmitted:
         """
         Start the JVM and create the SparkContext.
 
+        :param withheld: names of the environment variables that child processes must not inherit
         :raises UndeliverableValueError: a properties file would change a value
         """
         lost = [key for key, value in configs.items() if not fidelity.survives_file(key, value)]
@@ -175,6 +160,10 @@ class Unsubmitted:
         with reading_properties(configs, self._environ), lacking(self._environ, withheld):
             pyspark.SparkContext._ensure_initialized()
         pyspark.SparkContext()
+
+
+DriverProcess = Submitted | Unsubmitted
+"""The source of a driver's configuration, with references as written, and the process that gets it."""
 
 
 def driver_process(environ: MutableMapping[str, str]) -> DriverProcess:

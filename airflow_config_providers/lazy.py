@@ -24,6 +24,13 @@ class LazyModule:
         return getattr(importlib.import_module(self._name), name)
 
 
+pyspark: Any = LazyModule("pyspark")
+"""PySpark. It is slow to import, and is not installed where DAGs are read."""
+
+sa: Any = LazyModule("sqlalchemy")
+"""SQLAlchemy, under the name that its documentation gives it. It is slow to import, and few processes need it."""
+
+
 def names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """
     Return ``__getattr__``, ``__dir__`` and ``__all__`` for ``package``, whose public names are lazy (PEP 562).

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from airflow_config_providers.cli.target import NOW, SERVER
 from airflow_config_providers.core.timed_calls import call_each
+from airflow_config_providers.lazy import sa
 
 SECONDS: Final = "AIRFLOW_CONFIG_PROVIDERS_COMPLETION_SECONDS"
 """The environment variable with the time limit for the database, in seconds."""
@@ -79,10 +80,9 @@ def _of_database(find: Find, parsed_args: Any, *words: str) -> list[str]:
 def _dag_ids(session: Any, prefix: str) -> list[str]:
     """Return the ids of stored DAGs, in order."""
     from airflow.models.serialized_dag import SerializedDagModel  # noqa: PLC0415 - slow to import
-    from sqlalchemy import select  # noqa: PLC0415 - as above
 
     name = SerializedDagModel.dag_id
-    found = select(name).where(name.startswith(prefix, autoescape=True)).distinct().order_by(name)
+    found = sa.select(name).where(name.startswith(prefix, autoescape=True)).distinct().order_by(name)
     return [str(one) for one in session.scalars(found.limit(MOST))]
 
 
@@ -97,9 +97,8 @@ def _task_ids(session: Any, dag_id: str, prefix: str) -> list[str]:
 def _run_ids(session: Any, dag_id: str, prefix: str) -> list[str]:
     """Return the ids of the runs of a DAG, the last one first."""
     from airflow.models.dagrun import DagRun  # noqa: PLC0415 - slow to import
-    from sqlalchemy import select  # noqa: PLC0415 - as above
 
-    found = select(DagRun.run_id).where(DagRun.dag_id == dag_id, DagRun.run_id.startswith(prefix, autoescape=True))
+    found = sa.select(DagRun.run_id).where(DagRun.dag_id == dag_id, DagRun.run_id.startswith(prefix, autoescape=True))
     return [str(one) for one in session.scalars(found.order_by(DagRun.id.desc()).limit(MOST))]
 
 

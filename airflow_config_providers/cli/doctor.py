@@ -13,7 +13,7 @@ from airflow_config_providers.cli.output import progress, show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.diagnosis import Severity
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.doctor import backends, connection, own_settings, stores, versions
+from airflow_config_providers.doctor import connection, own_settings, stores, versions
 from airflow_config_providers.doctor.examination import Check, PatientCheck, Site, examine
 
 CHECKS: Final[Mapping[str, Check]] = {
@@ -23,7 +23,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "apply_to": own_settings.check_apply_to,
     "encryption": stores.check_encryption,
     "files": own_settings.check_files,
-    "backend": backends.check,
+    "backend": own_settings.check_backend,
     "connection": connection.check,
     "providers": PatientCheck(connection.check_providers),
     "records": stores.check_records,

@@ -17,7 +17,7 @@ from airflow_config_providers.deployment.differences import differences, with_au
 from airflow_config_providers.deployment.rows import DETAILS, KEY_COLUMNS, KeySelection, Row
 
 if TYPE_CHECKING:
-    from airflow_config_providers.deployment.configurations import Configurations
+    from airflow_config_providers.cli.target import Configurations
 
 
 def about_key(row: Row) -> str:

@@ -22,6 +22,7 @@ from airflow_config_providers.job.providers import (
     misspelt_fields,
     no_provider,
 )
+from airflow_config_providers.lazy import sa
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_secrets import ids_of_variables
 from airflow_config_providers.providers.checks import ask_each
@@ -73,13 +74,11 @@ def _stored_ids() -> list[str]:
     """Return the connection ids in Airflow's database. Those in a secrets backend cannot be listed."""
     from airflow.models.connection import Connection  # noqa: PLC0415 - heavy
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
-    from sqlalchemy import select  # noqa: PLC0415 - slow to import
-    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - as above
 
     try:
         with create_session() as session:
-            return list(session.scalars(select(Connection.conn_id)))
-    except SQLAlchemyError:
+            return list(session.scalars(sa.select(Connection.conn_id)))
+    except sa.exc.SQLAlchemyError:
         return []
 
 

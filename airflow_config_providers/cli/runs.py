@@ -15,7 +15,7 @@ from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigProvidersError
 
 if TYPE_CHECKING:
-    from airflow_config_providers.deployment.configurations import Configurations
+    from airflow_config_providers.cli.target import Configurations
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ _SECONDS_TO_CONNECT: Final = 10.0
 
 class ServerConfigurations:
     """
-    ``Configurations`` over REST, with the same errors.
+    The operations of ``DeployedConfigurations`` over REST, with the same errors.
 
     :param client: the client of the server, signed in
     :param warn: is called with each note for the reader

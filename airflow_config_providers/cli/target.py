@@ -15,7 +15,9 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ForbiddenError, ProviderUnavailableError, problems_of
 
 if TYPE_CHECKING:
-    from airflow_config_providers.deployment.configurations import Configurations
+    from airflow_config_providers.deployment.configurations import DeployedConfigurations
+
+    Configurations = DeployedConfigurations | ServerConfigurations
 
 SERVER: Final = "AIRFLOW_CONFIG_PROVIDERS_SERVER"
 """The environment variable that replaces ``--server``."""
@@ -45,7 +47,7 @@ def configurations(args: Any, notes: Callable[[str], None]) -> Configurations:
     return DeployedConfigurations(notes)
 
 
-def configurations_at(address: str, args: Any, notes: Callable[[str], None]) -> Configurations:
+def configurations_at(address: str, args: Any, notes: Callable[[str], None]) -> ServerConfigurations:
     """
     Return the configurations of another deployment, whose notes begin with its address.
 

@@ -25,6 +25,7 @@ from airflow_config_providers.job.authored_job import AuthoredJob, referring_pat
 from airflow_config_providers.job.deployed_task import Warn, deployed_job, is_configured
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.job.policies import deployment_policies
+from airflow_config_providers.lazy import sa
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.installation import version_at_hand
 
@@ -236,11 +237,9 @@ def stored_dag(dag_id: str, caller: Caller) -> Any:
     :raises UnknownResourceError: there is no such DAG
     :raises ProviderUnavailableError: the database is unavailable, or another version has stored the DAG
     """
-    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - slow to import
-
     try:
         dag, known = _read(dag_id)
-    except SQLAlchemyError as error:
+    except sa.exc.SQLAlchemyError as error:
         failure = unavailable(f"reading DAG '{printable(dag_id)}'", type(error).__name__)
     except Exception as error:  # noqa: BLE001 - reading a DAG that another version stored can raise anything
         failure = ProviderUnavailableError(
@@ -259,8 +258,7 @@ def _read(dag_id: str) -> tuple[Any | None, Sequence[str]]:
     """Return the stored DAG or, if there is none, the ids of all DAGs."""
     from airflow.models.serialized_dag import SerializedDagModel  # noqa: PLC0415 - heavy
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
-    from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
     with create_session() as session:
         dag = SerializedDagModel.get_dag(dag_id, session=session)
-        return dag, () if dag is not None else session.scalars(select(SerializedDagModel.dag_id).distinct()).all()
+        return dag, () if dag is not None else session.scalars(sa.select(SerializedDagModel.dag_id).distinct()).all()

@@ -1,10 +1,10 @@
-"""The operations on the configuration of a deployment, and how they work in the database that this process uses."""
+"""The operations on the configuration of a deployment, in the database that this process uses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType
@@ -33,73 +33,16 @@ _NO_RUNS: Final = (
 )
 
 
-class Configurations(Protocol):
-    """
-    Describes and alters the configuration of a deployment, its DAGs and its tasks.
-
-    :raises ConfigException: the request is wrong; lists all problems
-    :raises PolicyViolation: a policy denies the change
-    :raises ForbiddenError: the user lacks the permission
-    :raises ProviderUnavailableError: the server or the database is unavailable now
-    """
-
-    def describe(self, resource: ConfigResource, selection: KeySelection) -> list[Row]:
-        """Return the selected keys, each with its synonyms; of a task, also with what its last job had."""
-
-    def describe_run(self, task: ConfigResource, choice: RunChoice, selection: KeySelection) -> list[Row]:
-        """Return the selected keys that one try had, each with its synonyms."""
-
-    def why_not(self, resource: ConfigResource, asked: str, choice: RunChoice | None = None) -> list[Row]:
-        """
-        Return why a setting that someone wrote does not apply, or that it applies.
-
-        :param asked: ``KEY=VALUE``, a key, a path of a file, or the name of a layer
-        :param choice: the try of a task that is asked about; None for what settles now
-        """
-
-    def alter(
-        self,
-        resource: ConfigResource,
-        operations: Sequence[AlterConfigOp],
-        *,
-        validate_only: bool = False,
-        if_version: int | None = None,
-    ) -> list[Row]:
-        """Change keys, and return what applies now."""
-
-    def history(self, resource: ConfigResource) -> list[Row]:
-        """Return the changes, newest last."""
-
-    def rollback(
-        self,
-        resource: ConfigResource,
-        *,
-        to_version: int | None = None,
-        validate_only: bool = False,
-        if_version: int | None = None,
-    ) -> list[Row]:
-        """Restore a version, and return what applies now. None is the version before the last change."""
-
-    def refresh(self, resource: ConfigResource) -> list[Row]:
-        """Have the values of references read again, and return the resources that this concerns."""
-
-    def has_chosen_file(self, task: ConfigResource) -> bool:
-        """Return whether a description of a task lacks a file that only a run chooses, as far as that is known."""
-
-    def references(self, pattern: str) -> list[Row]:
-        """
-        Return the tasks whose last job used a reference, and whether its value was the newest.
-
-        :param pattern: a reference, in which ``*`` matches any text
-        """
-
-
 class DeployedConfigurations:
     """
-    ``Configurations`` in the database, for one caller, with the same errors. Not thread-safe.
+    Describes and alters the configuration of the deployment, its DAGs and its tasks, in the database. Not thread-safe.
 
     :param warn: is called with each note for the reader
     :param caller: the user who asks; None for the user who runs this command
+    :raises ConfigException: the request is wrong; lists all problems
+    :raises PolicyViolation: a policy denies the change
+    :raises ForbiddenError: the user lacks the permission
+    :raises ProviderUnavailableError: the database is unavailable now
     """
 
     def __init__(self, warn: Warn, caller: Caller | None = None) -> None:
@@ -108,7 +51,7 @@ class DeployedConfigurations:
         self._reader = caller or Caller()  # whose name is not needed, and takes a moment to find
 
     def describe(self, resource: ConfigResource, selection: KeySelection) -> list[Row]:
-        """Return the selected keys, each with its synonyms."""
+        """Return the selected keys, each with its synonyms; of a task, also with what its last job had."""
         one = admin(self._warn, caller=self._caller)
         found = selection.of(one.describe_configs([resource], include_synonyms=True)[resource])
         for doubt in self._doubts(resource, found):
@@ -131,6 +74,8 @@ class DeployedConfigurations:
         """
         Return why a setting that someone wrote does not apply, or that it applies.
 
+        :param asked: ``KEY=VALUE``, a key, a path of a file, or the name of a layer
+        :param choice: the try of a task that is asked about; None for what settles now
         :param dry_run: whether the policies judge a value that no layer has; only for callers who may make the change
         """
         if choice:
@@ -213,7 +158,7 @@ class DeployedConfigurations:
         validate_only: bool = False,
         if_version: int | None = None,
     ) -> list[Row]:
-        """Restore a version, and return what applies now."""
+        """Restore a version, and return what applies now. None is the version before the last change."""
         with altering(self._warn, caller=self._caller) as one:
             done = one.rollback(resource, to_version, validate_only=validate_only, if_version=if_version)
         return rows.changed({resource: done})
@@ -234,7 +179,11 @@ class DeployedConfigurations:
         return DeployedLayers(self._warn, self._reader).tasks(dag)
 
     def references(self, pattern: str) -> list[Row]:
-        """Return the tasks whose last job used a reference, and whether its value was the newest."""
+        """
+        Return the tasks whose last job used a reference, and whether its value was the newest.
+
+        :param pattern: a reference, in which ``*`` matches any text
+        """
         found = records.usages(pattern, self._reader.may_see_runs_of)
         for sentence in records.about(found):
             self._warn(sentence)

@@ -19,6 +19,7 @@ from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.record import LARGEST
 from airflow_config_providers.job.record_rows import content_of, contents_of, in_utc, microseconds, name_of, times_of
 from airflow_config_providers.job.record_store import ANY_KEY, FIRST_KEY, LARGEST_ENTRY
+from airflow_config_providers.lazy import sa
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, sql_of
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.records.record_row import Content
@@ -116,9 +117,8 @@ def owners() -> list[tuple[str, str]]:
     :raises ProviderUnavailableError: the database is unavailable
     """
     from airflow.models.dag import DagModel  # noqa: PLC0415 - heavy
-    from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
-    query = select(DagModel.dag_id, DagModel.owners)
+    query = sa.select(DagModel.dag_id, DagModel.owners)
     return [(dag, owner or "") for dag, owner in reading(lambda session: session.execute(query).all())]
 
 
@@ -129,10 +129,9 @@ def outcomes(dags: Collection[str]) -> list[tuple[str, str, str, int, bool]]:
     :raises ProviderUnavailableError: the database is unavailable
     """
     from airflow.models.taskinstance import TaskInstance as Ti  # noqa: PLC0415 - heavy
-    from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
     columns = (Ti.dag_id, Ti.task_id, Ti.run_id, Ti.map_index, Ti.state)
-    query = select(*columns).where(Ti.state.in_(("success", "failed")))
+    query = sa.select(*columns).where(Ti.state.in_(("success", "failed")))
     found: list[tuple[str, str, str, int, bool]] = []
     for dag in sorted(dags):
         rows = reading(lambda session, dag=dag: session.execute(query.where(Ti.dag_id == dag)).all())  # type: ignore[misc]
@@ -171,19 +170,15 @@ def record_tables(since: str) -> RecordTables | None:
 
 def _entries(*, has_values: bool = False) -> Any:
     """Return the statement that selects the entries of records in all tables."""
-    from sqlalchemy import literal, select, union_all  # noqa: PLC0415 - slow to import
-
     selects = []
     for place, model in enumerate(record_models()):
-        named = {**_columns(model), "place": literal(place), **({"value": _value(model)} if has_values else {})}
+        named = {**_columns(model), "place": sa.literal(place), **({"value": _value(model)} if has_values else {})}
         columns = (column.label(name) for name, column in named.items())
-        selects.append(select(*columns).where(*of_records(model)))
-    return union_all(*selects)
+        selects.append(sa.select(*columns).where(*of_records(model)))
+    return sa.union_all(*selects)
 
 
 def _columns(model: Any) -> dict[str, Any]:
-    from sqlalchemy import Text, cast  # noqa: PLC0415 - slow to import
-
     return {
         RANGE: model.dag_run_id,
         "dag": model.dag_id,
@@ -191,23 +186,19 @@ def _columns(model: Any) -> dict[str, Any]:
         "run": model.run_id,
         "map_index": map_index_of(model),
         "key": model.key,
-        "at": cast(written_at(model), Text),
+        "at": sa.cast(written_at(model), sa.Text),
     }
 
 
 def _value(model: Any) -> Any:
     """Return the JSON of an entry; NULL if it is larger than entries of records are."""
-    from sqlalchemy import Text, case, cast, func  # noqa: PLC0415 - slow to import
-
-    text = cast(model.value, Text)
-    return case((func.length(text) <= LARGEST_ENTRY, text))
+    text = sa.cast(model.value, sa.Text)
+    return sa.case((sa.func.length(text) <= LARGEST_ENTRY, text))
 
 
 def _bounds() -> Any:
     """Return the statement that selects the id of one entry in some thousands, each id once."""
-    from sqlalchemy import func, select  # noqa: PLC0415 - slow to import
-
     entries = _entries().subquery("entries")
     one = entries.c[RANGE]
-    numbered = select(one, func.row_number().over(order_by=one).label("number")).subquery("numbered")
-    return select(numbered.c[RANGE]).distinct().where(numbered.c.number % _PART == 0)
+    numbered = sa.select(one, sa.func.row_number().over(order_by=one).label("number")).subquery("numbered")
+    return sa.select(numbered.c[RANGE]).distinct().where(numbered.c.number % _PART == 0)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.deployment.records import reading
 from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.lazy import sa
 from airflow_config_providers.spark.audit.batches import batches
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, sql_of
 from airflow_config_providers.spark.audit.leaks.tables import TextDatabase, TextTable
@@ -59,26 +60,21 @@ def database_of_connection(conn_id: str) -> TextDatabase:
     :param conn_id: a connection to PostgreSQL or MySQL, or to SQLite, whose host is then the path of the file
     :raises AirflowNotFoundException: there is no such connection
     """
-    from sqlalchemy.engine import URL  # noqa: PLC0415 - slow to import
-
     found = BaseHook.get_connection(conn_id)
     if found.conn_type == "sqlite":
-        url = URL.create("sqlite", database=found.host)
+        url = sa.engine.URL.create("sqlite", database=found.host)
     else:
         name = "postgresql" if found.conn_type == "postgres" else str(found.conn_type)
-        url = URL.create(name, found.login, found.password, found.host, found.port, found.schema)
+        url = sa.engine.URL.create(name, found.login, found.password, found.host, found.port, found.schema)
     return _database(url, lambda query: _read_once(url, query))
 
 
 def _read_once(url: Any, query: Any) -> Sequence[Any]:
-    from sqlalchemy import create_engine  # noqa: PLC0415 - slow to import
-    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - as above
-    from sqlalchemy.pool import NullPool  # noqa: PLC0415 - as above
-
     try:
-        with create_engine(url, poolclass=NullPool).connect() as connection:
-            return connection.execute(query).all()
-    except (SQLAlchemyError, ImportError) as error:
+        with sa.create_engine(url, poolclass=sa.pool.NullPool).connect() as connection:
+            found: Sequence[Any] = connection.execute(query).all()
+            return found
+    except (sa.exc.SQLAlchemyError, ImportError) as error:
         problem = type(error).__name__
     raise ProviderUnavailableError(f"The database of the connection cannot be read ({problem}). Correct it.")
 
@@ -113,35 +109,29 @@ class _Query:
     @classmethod
     def of(cls, table: Any) -> _Query:
         """Return the query for a table of SQLAlchemy."""
-        from sqlalchemy import Text, cast, null  # noqa: PLC0415 - slow to import
-
         names = [*(name for name in _NAMES if name in table.c), *(column.name for column in table.primary_key)]
         left_out = _KEPT_THERE.get(table.name, ())
         texts = {column.name: _text(column) for column in table.c if column.name not in left_out}
-        written = next((table.c[name] for name in _WRITTEN if name in table.c), null())
+        written = next((table.c[name] for name in _WRITTEN if name in table.c), sa.null())
         return cls(
             {name: table.c[name] for name in dict.fromkeys(names)},
             list(table.primary_key),
             {name: text for name, text in texts.items() if text is not None},
-            cast(written, Text),
+            sa.cast(written, sa.Text),
         )
 
     def select(self) -> Any:
         """Return the statement that selects all rows."""
-        from sqlalchemy import select  # noqa: PLC0415 - slow to import
-
         labels = (column.label(f"k{place}") for place, column in enumerate(self.labels.values()))
         texts = (column.label(f"c{place}") for place, column in enumerate(self.columns.values()))
-        return select(*labels, self.at.label("at"), *texts)
+        return sa.select(*labels, self.at.label("at"), *texts)
 
     def bounds(self) -> Any:
         """Return the statement that selects the key and the number of one row in many thousands. An index has both."""
-        from sqlalchemy import func, select  # noqa: PLC0415 - slow to import
-
         key = [column.label(name) for column, name in zip(self.key, self.key_names(), strict=True)]
-        number = func.row_number().over(order_by=self.key).label("number")
-        rows = select(*key, number).subquery("numbered")
-        return select(*(rows.c[name] for name in self.key_names()), rows.c.number).where(rows.c.number % _PART == 0)
+        number = sa.func.row_number().over(order_by=self.key).label("number")
+        rows = sa.select(*key, number).subquery("numbered")
+        return sa.select(*(rows.c[name] for name in self.key_names()), rows.c.number).where(rows.c.number % _PART == 0)
 
     def key_names(self) -> list[str]:
         """Return the columns of the key, as the statements name them."""
@@ -156,16 +146,13 @@ class _Query:
 
 def _text(column: Any) -> Any:
     """Return the text or the bytes in a column; None if it has neither."""
-    from sqlalchemy import JSON, Enum, LargeBinary, String, Text, cast, type_coerce  # noqa: PLC0415 - slow to import
-    from sqlalchemy.types import TypeDecorator  # noqa: PLC0415 - as above
-
     kind = column.type
-    while isinstance(kind, TypeDecorator):
+    while isinstance(kind, sa.types.TypeDecorator):
         kind = kind.impl_instance
-    if isinstance(kind, LargeBinary):
-        return type_coerce(column, LargeBinary)  # and not the objects that Airflow makes of them
-    is_text = isinstance(kind, String | JSON) and not isinstance(kind, Enum)
-    return cast(column, Text) if is_text else None
+    if isinstance(kind, sa.LargeBinary):
+        return sa.type_coerce(column, sa.LargeBinary)  # and not the objects that Airflow makes of them
+    is_text = isinstance(kind, sa.String | sa.JSON) and not isinstance(kind, sa.Enum)
+    return sa.cast(column, sa.Text) if is_text else None
 
 
 def _batches(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
@@ -179,8 +166,6 @@ def _characters(rows: Iterable[Sequence[Any]]) -> int:
 
 
 def _pages(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
-    from sqlalchemy import literal, tuple_  # noqa: PLC0415 - slow to import
-
     statement = query.select().order_by(*query.key).limit(_PAGE)
     page = read(statement)
     places = [int(name[1:]) for name in query.key_names()]
@@ -188,5 +173,5 @@ def _pages(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
         yield [tuple(row) for row in page]
         if len(page) < _PAGE:
             return
-        last = (literal(page[-1][place], column.type) for place, column in zip(places, query.key, strict=True))
-        page = read(statement.where(tuple_(*query.key) > tuple_(*last)))
+        last = (sa.literal(page[-1][place], column.type) for place, column in zip(places, query.key, strict=True))
+        page = read(statement.where(sa.tuple_(*query.key) > sa.tuple_(*last)))

@@ -25,6 +25,7 @@ from airflow_config_providers.job.record_store import (
     keys_of,
     tries_of,
 )
+from airflow_config_providers.lazy import sa
 
 _NAMED: Final = 50
 """How many of the last runs are searched for a name that resembles that of a missing run."""
@@ -145,11 +146,9 @@ def _found(session: Any, task: ConfigResource, choice: RunChoice) -> TryRecord |
 
 def _keys(session: Any, task: ConfigResource, choice: RunChoice) -> Iterator[tuple[int, str]]:
     """Yield (map index, key) for each entry of a record of the run."""
-    from sqlalchemy import select  # noqa: PLC0415 - slow to import
-
     for model in record_models():
         index = map_index_of(model)
-        query = select(index, model.key).where(*of_records(model, task), model.run_id == choice.run_id)
+        query = sa.select(index, model.key).where(*of_records(model, task), model.run_id == choice.run_id)
         if choice.map_index is not None:
             query = query.where(index == choice.map_index)
         yield from ((index, key) for index, key in session.execute(query))
@@ -166,16 +165,14 @@ def kept(session: Any, one: TaskTry) -> TryRecord | None:
 
 def stored_entries(session: Any, one: TaskTry) -> Iterator[Mapping[str, Any]]:
     """Yield what each table has of the record of a try. What is larger than entries of records are is not fetched."""
-    from sqlalchemy import Text, cast, func, select  # noqa: PLC0415 - slow to import
-
     for model in record_models():
-        text = cast(model.value, Text)  # of XComs, SQLAlchemy would parse it, and fail if it is too deep
-        query = select(model.key, text).where(
+        text = sa.cast(model.value, sa.Text)  # of XComs, SQLAlchemy would parse it, and fail if it is too deep
+        query = sa.select(model.key, text).where(
             *of_records(model, ConfigResource.of_task(one.dag_id, one.task_id)),
             model.run_id == one.run_id,
             map_index_of(model) == one.map_index,
             model.key.in_(keys_of(one.try_number)),
-            func.length(text) <= LARGEST_ENTRY,
+            sa.func.length(text) <= LARGEST_ENTRY,
         )
         yield {name: entry_of(value) for name, value in session.execute(query)}
 
@@ -195,11 +192,9 @@ def recent_tries(session: Any, task: ConfigResource | None = None, *, limit: int
     :param task: None for all tasks
     :param limit: how many entries are read of each table; None for all
     """
-    from sqlalchemy import select  # noqa: PLC0415 - slow to import
-
     for model in record_models():
         when = written_at(model)
-        query = select(when, model.key, model.dag_id, model.task_id, model.run_id, map_index_of(model))
+        query = sa.select(when, model.key, model.dag_id, model.task_id, model.run_id, map_index_of(model))
         ours = query.where(*of_records(model, task)).order_by(when.desc()).limit(limit)
         for at, key, dag_id, task_id, run_id, map_index in session.execute(ours).all():
             for number in tries_of([key]):
@@ -245,9 +240,8 @@ def _of_files(read: Callable[[RecordFiles], TryRecord | None]) -> TryRecord | No
 
 def _no_record(session: Any, task: ConfigResource, choice: RunChoice) -> str:
     from airflow.models.dagrun import DagRun  # noqa: PLC0415 - heavy
-    from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
-    of_dag = select(DagRun.run_id).where(DagRun.dag_id == task.dag_id)
+    of_dag = sa.select(DagRun.run_id).where(DagRun.dag_id == task.dag_id)
     if session.scalar(of_dag.where(DagRun.run_id == choice.run_id)) is None:
         known = session.scalars(of_dag.order_by(DagRun.id.desc()).limit(_NAMED)).all()
         return (
@@ -279,12 +273,11 @@ def reading(read: Callable[[Any], _Found]) -> _Found:
     :raises ProviderUnavailableError: the database is unavailable
     """
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
-    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - slow to import
 
     try:
         with create_session() as session:
             return read(session)
-    except SQLAlchemyError as error:
+    except sa.exc.SQLAlchemyError as error:
         problem = type(error).__name__
     raise unavailable("reading from it", problem)
 

@@ -11,6 +11,7 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.records import reading, require_map_index
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.lazy import sa
 
 _SUCCESS: Final = "success"
 _ENDED: Final = (_SUCCESS, "failed")
@@ -92,9 +93,8 @@ def outcomes_of(task: ConfigResource, map_index: int | None = None) -> list[RunO
 
 def _read(session: Any, task: ConfigResource, map_index: int | None) -> list[RunOutcome]:
     from airflow.models.taskinstance import TaskInstance  # noqa: PLC0415 - heavy
-    from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
-    query = select(TaskInstance.run_id, TaskInstance.state, TaskInstance.start_date, TaskInstance.map_index).where(
+    query = sa.select(TaskInstance.run_id, TaskInstance.state, TaskInstance.start_date, TaskInstance.map_index).where(
         TaskInstance.dag_id == task.dag_id,
         TaskInstance.task_id == task.task_id,
         TaskInstance.state.in_(_ENDED),

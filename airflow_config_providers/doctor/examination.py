@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from airflow_config_providers.core.diagnosis import Diagnosis, fault, of_problem
 from airflow_config_providers.core.text import counted, one_line
@@ -56,15 +56,12 @@ class Site:
     patience: float = 30.0
 
 
-class Check(Protocol):
-    """Looks at one part of the deployment."""
+Check = Callable[[Site], Iterable[Diagnosis]]
+"""
+Returns what is found in one part of the deployment, without any resolved value.
 
-    def __call__(self, site: Site) -> Iterable[Diagnosis]:
-        """
-        Return what is found, without any resolved value.
-
-        :raises ConfigProvidersError: the part cannot be looked at
-        """
+:raises ConfigProvidersError: the part cannot be looked at
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Checks the settings of ``[config_providers]``, and the files that they name."""
+"""Checks the settings of ``[config_providers]``, and the files that they and the secrets backend name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
-from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine, of_problem
+from airflow_config_providers.core.diagnosis import Diagnosing, Diagnosis, doubt, fault, fine, of_problem
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.doctor.examination import Site
@@ -18,6 +18,8 @@ from airflow_config_providers.get_provider_info import OPTIONS
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.operator_specs import require_known
 from airflow_config_providers.job.policies import open_policies
+from airflow_config_providers.lazy import sa
+from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.real_path import rights_of
 from airflow_config_providers.spark.layer_files import ConfigFile, file_layer
 
@@ -118,10 +120,9 @@ def _jobs() -> list[Any]:
     """Return the processes of Airflow that are alive and read DAGs or settings."""
     from airflow.jobs.job import Job  # noqa: PLC0415 - heavy
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
-    from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
     since = datetime.now(UTC) - _ALIVE
-    query = select(Job.job_type, Job.start_date).where(
+    query = sa.select(Job.job_type, Job.start_date).where(
         Job.job_type.in_(_PROCESSES), Job.state == "running", Job.latest_heartbeat >= since
     )
     with create_session() as session:
@@ -158,3 +159,22 @@ def _layer_file(path: str) -> str:
 def _policies(path: str) -> str:
     with open_policies(path) as policies:
         return f"The policies file '{printable(path)}' loads, with {counted(len(policies), 'policy', 'policies')}."
+
+
+_BACKENDS: Final = {("secrets", "backend"): False, ("workers", "secrets_backend"): True}
+"""The section and the option that name a secrets backend -> whether it is that of workers."""
+
+
+def check_backend(site: Site) -> Iterator[Diagnosis]:
+    """
+    Yield what is found about each file of this package's secrets backend; no reference is resolved.
+
+    :raises ProviderDefinitionError: a backend cannot be created
+    """
+    named = [is_worker for name, is_worker in _BACKENDS.items() if conf.get(*name, fallback="")]
+    backends = [airflow_secrets.configured_backend(of_worker=is_worker) for is_worker in named]
+    ours = [backend for backend in backends if isinstance(backend, Diagnosing)]
+    for backend in ours:
+        yield from backend.diagnose()
+    if not ours:
+        yield fine("Airflow uses no secrets backend of this package.")

@@ -19,6 +19,7 @@ from airflow_config_providers.dynamic.contention import impatient, is_contention
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
 from airflow_config_providers.dynamic.unavailable_database import unavailable
 from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.lazy import sa
 
 if TYPE_CHECKING:
     from airflow.models.crypto import FernetProtocol
@@ -40,10 +41,8 @@ _PATIENCE: Final = 5.0
 
 def send_signal(session: Session) -> None:
     """Have PostgreSQL send a signal when the transaction of ``session`` is committed; other databases have none."""
-    from sqlalchemy import text  # noqa: PLC0415 - slow to import
-
     if session.get_bind().dialect.name == _POSTGRESQL:
-        session.execute(text(f"NOTIFY {_CHANNEL}"))
+        session.execute(sa.text(f"NOTIFY {_CHANNEL}"))
 
 
 def has_signals(engine: Engine) -> bool:
@@ -214,20 +213,16 @@ class VariableStore:
                 yield self
 
     def _rows(self, names: Collection[str]) -> dict[str, tuple[str, bool]]:
-        from sqlalchemy import select  # noqa: PLC0415 - slow to import
-
         # Plain columns: Airflow would register a loaded Variable as a single secret to mask in logs, forever.
         columns = _table().c
-        query = select(columns.key, columns.val, columns.is_encrypted).where(columns.key.in_(list(names)))
+        query = sa.select(columns.key, columns.val, columns.is_encrypted).where(columns.key.in_(list(names)))
         with self._begin() as session:
             return {key: (stored, is_encrypted) for key, stored, is_encrypted in session.execute(query)}
 
     def _names(self, prefix: str) -> list[str]:
-        from sqlalchemy import select  # noqa: PLC0415 - slow to import
-
         key = _table().c.key
         with self._begin() as session:
-            return list(session.scalars(select(key).where(key.startswith(prefix, autoescape=True))))
+            return list(session.scalars(sa.select(key).where(key.startswith(prefix, autoescape=True))))
 
     def _swap(
         self, expected: Mapping[str, Kept], encrypted: Mapping[str, Mapping[str, Any]], audit: Sequence[AuditEntry]
@@ -274,12 +269,10 @@ def _translated(call: Callable[[], _T], doing: str, *, outcome: str = "") -> _T 
     :param outcome: a sentence about what has become of a change, if the call makes one
     :raises ProviderUnavailableError: the database is unavailable
     """
-    from sqlalchemy.exc import DBAPIError, SQLAlchemyError  # noqa: PLC0415 - slow to import
-
     try:
         return call()
-    except SQLAlchemyError as error:
-        problem, is_busy = type(error).__name__, isinstance(error, DBAPIError) and is_contention(error)
+    except sa.exc.SQLAlchemyError as error:
+        problem, is_busy = type(error).__name__, isinstance(error, sa.exc.DBAPIError) and is_contention(error)
     if is_busy:
         return None
     raise unavailable(doing, problem, outcome=outcome)
@@ -332,15 +325,12 @@ def _fernet() -> FernetProtocol:
 
 def _is_written(session: Session, name: str, mark: object | None, columns: Mapping[str, Any]) -> bool:
     """Write a variable if it has not changed, and return whether it was written. The mark of a new variable is None."""
-    from sqlalchemy import insert, update  # noqa: PLC0415 - slow to import
-    from sqlalchemy.exc import IntegrityError  # noqa: PLC0415 - slow to import
-
     table = _table()
     if mark is not None:
-        change = update(table).where(table.c.key == name, table.c.val == mark).values(**columns)
+        change = sa.update(table).where(table.c.key == name, table.c.val == mark).values(**columns)
         return cast("CursorResult[Any]", session.execute(change)).rowcount == 1
     try:
-        session.execute(insert(table).values(key=name, **columns))
-    except IntegrityError:
+        session.execute(sa.insert(table).values(key=name, **columns))
+    except sa.exc.IntegrityError:
         return False
     return True

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from airflow_config_providers.core.variable import some_of
 from airflow_config_providers.dynamic.store import ConfigStore, TurnTaking
 from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.lazy import sa
 
 if TYPE_CHECKING:
     from sqlalchemy.exc import DBAPIError
@@ -110,13 +111,11 @@ def lock_rows(session: Session, table: Any, keys: Sequence[str], sleep: Callable
     :param sleep: waits before the next attempt if the database has no queue
     :returns: whether the rows are locked
     """
-    from sqlalchemy import select  # noqa: PLC0415 - slow to import
-
     if _is_sqlite(session):
         with impatient(session):
             return _lock_database(_driver_connection(session), sleep)
     for key in keys:  # one by one, in the order of swaps: a database can sort differently, which could cause deadlocks
-        session.execute(select(table.c.key).where(table.c.key == key).with_for_update()).all()
+        session.execute(sa.select(table.c.key).where(table.c.key == key).with_for_update()).all()
     return True
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final
 
+import msgspec
+
 import airflow_config_providers
 from airflow_config_providers.core.closing import ClosedOnExit, close_all
 from airflow_config_providers.core.sensitive import shows_secret
@@ -162,8 +164,8 @@ def _dag_file(path: str, absolute: str, found: dict[str, Any], *, is_stored: boo
     errors = (import_error(absolute, trace) for trace in found["errors"])
     findings = tuple(replace(one, place=replace(one.place, path=path)) for one in errors)
     if is_stored:
-        return DagFile(findings=findings, stored=tuple(StoredJob(**job) for job in found["jobs"]))
-    return DagFile(tuple(map(WrittenJob.read, found["jobs"])), findings)
+        return DagFile(findings=findings, stored=msgspec.convert(found["jobs"], tuple[StoredJob, ...]))
+    return DagFile(msgspec.convert(found["jobs"], tuple[WrittenJob, ...]), findings)
 
 
 _FRAME: Final = re.compile(r'^ +File "([^"\n]+)", line (\d+)(, in )?', re.MULTILINE)

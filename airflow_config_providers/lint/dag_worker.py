@@ -7,23 +7,32 @@ reads a request on each line from a socket of its own, and answers each on a lin
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import psutil
 
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.job.deployed_task import deployed_job, is_configured
 from airflow_config_providers.lint.dag_process import LARGEST_MESSAGE
 from airflow_config_providers.lint.entry import StoredJob
-from airflow_config_providers.lint.orphans import children, end_orphans, keep_orphans
+
+_SET_CHILD_SUBREAPER: Final = 36
+"""``PR_SET_CHILD_SUBREAPER`` of ``prctl``."""
+
+_SECONDS: Final = 1.0
+"""The longest time for ending orphans, such as those of another user, which cannot be killed."""
 
 
 def stored_jobs(dag: Any) -> Iterator[StoredJob]:
@@ -48,15 +57,15 @@ def main() -> None:
 
         _bag()
         gc.freeze()  # so that copies share what is loaded
-        keep_orphans()
-        own = children()  # what importing Airflow has started
+        _keep_orphans()
+        own = _children()  # what importing Airflow has started
         control.send(json.dumps("ready").encode())
         copies: set[int] = set()
         while message := _received(control):
             asked, streams = message
             if "end" in asked:
                 _end(asked["end"], copies)
-                end_orphans(own | copies)
+                _end_orphans(own | copies)
                 control.send(b"null")
             else:
                 pid = _copied(control, *streams)
@@ -64,7 +73,7 @@ def main() -> None:
                 control.send(json.dumps(pid).encode())
         for pid in tuple(copies):
             _end(pid, copies)
-        end_orphans(own)
+        _end_orphans(own)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -92,7 +101,7 @@ def _copied(control: socket.socket, stream: int) -> int:
         return pid
     try:
         os.setsid()
-        keep_orphans()  # as long as it runs, other copies have no part in what it has started
+        _keep_orphans()  # as long as it runs, other copies have no part in what it has started
         control.close()
         _serve(stream)
     finally:
@@ -108,6 +117,32 @@ def _end(pid: int, copies: set[int]) -> None:
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+
+
+def _keep_orphans() -> None:
+    """Let this process be the parent of descendants whose own parent ends, until they end. Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _children() -> frozenset[int]:
+    """Return the ids of the processes whose parent is this process."""
+    return frozenset(one.pid for one in psutil.Process().children())
+
+
+def _end_orphans(but: Container[int]) -> None:
+    """
+    Kill the children of this process, and what they leave behind, such as programs in a session of their own.
+
+    :param but: the ids of the children that go on
+    """
+    end = time.monotonic() + _SECONDS
+    while (found := [pid for pid in _children() if pid not in but]) and time.monotonic() < end:
+        for pid in found:
+            with suppress(ProcessLookupError, PermissionError, ChildProcessError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.001)
 
 
 def _serve(descriptor: int) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Final, Self
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.lint.finding import SourcePlace
@@ -25,18 +24,10 @@ class WrittenEntry:
     place: SourcePlace
     origin: str = ""
 
-    @classmethod
-    def read(cls, found: Mapping[str, Any]) -> Self:
-        """Return the entry that ``dataclasses.asdict`` has turned into ``found``."""
-        return cls(found["key"], found["text"], SourcePlace(**found["place"]), found["origin"])
-
     @property
     def name(self) -> str:
         """The key, and the argument that has it."""
         return f"'{printable(self.key)}'" + (f" ({self.origin})" if self.origin and self.origin != self.key else "")
-
-
-_FLAGS: Final = ("conn_id", "is_configured", "takes_any_key", "keeps_unresolved", "is_remote", "allows_exposed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,29 +67,9 @@ class WrittenJob:
     unstorable: tuple[WrittenEntry, ...] = ()
     literals: tuple[WrittenEntry, ...] = ()
 
-    @classmethod
-    def read(cls, found: Mapping[str, Any]) -> Self:
-        """Return the job that ``dataclasses.asdict`` has turned into ``found``."""
-        return cls(
-            SourcePlace(**found["place"]),
-            _layers(found["layers"]),
-            _layers(found["clusters"]),
-            tuple(map(WrittenEntry.read, found["texts"])),
-            tuple(found["files"]),
-            **{name: found[name] for name in _FLAGS},
-            refused=tuple(map(WrittenEntry.read, found["refused"])),
-            unresolved=tuple(map(WrittenEntry.read, found["unresolved"])),
-            unstorable=tuple(map(WrittenEntry.read, found["unstorable"])),
-            literals=tuple(map(WrittenEntry.read, found["literals"])),
-        )
-
     def entries(self) -> Iterator[WrittenEntry]:
         """Yield the entries of all layers."""
         yield from chain.from_iterable((*self.layers, *self.clusters))
-
-
-def _layers(found: list[list[Mapping[str, Any]]]) -> tuple[tuple[WrittenEntry, ...], ...]:
-    return tuple(tuple(map(WrittenEntry.read, layer)) for layer in found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from airflow_config_providers.deployment.records import reading
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.deployed_task import Warn, deployed_job, is_configured
+from airflow_config_providers.lazy import sa
 from airflow_config_providers.lint.dag_files import DagFile, DagImports, read_all
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.finding import Finding
@@ -36,10 +37,9 @@ def stored_dag_ids() -> Sequence[str]:
     """
     from airflow.models.dag import DagModel  # noqa: PLC0415 - heavy
     from airflow.models.serialized_dag import SerializedDagModel  # noqa: PLC0415 - heavy
-    from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
-    stored = select(SerializedDagModel.dag_id)
-    query = select(DagModel.dag_id).where(DagModel.is_stale.is_(False), DagModel.dag_id.in_(stored))
+    stored = sa.select(SerializedDagModel.dag_id)
+    query = sa.select(DagModel.dag_id).where(DagModel.is_stale.is_(False), DagModel.dag_id.in_(stored))
     return reading(lambda session: session.scalars(query.order_by(DagModel.dag_id)).all())
 
 

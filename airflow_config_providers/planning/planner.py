@@ -1,4 +1,4 @@
-"""Makes the plan of a request: reads both states, compares them, and asks the policies."""
+"""Makes the plan of a request: reads both states, compares them, asks the policies, and says what does not change."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
-from airflow_config_providers.core.layers import ConfigSource, LayeredConfig
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, ConfigSynonym, LayeredConfig
 from airflow_config_providers.core.policy import NamedPolicy
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.exceptions import UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
@@ -26,6 +26,7 @@ from airflow_config_providers.planning.plan import (
     PlannedAlter,
     judgements_of_alter,
     judgements_of_task,
+    named,
 )
 from airflow_config_providers.planning.running_jobs import running_jobs
 from airflow_config_providers.planning.state import (
@@ -35,7 +36,6 @@ from airflow_config_providers.planning.state import (
     stored_dynamic_layers,
     unread,
 )
-from airflow_config_providers.planning.unchanged import reasons
 from airflow_config_providers.spark.catalogue import spark_definition
 
 _NOT_CONFIGURED: Final = (
@@ -156,8 +156,8 @@ class PlanMaker:
         undecided: Collection[ConfigResource],
     ) -> None:
         """Note why keys of ``altered`` change in no task; nothing of the ``undecided`` tasks."""
-        named = {operation.name for operation in request.operations}
-        same = named - {key.key for change in changes for key in change.keys}
+        changed = {key.key for change in changes for key in change.keys}
+        same = {operation.name for operation in request.operations} - changed
         tasks = sorted(set(_selected(request.resource, after.jobs.keys())).difference(undecided)) if same else ()
         if undecided and not tasks:
             same -= set(altered.keys)
@@ -211,3 +211,55 @@ def _selected(resource: ConfigResource | None, tasks: Collection[ConfigResource]
         hint = nearest(str(resource) if resource.task_id else resource.dag_id, names) or "."
         raise UnknownResourceError(f"There is no configured job in {printable(str(resource))}{hint} {_NOT_CONFIGURED}")
     return found
+
+
+LayersOfTasks = Mapping[ConfigResource, Sequence[ConfigLayer]]
+"""Task -> its layers after the change."""
+
+
+def reasons(altered: PlannedAlter, keys: Iterable[str], tasks: LayersOfTasks) -> Iterator[str]:
+    """
+    Yield a sentence, without values, for each of ``keys`` and each reason why it stays the same.
+
+    :param keys: keys that the change names, and that change in none of ``tasks``
+    """
+    layered = {task: LayeredConfig(layers, spark_definition()) for task, layers in tasks.items()}
+    for key in sorted(set(keys)):
+        shown = f"'{printable(key)}'"
+        if key not in altered.keys:
+            has = "has this value already" if key in altered.layer.configs else "does not set it"
+            yield f"{shown} does not change: {altered.resource} {has}."
+        elif not layered:
+            yield f"{shown} does not change in any job: this package configures none."
+        else:
+            for reason, affected in _by_reason(altered, key, layered).items():
+                yield f"{shown} does not change in {named(affected)}: {reason}"
+
+
+def _by_reason(
+    altered: PlannedAlter, key: str, layered: Mapping[ConfigResource, LayeredConfig]
+) -> dict[str, list[ConfigResource]]:
+    found: dict[str, list[ConfigResource]] = {}
+    for task, config in layered.items():
+        found.setdefault(_reason(altered, key, config), []).append(task)
+    return found
+
+
+def _reason(altered: PlannedAlter, key: str, config: LayeredConfig) -> str:
+    synonyms = config.describe(key).synonyms if key in config.entries() else ()
+    below = [one for one in synonyms if one.source < altered.layer.source]
+    if not synonyms:
+        return "it does not get this configuration."
+    winner = synonyms[0]
+    if winner.source > altered.layer.source or winner.name != key:
+        name = "" if winner.name == key else f" under the name '{printable(winner.name)}'"
+        return f"{_place(winner)} wins{name}."
+    if not below:
+        return "it has this value already."
+    if None in (winner.value, below[0].value):
+        return f"{_place(below[0])} has it too, and the values are hidden, so they were not compared."
+    return f"{_place(below[0])} has the same value."
+
+
+def _place(synonym: ConfigSynonym) -> str:
+    return f"{synonym.source.name}, {one_line(synonym.origin)},"

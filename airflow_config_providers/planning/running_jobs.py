@@ -15,6 +15,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord, shown_value
+from airflow_config_providers.lazy import sa
 from airflow_config_providers.planning.changes import KeyChange, TaskChange
 from airflow_config_providers.planning.dag_folder import Jobs
 
@@ -66,11 +67,10 @@ def _running(session: Any, changes: Mapping[ConfigResource, TaskChange], jobs: J
 
 def _tries(session: Any) -> list[tuple[TaskTry, str]]:
     from airflow.models.taskinstance import TaskInstance  # noqa: PLC0415 - heavy
-    from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
     names = ("dag_id", "task_id", "run_id", "map_index", "try_number", "state")
     columns = [getattr(TaskInstance, name) for name in names]
-    query = select(*columns).where(TaskInstance.state.in_(["running", _DEFERRED])).order_by(*columns[:4])
+    query = sa.select(*columns).where(TaskInstance.state.in_(["running", _DEFERRED])).order_by(*columns[:4])
     return [(TaskTry(*row[:5]), str(row[5])) for row in session.execute(query).all()]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, MutableMapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
@@ -20,6 +20,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UndeliverableValueError
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
+from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import child_process, fidelity, specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
@@ -60,9 +61,7 @@ def session(
     :raises ProviderLookupError: a provider did not answer
     :raises ValueError: ``unresolved`` is neither ``fail`` nor ``keep``
     """
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - slow, and not installed where DAGs are read
-
-    builder = builder or SparkSession.builder
+    builder = builder or pyspark.sql.SparkSession.builder
     own = {key: str(value) for key, value in builder._options.items()}
     process = driver_process(os.environ)
     configs = {**process.configs(), **own}
@@ -113,40 +112,20 @@ def with_redaction(found: ResolvedConfig) -> dict[str, str]:
     return values if redaction is None else {**values, REDACTION_KEY: redaction}
 
 
-class DriverProcess(Protocol):
-    """The source of a driver's configuration, and the process that gets it."""
-
-    has_begun: bool
-    """Whether the JVM already runs, so that its options can no longer change."""
-
-    def configs(self) -> dict[str, str]:
-        """Return the configuration as written, with references."""
-
-    def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
-        """
-        Create the SparkContext with ``configs``.
-
-        :param withheld: names of the environment variables that child processes must not inherit
-        """
-
-
 class Submitted:
     """A JVM that spark-submit started, in client mode or in cluster mode."""
 
     has_begun = True
+    """Whether the JVM already runs, so that its options can no longer change."""
 
     def configs(self) -> dict[str, str]:
         """Return the submitted configuration."""
-        from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - slow, and not installed where DAGs are read
-
-        SparkContext._ensure_initialized()
-        return dict(SparkConf().getAll())
+        pyspark.SparkContext._ensure_initialized()
+        return dict(pyspark.SparkConf().getAll())
 
     def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
         """Create the SparkContext; ``withheld`` has no effect, because the JVM already runs."""
-        from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - as above
-
-        SparkContext(conf=SparkConf().setAll(list(configs.items())))
+        pyspark.SparkContext(conf=pyspark.SparkConf().setAll(list(configs.items())))
 
 
 class Unsubmitted:
@@ -172,16 +151,19 @@ class Unsubmitted:
         """
         Start the JVM and create the SparkContext.
 
+        :param withheld: names of the environment variables that child processes must not inherit
         :raises UndeliverableValueError: a properties file would change a value
         """
-        from pyspark import SparkContext  # noqa: PLC0415 - as above
-
         lost = [key for key, value in configs.items() if not fidelity.survives_file(key, value)]
         if lost:
             raise UndeliverableValueError(*(problem for key in lost for problem in _why(key, configs[key])))
         with reading_properties(configs, self._environ), lacking(self._environ, withheld):
-            SparkContext._ensure_initialized()
-        SparkContext()
+            pyspark.SparkContext._ensure_initialized()
+        pyspark.SparkContext()
+
+
+DriverProcess = Submitted | Unsubmitted
+"""The source of a driver's configuration, with references as written, and the process that gets it."""
 
 
 def driver_process(environ: MutableMapping[str, str]) -> DriverProcess:
@@ -191,15 +173,13 @@ def driver_process(environ: MutableMapping[str, str]) -> DriverProcess:
     :raises ConfigException: a SparkContext already exists
     :raises UnsupportedVersionError: this PySpark lacks something that this package leans on
     """
-    from pyspark import SparkContext  # noqa: PLC0415 - slow, and not installed where DAGs are read
-
     require(SPARK_CONTEXT)
-    if SparkContext._active_spark_context is not None:
+    if pyspark.SparkContext._active_spark_context is not None:
         raise ConfigException(
             "There is already a SparkContext, whose configuration can no longer change. Call session() before "
             "anything else creates one."
         )
-    runs = "PYSPARK_GATEWAY_PORT" in environ or SparkContext._gateway is not None
+    runs = "PYSPARK_GATEWAY_PORT" in environ or pyspark.SparkContext._gateway is not None
     return Submitted() if runs else Unsubmitted(environ)
 
 

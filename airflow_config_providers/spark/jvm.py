@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.process_environment import lacking
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
+from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.private_file import PrivateFile, private_properties
@@ -21,10 +22,8 @@ _ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 
 def has_started() -> bool:
     """Return whether this process has a JVM, which no longer reads a properties file or a command."""
-    from pyspark import SparkContext  # noqa: PLC0415 - heavy, but the caller needs it anyway
-
     require(SPARK_CONTEXT)
-    return SparkContext._gateway is not None
+    return pyspark.SparkContext._gateway is not None
 
 
 def spark_home() -> str:
@@ -43,11 +42,9 @@ def launch(conf: Any) -> None:
 
     :param conf: the ``SparkConf`` that the JVM starts with
     """
-    from pyspark import SparkContext  # noqa: PLC0415 - as above
-
     require(SPARK_CONTEXT)
     with ThreadPoolExecutor(1) as threads:
-        threads.submit(SparkContext._ensure_initialized, conf=conf).result()
+        threads.submit(pyspark.SparkContext._ensure_initialized, conf=conf).result()
 
 
 @contextmanager
@@ -88,9 +85,7 @@ def submitting(delivery: Delivery) -> Iterator[None]:
 @contextmanager
 def launching_without(names: Collection[str]) -> Iterator[None]:
     """Keep the variables ``names`` from the environment of the JVM that PySpark starts. This process keeps them."""
-    from pyspark import SparkContext  # noqa: PLC0415 - as in has_started
-
-    place = vars(sys.modules[SparkContext.__module__])
+    place = vars(sys.modules[pyspark.SparkContext.__module__])
     launch = place["launch_gateway"]
 
     def launch_gateway(*args: Any, **kwargs: Any) -> Any:
@@ -107,9 +102,8 @@ def launching_without(names: Collection[str]) -> Iterator[None]:
 def _forget(keys: Iterable[str]) -> None:
     """Remove ``keys`` from the JVM's system properties, from which each new SparkContext takes its configuration."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - as in has_started
-    from pyspark import SparkContext  # noqa: PLC0415 - as in has_started
 
-    if (jvm := SparkContext._jvm) is not None:
+    if (jvm := pyspark.SparkContext._jvm) is not None:
         with suppress(Py4JError, OSError):  # the JVM has ended, and its properties with it
             for key in keys:
                 jvm.java.lang.System.clearProperty(key)

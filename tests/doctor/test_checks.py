@@ -11,7 +11,7 @@ import pytest
 
 from airflow_config_providers.cli.doctor import CHECKS
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.doctor import backends, connection, own_settings, stores, versions
+from airflow_config_providers.doctor import connection, own_settings, stores, versions
 from airflow_config_providers.doctor.examination import Site, examine
 from airflow_config_providers.exceptions import SubmitError
 from tests.doctor.conftest import said
@@ -69,7 +69,7 @@ def examined(monkeypatch, option, tmp_path):
     (tmp_path / "c.yaml").write_text(f"db:\n  conn_typ: {CANARY}\n")
     monkeypatch.setenv(f"AIRFLOW__{option}", BACKEND)
     monkeypatch.setenv(f"AIRFLOW__{option}_KWARGS", json.dumps({"connections_file_path": str(tmp_path / "c.yaml")}))
-    return said(backends.check(SITE))
+    return said(own_settings.check_backend(SITE))
 
 
 @pytest.mark.parametrize("option", ["SECRETS__BACKEND", "WORKERS__SECRETS_BACKEND"])
@@ -85,11 +85,11 @@ def test_a_wrong_entry_of_the_secrets_backend_is_found(monkeypatch, tmp_path, op
 def test_a_secrets_backend_of_another_package_is_not_examined(monkeypatch):
     monkeypatch.setenv("AIRFLOW__SECRETS__BACKEND", "airflow.secrets.local_filesystem.LocalFilesystemBackend")
 
-    assert said(backends.check(SITE)) == ["ok: Airflow uses no secrets backend of this package."]
+    assert said(own_settings.check_backend(SITE)) == ["ok: Airflow uses no secrets backend of this package."]
 
 
 def test_without_a_secrets_backend_there_is_nothing_to_examine():
-    assert said(backends.check(SITE)) == ["ok: Airflow uses no secrets backend of this package."]
+    assert said(own_settings.check_backend(SITE)) == ["ok: Airflow uses no secrets backend of this package."]
 
 
 def test_a_secret_may_come_from_a_command():

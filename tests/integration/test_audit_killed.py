@@ -33,7 +33,7 @@ def plant(audit: AuditCommand) -> list[tuple[str, int]]:
 
 
 def kept_files(state: Path) -> set[str]:
-    return {json.loads(line)["path"] for part in state.glob("seen-*.jsonl") for line in part.read_text().splitlines()}
+    return {json.loads(line)[0][0] for part in state.glob("seen-*.jsonl") for line in part.read_text().splitlines()}
 
 
 def test_an_audit_goes_on_where_it_was_killed(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.policy import RequestMetadata
 from airflow_config_providers.planning.plan import PlannedAlter
-from airflow_config_providers.planning.unchanged import reasons
+from airflow_config_providers.planning.planner import reasons
 
 DAG = ConfigResource(ResourceType.DAG, "flights")
 TASKS = [ConfigResource.of_task("flights", name) for name in ("a", "b", "c", "d", "e")]

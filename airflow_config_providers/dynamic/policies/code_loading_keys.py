@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_HADOOP, CODE_LOADING_SPARK
 from airflow_config_providers.dynamic.policies.key_policies import ImmutableKeys
 from airflow_config_providers.dynamic.policies.params import Params
@@ -127,7 +126,7 @@ CODE_LOADING_KEYS: Final = (
 """Patterns of keys of Spark 3.5 to 4.2 that load code from a location, run it, or name a class."""
 
 
-class CodeLoadingKeys(AlterConfigPolicy):
+class CodeLoadingKeys(ImmutableKeys):
     """
     Denies dynamic and run configuration that sets or changes a key that brings code or files into a job.
 
@@ -141,9 +140,4 @@ class CodeLoadingKeys(AlterConfigPolicy):
         params = Params(configs)
         keys, excluded = [*CODE_LOADING_KEYS, *params.texts("also", ())], params.texts("except", ())
         params.finish()
-        self._frozen = ImmutableKeys()
-        self._frozen.configure({"keys": keys, "except": excluded, "deletable": True})
-
-    def validate(self, request: RequestMetadata) -> None:
-        """Refuse each such key that is set or changed."""
-        self._frozen.validate(request)
+        super().configure({"keys": keys, "except": excluded, "deletable": True})

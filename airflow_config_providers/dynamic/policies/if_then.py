@@ -69,7 +69,7 @@ class IfThen(AlterConfigPolicy):
         )
 
 
-class DynamicAllocation(AlterConfigPolicy):
+class DynamicAllocation(IfThen):
     """
     Denies dynamic allocation that would lose shuffle files together with executors.
 
@@ -81,12 +81,7 @@ class DynamicAllocation(AlterConfigPolicy):
     def configure(self, configs: Mapping[str, Any]) -> None:
         """Refuse parameters."""
         Params(configs).finish()
-        self._rule = IfThen()
-        self._rule.configure(_NO_LOST_SHUFFLE_FILES)
-
-    def validate(self, request: RequestMetadata) -> None:
-        """Refuse such dynamic allocation."""
-        self._rule.validate(request)
+        super().configure(_NO_LOST_SHUFFLE_FILES)
 
 
 def _by_name(configs: Mapping[str, str]) -> _Texts:

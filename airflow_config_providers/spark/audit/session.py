@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
+from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.jvm import launch, spark_home
 
@@ -158,10 +159,8 @@ def _require_unseen(configs: Mapping[str, str]) -> None:
 def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]:
     """Return the session, and whether it was not there before."""
     _require_pyspark()
-    from pyspark import SparkContext  # noqa: PLC0415 - slow to import, and it may be missing
-
     require(SPARK_CONTEXT)
-    is_new = SparkContext._active_spark_context is None  # an active session is one of this thread
+    is_new = pyspark.SparkContext._active_spark_context is None  # an active session is one of this thread
     try:
         session = _session(master, configs) if is_new else _session_beside({**_DEFAULTS, **configs})
     except Exception as error:  # noqa: BLE001 - Py4J's errors are of many kinds, and hold a whole stack of Java
@@ -180,14 +179,12 @@ def _require_pyspark() -> None:
 
 
 def _session(master: str | None, configs: Mapping[str, str]) -> Any:
-    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - as above
-
-    conf = SparkConf().setAll(list({**_DEFAULTS, **_ENCRYPTED, **configs}.items()))
+    conf = pyspark.SparkConf().setAll(list({**_DEFAULTS, **_ENCRYPTED, **configs}.items()))
     if master:
         conf.setMaster(master)  # without one, Spark takes that of spark-defaults.conf, or else local[*]
     with quiet_start(os.environ):
         launch(conf)
-    context = SparkContext(conf=conf)
+    context = pyspark.SparkContext(conf=conf)
     try:
         return _session_in(context, conf)
     except BaseException:  # also Ctrl-C: the next audit would take the context for one of others
@@ -196,17 +193,13 @@ def _session(master: str | None, configs: Mapping[str, str]) -> Any:
 
 
 def _session_in(context: Any, conf: Any) -> Any:
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
-
     context.setLogLevel("ERROR")
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+    return pyspark.sql.SparkSession.builder.config(conf=conf).getOrCreate()
 
 
 def _session_beside(configs: Mapping[str, str]) -> Any:
     """Return a session with settings of its own, in the Spark that runs in this process."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
-
-    session = SparkSession.builder.getOrCreate().newSession()
+    session = pyspark.sql.SparkSession.builder.getOrCreate().newSession()
     for key, text in configs.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, text)

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from airflow_config_providers.core.reversal.reverse import telling_forms
 from airflow_config_providers.core.text import octets, one_line, printable
 from airflow_config_providers.exceptions import ConfigException, system_reason
-from airflow_config_providers.spark.audit.leaks.leak import require_types
 from airflow_config_providers.spark.audit.leaks.leak_finder import (
     CURRENT,
     KnownSecret,
@@ -103,20 +102,18 @@ class Fingerprint:
         """
         Return the fingerprint of a row.
 
-        :raises KeyError: a field is missing
-        :raises TypeError: a field is of another type
-        :raises ValueError: a field cannot be that of a fingerprint
+        :raises ValueError: a field is missing, or cannot be that of a fingerprint
         """
-        row = {"edges": "", **row}
-        require_types(row, {"reference": str, "encoding": str, "size": int, "middle": int, "digest": str, "edges": str})
-        found = cls(**{name: row[name] for name in ("reference", "encoding", "size", "middle", "digest", "edges")})
+        import msgspec  # noqa: PLC0415 - executors do not need it
+
+        found = msgspec.convert(row, cls).of_age(CURRENT)
         is_possible = SHORT_WINDOW <= found.size <= _LONGEST and 0 <= found.middle < 1 << MIDDLE_BITS
         are_digests = _is_digest(found.digest, _DIGEST) and (not found.edges or _is_digest(found.edges, _EDGES_DIGEST))
         if not is_possible or not are_digests:
             raise ValueError
         return found
 
-    def of_age(self, age: str) -> Fingerprint:
+    def of_age(self, age: str) -> Self:
         """Return the same with another age."""
         return replace(self, age=age)
 
@@ -227,7 +224,6 @@ _KIND: Final = "airflow-config-providers fingerprints"
 _FORMAT: Final = 2
 _LONGEST_LINE: Final = 64 * 1024
 _MOST: Final = 5_000_000
-_WRONG: Final = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 class OtherKeyError(ConfigException):
@@ -280,7 +276,7 @@ def read_fingerprints(path: str, key: FingerprintKey) -> list[Fingerprint]:
         )
     try:
         found = [Fingerprint.read(row) for row in rows]
-    except _WRONG:
+    except ValueError:
         pass
     else:
         if header.get("count", len(found)) == len(found):  # older files have none

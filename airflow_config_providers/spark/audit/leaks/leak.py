@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from airflow_config_providers.core.text import octets
 
@@ -16,6 +15,11 @@ _LAST: Final = int(datetime(9999, 12, 30, tzinfo=UTC).timestamp())
 
 ID_DIGITS: Final = 20
 """Digits of the id of a leak."""
+
+_COLUMNS: Final = (
+    *("file", "offset", "line", "reference", "encoding", "age", "modified"),
+    *("id", "fingerprint", "column"),
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -53,41 +57,7 @@ class Leak:
 
     def row(self) -> dict[str, Any]:
         """Return the leak for programs."""
-        return {
-            "file": self.file,
-            "offset": self.offset,
-            "line": self.line,
-            "reference": self.reference,
-            "encoding": self.encoding,
-            "age": self.age,
-            "modified": self.modified,
-            "id": self.id,
-            "fingerprint": self.fingerprint,
-            "column": self.column,
-        }
-
-    @classmethod
-    def read(cls, row: Mapping[str, Any]) -> Self:
-        """
-        Return the leak of a row.
-
-        :raises KeyError: a field is missing
-        :raises TypeError: a field is of another type
-        """
-        leak = cls(**{name: row[name] for name in cls.__slots__})
-        require_types(row, {name: int if name in {"offset", "line"} else str for name in cls.__slots__})
-        return leak
-
-
-def require_types(row: Mapping[str, Any], types: Mapping[str, type]) -> None:
-    """
-    Check the fields of a row that was read.
-
-    :raises KeyError: a field is missing
-    :raises TypeError: a field is of another type
-    """
-    if any(type(row[name]) is not kind for name, kind in types.items()):
-        raise TypeError
+        return {name: getattr(self, name) for name in _COLUMNS}
 
 
 def moment(nanoseconds: int) -> str:

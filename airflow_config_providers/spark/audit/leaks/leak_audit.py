@@ -41,7 +41,6 @@ from airflow_config_providers.spark.audit.leaks.state_folder import locked
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
 from airflow_config_providers.spark.audit.leaks.tables import (
     SearchedRows,
-    TableReport,
     TextDatabase,
     TextTable,
     search_rows,
@@ -294,7 +293,7 @@ class LeakAudit:
             problems = tasks.flatMap(lambda group: _copy_all(group, sent)).collect()
         return {file.path: problem for file, problem in zip(files, problems, strict=True) if problem}
 
-    def search_database(self, database: TextDatabase) -> TableReport:
+    def search_database(self, database: TextDatabase) -> SearchedRows:
         """Search the text in a database."""
         return search_tables(self._session, database, partial(_search_rows, self._sent))
 

@@ -11,7 +11,7 @@ from airflow_config_providers.spark.audit.leaks.baseline import Baseline
 from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.tables import TableReport
+from airflow_config_providers.spark.audit.leaks.tables import SearchedRows
 from airflow_config_providers.spark.audit.leaks.telling_paths import TellingPaths
 
 _OTHER_VALUE: Final = "The baseline has the id of {}, but accepts another value there."
@@ -95,11 +95,11 @@ class LeakReport:
         self.uncopied = {telling.show(path): reason for path, reason in self.uncopied.items()}
         self.skipped = {telling.show(path): reason for path, reason in self.skipped.items()}
 
-    def add_tables(self, found: TableReport) -> None:
+    def add_tables(self, found: SearchedRows) -> None:
         """Add what was found in a database."""
-        self.leaks += found.found.leaks
-        self.rows += found.found.rows
-        self.octets += found.found.octets
+        self.leaks += found.leaks
+        self.rows += found.rows
+        self.octets += found.octets
         self.unread |= found.unread
         self.notes = [*self.notes, *([found.note] if found.note else [])]
 

@@ -7,11 +7,11 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException, system_reason
@@ -25,7 +25,7 @@ from airflow_config_providers.spark.audit.leaks.fingerprint import (
     read_fingerprints,
     write_fingerprints,
 )
-from airflow_config_providers.spark.audit.leaks.leak import Leak, require_types
+from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.object_store import FAR_BLOCK
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
 from airflow_config_providers.spark.audit.leaks.search_version import search_version
@@ -34,7 +34,7 @@ from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
 from airflow_config_providers.spark.audit.leaks.token_finder import FORMATS
 from airflow_config_providers.spark.whole_file import replace_lines
 
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 _WRONG: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a part that something else has written can raise."""
 
@@ -103,6 +103,10 @@ class SearchedFile(NamedTuple):
     def is_unread(self) -> bool:
         """Whether nothing of it could be read."""
         return bool(self.problem) and not self.octets
+
+
+_Row = tuple[tuple[str, int, int, str, int], tuple[Leak, ...], int, int, str, str]
+"""A ``SearchedFile`` as it is kept: what its fields have, and those of its file, in order."""
 
 
 @dataclass(slots=True)
@@ -193,7 +197,7 @@ class SeenFiles:
         try:
             number = max(map(_number_of, self._parts()), default=-1) + 1  # of two results of a file, the later one wins
             part = self.folder / f"seen-{number:08}-{uuid.uuid4().hex}.jsonl"
-            replace_lines(part, (json.dumps(_plain(one)) for one in rows))
+            replace_lines(part, (json.dumps(one, default=asdict) for one in rows))
         except OSError as error:
             return system_reason(error)
         return ""
@@ -288,14 +292,16 @@ class SeenFiles:
         return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
 
     def _load(self) -> None:
+        import msgspec  # noqa: PLC0415 - executors do not need it
+
         for part in self._parts():
             self._rows += 1  # until all of the part is read, so that one that is broken is written anew
             with suppress(ContentError, UnicodeDecodeError):  # it is searched again
                 for line in _lines(part):
                     self._rows += 1
                     with suppress(*_WRONG):  # as above
-                        one = _read(json.loads(line))
-                        self.files[one.file.path] = one
+                        file, *rest = msgspec.convert(json.loads(line), _Row)
+                        self.files[file[0]] = SearchedFile(FoundFile(*file), *rest)
                 self._rows -= 1
 
 
@@ -361,30 +367,6 @@ def grown_since(
     return seen._replace(file=seen.file._replace(size=size), leaks=kept, lines=seen.lines - lines, octets=octets)
 
 
-def _plain(one: SearchedFile) -> dict[str, Any]:
-    file = one.file
-    return {
-        "path": file.path,
-        "size": file.size,
-        "modified": file.modified,
-        "etag": file.etag,
-        "changed": file.changed,
-        "ends": one.ends,
-        "lines": one.lines,
-        "octets": one.octets,
-        "problem": one.problem,
-        "leaks": [leak.row() for leak in one.leaks],
-    }
-
-
 def _lines(path: Path) -> Iterator[str]:
     with opened_text(str(path)) as file:
         yield from file
-
-
-def _read(row: Mapping[str, Any]) -> SearchedFile:
-    texts, numbers = ("path", "problem", "etag", "ends"), ("size", "modified", "changed", "lines", "octets")
-    require_types(row, {**dict.fromkeys(texts, str), **dict.fromkeys(numbers, int)})
-    file = FoundFile(*(row[name] for name in FoundFile._fields))
-    leaks = tuple(Leak.read(leak) for leak in row["leaks"])
-    return SearchedFile(file, leaks, row["lines"], row["octets"], row["problem"], row["ends"])

@@ -73,16 +73,25 @@ class TextTable:
 @dataclass(slots=True)
 class SearchedRows:
     """
-    The result of some rows of a table.
+    The result of some rows of a table, or of a database.
 
     :param octets: how many bytes of text they have
-    :param problems: the name of a value -> why not all of it was searched
+    :param unread: the name of a table or a value -> why not all of it was searched
+    :param note: how a database was read, if there is a better way; empty if there is none
     """
 
     rows: int = 0
     octets: int = 0
     leaks: list[Leak] = field(default_factory=list)
-    problems: dict[str, str] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+
+    def add(self, some: SearchedRows) -> None:
+        """Add the result of some rows."""
+        self.rows += some.rows
+        self.octets += some.octets
+        self.leaks += some.leaks
+        self.unread |= some.unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +129,7 @@ def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: Occurre
         try:
             _search_some(found, table, some, finder)
         except Exception as error:  # noqa: BLE001 - whatever one row does, the others are searched
-            found.problems[f"database:{table.name}"] = f"Some rows could not be searched ({type(error).__name__})."
+            found.unread[f"database:{table.name}"] = f"Some rows could not be searched ({type(error).__name__})."
     return found
 
 
@@ -218,7 +227,7 @@ def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFin
             leak = Leak(file, one.start, line, one.reference, one.encoding, one.age, at, one.fingerprint)
             found.leaks.append(leak)
         if problem := _TOO_MANY if len(leaks) == MOST_LEAKS else cell.problem:
-            found.problems[file] = problem
+            found.unread[file] = problem
 
 
 def _name(table: TextTable, column: str, row: _Row, finder: OccurrenceFinder) -> str:
@@ -258,30 +267,9 @@ class TextDatabase:
     jdbc: JdbcDatabase | None = None
 
 
-@dataclass(slots=True)
-class TableReport:
-    """
-    The result of a database.
-
-    :param unread: the name of a table or a value -> why not all of it was searched
-    :param note: how it was read, if there is a better way; empty if there is none
-    """
-
-    found: SearchedRows = field(default_factory=SearchedRows)
-    unread: dict[str, str] = field(default_factory=dict)
-    note: str = ""
-
-    def add(self, some: SearchedRows) -> None:
-        """Add the result of some rows."""
-        self.found.rows += some.rows
-        self.found.octets += some.octets
-        self.found.leaks += some.leaks
-        self.unread |= some.problems
-
-
-def search_tables(session: SparkSession, database: TextDatabase, search: Search) -> TableReport:
+def search_tables(session: SparkSession, database: TextDatabase, search: Search) -> SearchedRows:
     """Search all tables: in executors that read them by JDBC or, if Spark lacks the driver, read by this process."""
-    report = TableReport()
+    report = SearchedRows()
     try:
         read = _reader(session, database, report)
     except ConfigProvidersError as error:
@@ -304,7 +292,9 @@ def search_tables(session: SparkSession, database: TextDatabase, search: Search)
     return report
 
 
-def _reader(session: SparkSession, database: TextDatabase, report: TableReport) -> Callable[[TextTable], Iterator[Any]]:
+def _reader(
+    session: SparkSession, database: TextDatabase, report: SearchedRows
+) -> Callable[[TextTable], Iterator[Any]]:
     """Return what yields the rows of a table, some at a time, as data that is spread over the executors."""
     jdbc = database.jdbc
     if jdbc is not None and jdbc.has_driver(session):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
 from airflow_config_providers.spark.audit.records.runs import INSTANCE, TASK, hidden_or, is_same, layer, minute, shown
 
@@ -39,9 +40,7 @@ def between_runs(changes: DataFrame) -> DataFrame:
 
 def changes_of(values: DataFrame) -> DataFrame:
     """Return a row for each key that changed from one run of a task instance to the next: in run ``n``, at ``at``."""
-    from pyspark.sql import Window  # noqa: PLC0415 - slow to import
-
-    by_time = Window.partitionBy(*INSTANCE, "key").orderBy("n")
+    by_time = pyspark.sql.Window.partitionBy(*INSTANCE, "key").orderBy("n")
     winners = values.where(F.col("rank") == 0).select(*INSTANCE, "key", "n", "total", "at", "next_at", "given")
     seen = winners.withColumns(
         {

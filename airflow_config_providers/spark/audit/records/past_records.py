@@ -13,6 +13,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import octets
+from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
 from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.records.record_row import CONTENT, SCHEMA, TRY, Content, RecordRow
@@ -346,11 +347,9 @@ class RecordReader:
         by_day.write.mode("append").partitionBy("day").parquet(self._table(source))
 
     def _kept(self, source: str) -> DataFrame:
-        from pyspark.errors import AnalysisException  # noqa: PLC0415 - slow to import
-
         try:
             return self.session.read.schema(SCHEMA).parquet(_literal(self._table(source)))
-        except AnalysisException as error:
+        except pyspark.errors.AnalysisException as error:
             if (error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()) != NO_PATH:
                 raise
         return self.session.createDataFrame([], SCHEMA)
@@ -391,8 +390,6 @@ def _by_folder(files: DataFrame) -> dict[str, int]:
 
 def latest(rows: DataFrame) -> DataFrame:
     """Return what each try had last. The rows of a task are in one partition afterwards."""
-    from pyspark.sql import Window  # noqa: PLC0415 - as above
-
-    newest_first = Window.partitionBy(*TRY).orderBy(*map(F.desc, ("at", "modified", "file")))
+    newest_first = pyspark.sql.Window.partitionBy(*TRY).orderBy(*map(F.desc, ("at", "modified", "file")))
     numbered = rows.repartition("dag", "task").withColumn("number", F.row_number().over(newest_first))
     return numbered.where(F.col("number") == 1).drop("number")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.data import HIDDEN
+from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
 
 if TYPE_CHECKING:
@@ -31,11 +32,9 @@ def runs_of(records: DataFrame, outcomes: DataFrame | None) -> DataFrame:
 
     :param outcomes: with the columns of ``OUTCOMES``; without them, only the refused tries have failed
     """
-    from pyspark.sql import Window  # noqa: PLC0415 - slow to import
-
-    of_run, of_instance = Window.partitionBy(*INSTANCE, "run"), Window.partitionBy(*INSTANCE)
-    by_time, of_task = of_instance.orderBy("at", "run"), Window.partitionBy(*TASK)
-    earlier = by_time.rowsBetween(Window.unboundedPreceding, -1)
+    of_run, of_instance = pyspark.sql.Window.partitionBy(*INSTANCE, "run"), pyspark.sql.Window.partitionBy(*INSTANCE)
+    by_time, of_task = of_instance.orderBy("at", "run"), pyspark.sql.Window.partitionBy(*TASK)
+    earlier = by_time.rowsBetween(pyspark.sql.Window.unboundedPreceding, -1)
     is_unsettled = (F.size("refusals") > 0) & (F.size("configs") == 0)
     settled = records.where(F.col("follows").isNull() & ~is_unsettled)
     numbered = settled.withColumn("number", F.row_number().over(of_run.orderBy(F.desc("try_number"))))

@@ -622,7 +622,7 @@ class TestState:
         assert "older parts could not be removed there (Is a directory)" in note
         (tmp_path / name).rmdir()
         [part] = tmp_path.glob("seen-*")
-        assert [json.loads(line)["path"] for line in part.read_text().splitlines()] == ["/first", "/second"]
+        assert [json.loads(line)[0][0] for line in part.read_text().splitlines()] == ["/first", "/second"]
 
     def test_what_a_killed_audit_has_kept_is_later_than_what_was_compacted(self, tmp_path: Path) -> None:
         before, after = FoundFile("/log", 1, 1), FoundFile("/log", 2, 2)

@@ -128,7 +128,7 @@ def test_a_row_that_breaks_the_search_ends_it_for_the_rows_around_it_only(monkey
 
     found = search(("flights", "a", AT, "a", "odd"), ("flights", "b", AT, "b", VALUE), finder=broken)
 
-    assert found.problems == {"database:xcom": "Some rows could not be searched (IndexError)."}
+    assert found.unread == {"database:xcom": "Some rows could not be searched (IndexError)."}
     assert len(found.leaks) == 1
 
 
@@ -137,7 +137,7 @@ def test_a_value_with_too_many_leaks_is_named(monkeypatch: pytest.MonkeyPatch) -
     found = search(("flights", "a", AT, "a", f"{VALUE} " * 5))
 
     assert len(found.leaks) == 3
-    assert list(found.problems) == ["database:xcom.value:dag_id=flights/key=a"]
+    assert list(found.unread) == ["database:xcom.value:dag_id=flights/key=a"]
 
 
 def test_a_compressed_value_that_is_too_large_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,14 +145,14 @@ def test_a_compressed_value_that_is_too_large_is_named(monkeypatch: pytest.Monke
     found = search(("flights", "a", AT, "a", zlib.compress(bytes(100_000))))
 
     assert found.octets == 1001
-    assert list(found.problems) == ["database:xcom.value:dag_id=flights/key=a"]
+    assert list(found.unread) == ["database:xcom.value:dag_id=flights/key=a"]
 
 
 def test_what_follows_a_compressed_value_of_the_largest_size_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "LARGEST", 1000)
     found = search(("flights", "a", AT, "a", zlib.compress(bytes(1000)) + VALUE.encode()))
 
-    assert (len(found.leaks), found.problems) == (1, {})
+    assert (len(found.leaks), found.unread) == (1, {})
 
 
 COMPRESSED = zlib.compress(f"some {VALUE}".encode())
@@ -180,7 +180,7 @@ def test_what_comes_before_the_damage_of_a_compressed_value_is_searched(data: by
     ],
 )
 def test_a_damaged_compressed_value_is_named(data: bytes) -> None:
-    [(name, problem)] = search(("flights", "a", AT, "a", data)).problems.items()
+    [(name, problem)] = search(("flights", "a", AT, "a", data)).unread.items()
 
     assert name == "database:xcom.value:dag_id=flights/key=a"
     assert problem.startswith("Its compressed content is damaged, or ends too early")
@@ -195,13 +195,13 @@ def test_a_damaged_compressed_value_is_named(data: bytes) -> None:
     ],
 )
 def test_bytes_that_are_sound_or_not_compressed_are_not_named(data: bytes) -> None:
-    assert search(("flights", "a", AT, "a", data)).problems == {}
+    assert search(("flights", "a", AT, "a", data)).unread == {}
 
 
 def test_a_large_value_that_is_not_compressed_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "LARGEST", 100)
 
-    assert search(("flights", "a", AT, "a", "x" * 200)).problems == {}
+    assert search(("flights", "a", AT, "a", "x" * 200)).unread == {}
 
 
 class TestPredicates:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from airflow_config_providers.core import document
@@ -18,6 +18,8 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers.connection_fields import unknown_fields
 from airflow_config_providers.secrets.imports import importing
+
+_T = TypeVar("_T")
 
 _REFERENCE: Final = re.compile(r"\$\{[^}]*\}")
 
@@ -43,6 +45,23 @@ class Shape:
 
     content: Any = field(repr=False)
     written: Callable[[Any], str]
+
+
+class WrongEntryError(ConfigException):
+    """An entry of a file is wrong, so that nothing can be made of it."""
+
+
+def checked(make: Callable[[], _T]) -> _T:
+    """
+    Return what ``make`` makes of an entry.
+
+    :raises WrongEntryError: the entry is wrong
+    """
+    try:
+        return make()
+    except ConfigException as error:
+        problems = error.problems
+    raise WrongEntryError(*problems)
 
 
 def variable_shape(definition: Any) -> Shape:

@@ -26,8 +26,7 @@ from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
 from airflow_config_providers.operators.held_alarm import HeldAlarm
 from airflow_config_providers.operators.no_retry import failing_at_once
-from airflow_config_providers.operators.recording import RecordingOperator
-from airflow_config_providers.operators.reloading import attributes
+from airflow_config_providers.operators.reloading import ReloadingOperator, attributes
 from airflow_config_providers.spark.installation import installed_version, locate_spark_defaults
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ _SEALED_VALUES: Final = "_config_providers_values"
 """The argument with which a deferred task gets the values that its job had before, sealed."""
 
 
-class ConfiguredOperator(RecordingOperator):
+class ConfiguredOperator(ReloadingOperator):
     """
     A mixin for any operator, whose template fields can hold references, however nested.
 

@@ -180,9 +180,9 @@ _LOGINS: Final[Mapping[str, Callable[[Options], Login]]] = {
     "github": credentials.read_github,
     "jwt": credentials.read_jwt,
     "kubernetes": credentials.read_service_account,
-    "ldap": partial(credentials.read_password, of=credentials.LdapLogin),
-    "radius": partial(credentials.read_password, of=credentials.RadiusLogin),
-    "userpass": partial(credentials.read_password, of=credentials.UserpassLogin),
+    "ldap": partial(credentials.read_password, of=credentials.LDAP),
+    "radius": partial(credentials.read_password, of=credentials.RADIUS),
+    "userpass": partial(credentials.read_password, of=credentials.USERPASS),
 }
 
 AUTH_TYPES: Final = frozenset({*_LOGINS, "token"})

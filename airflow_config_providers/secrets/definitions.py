@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_config_providers.core import properties
+from airflow_config_providers.core.document import loaded
 from airflow_config_providers.core.java_text import written
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
@@ -139,12 +139,7 @@ def chosen(
 
 
 def _items(providers: Mapping[str, Any] | str) -> tuple[tuple[str, str], ...]:
-    found: Any = providers
-    if isinstance(providers, str):
-        try:
-            found = json.loads(providers)
-        except (ValueError, RecursionError):
-            found = None
+    found = loaded(providers) if isinstance(providers, str) else providers
     if not isinstance(found, Mapping) or not all(isinstance(value, str | int) for value in found.values()):
         raise ConfigException("providers in backend_kwargs is not a JSON object with string values. Correct it.")
     return tuple((key, written(value)) for key, value in found.items())

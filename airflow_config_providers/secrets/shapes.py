@@ -99,11 +99,7 @@ def object_text(name: str, text: str) -> Mapping[str, Any]:
 
 def _is_json_with_numbers(text: str) -> bool:
     """Return whether ``text`` would be JSON with numbers in place of its references."""
-    try:
-        json.loads(_REFERENCE.sub("0", text))
-    except (ValueError, RecursionError):
-        return False
-    return True
+    return document.loaded(_REFERENCE.sub("0", text), _REFERENCE) is not _REFERENCE
 
 
 def _json(content: Any) -> str:
@@ -121,12 +117,8 @@ def connection_shape(conn_id: str, definition: Any) -> Shape:
 
 def team_of(definition: Any) -> str | None:
     """Return the team that a definition names; None if it is for all teams."""
-    fields = definition
-    if isinstance(definition, str) and definition.lstrip().startswith("{"):
-        try:
-            fields = json.loads(definition)
-        except (ValueError, RecursionError):
-            return None
+    is_json = isinstance(definition, str) and definition.lstrip().startswith("{")
+    fields = document.loaded(definition) if is_json else definition
     team = fields.get("team_name") if isinstance(fields, Mapping) else None
     return None if team is None or team == "" else str(team)
 
@@ -268,12 +260,5 @@ def _parsed(conn_id: str, held: _HeldReferences) -> tuple[dict[str, Any], Any]:
 def _extra(query: dict[str, str], whole: str) -> Any:
     if whole in query:
         return object_text(f"{whole} in its URI", query[whole])
-    return {name: _decoded(value) for name, value in query.items()} if query else None
-
-
-def _decoded(value: str) -> Any:
-    """Return the value of a parameter of the URI, parsed if it is JSON, as in ``?verify=false``."""
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
+    # A parameter that is JSON is parsed, as in ?verify=false.
+    return {name: document.loaded(value, value) for name, value in query.items()} if query else None

@@ -19,7 +19,6 @@ from airflow_config_providers.providers.vault.provider import VaultConfigProvide
 from airflow_config_providers.providers.vault.settings import VaultSettings
 
 URL = "https://vault.example.com:8200"
-JWT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 ENOUGH = {"url": URL, "token_path": "/run/token"}
 
 

@@ -207,6 +207,7 @@ class CredentialLogin(Login):
     """
     A login by a secret that proves who signs in, in one request.
 
+    :param by: the method
     :param who: the role or the user; empty if the secret says it
     :param proof: None for an AppRole without a secret ID
     :param mount_point: where the method is mounted; empty for its usual mount

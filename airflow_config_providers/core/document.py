@@ -45,6 +45,14 @@ def parse(text: str) -> Any:
     raise ConfigException(f"The string is not valid JSON: {problem}.")
 
 
+def loaded(text: str | bytes, otherwise: Any = None, **parsers: Any) -> Any:
+    """Return what ``text``, which others wrote, is in JSON; ``otherwise`` if it is none, or is nested too deeply."""
+    try:
+        return json.loads(text, **parsers)
+    except (ValueError, RecursionError):
+        return otherwise
+
+
 def parse_object(text: str) -> dict[str, Any] | None:
     """Parse a JSON object as ``parse`` does; return None if ``text`` is anything else."""
     try:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from airflow_config_providers.core.content import ContentHash
-from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.data import ConfigData, ContentHash
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.provider import ConfigChangeCallback
 from airflow_config_providers.core.text import printable

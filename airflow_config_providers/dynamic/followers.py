@@ -10,7 +10,7 @@ from typing import Final
 
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.closing import Closable, ClosedOnExit
-from airflow_config_providers.core.content import ContentHash
+from airflow_config_providers.core.data import ContentHash
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.reconfigurable import GoBack, Reconfigurables

@@ -18,7 +18,6 @@ from airflow_config_providers.core.variable import scan, unclosed
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation, problems_of
 from airflow_config_providers.job import policies
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
-from airflow_config_providers.job.dynamic_layers import dynamic_layers, previewed_layers, refresh_mark
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_referring_words
 from airflow_config_providers.job.fields import wins_over
 from airflow_config_providers.job.job_layers import JobLayers, require_unreserved
@@ -33,6 +32,7 @@ from airflow_config_providers.job.resolver import (
     driver_definitions,
 )
 from airflow_config_providers.job.run import JobRun, ReloadSource
+from airflow_config_providers.job.steered_layers import dynamic_layers, previewed_layers, refresh_mark
 from airflow_config_providers.job.template_references import FilledIn
 from airflow_config_providers.spark.layer_files import ConfigFile
 

@@ -17,8 +17,7 @@ from airflow_config_providers.exceptions import ConfigException, ReservedKeyErro
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.exposed_values import PlacedText
-from airflow_config_providers.job.kept_redaction import with_kept_redaction
-from airflow_config_providers.job.run_config import run_layers
+from airflow_config_providers.job.steered_layers import run_layers, with_kept_redaction
 from airflow_config_providers.job.template_references import FilledIn, brought_problem, inserted_problem
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import has_inserted, is_substituted

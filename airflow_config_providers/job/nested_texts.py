@@ -9,11 +9,15 @@ from itertools import chain
 from typing import Any, Final
 
 from airflow_config_providers.core.nested import is_mapping
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import is_storable, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 
 _DEEPEST: Final = 50
+_UNSTORABLE: Final = (
+    "a string contains a NUL character or half of a surrogate pair, which PostgreSQL cannot store. Remove it, or keep "
+    "the string outside and write a reference."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,28 @@ def strings(value: object, depth: int = _DEEPEST) -> Iterator[str]:
     elif depth and (isinstance(value, list | tuple) or is_mapping(value)):
         for item in chain.from_iterable(value.items()) if is_mapping(value) else value:
             yield from strings(item, depth - 1)
+
+
+def unstorable_arguments(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """
+    Yield each argument with a string that PostgreSQL cannot store, which ends the DAG processor, with the reason.
+
+    :param values: the name of each argument, or of the attribute that has it, with its value
+    """
+    for name, value in values.items():
+        if not all(map(is_storable, strings(value))):
+            argument = name.lstrip("_")
+            yield argument, f"{printable(argument)}: {_UNSTORABLE}"
+
+
+def refuse_unstorable(values: Mapping[str, object]) -> None:
+    """
+    Make sure that every database can store the strings of an operator.
+
+    :raises ConfigException: PostgreSQL cannot store one
+    """
+    if problems := [problem for _, problem in unstorable_arguments(values)]:
+        raise ConfigException(*problems)
 
 
 def replace(value: Any, label: str, change: Callable[[NestedString], str], *, skip: Collection[int] = ()) -> Any:

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.policy import Moment, RequestMetadata
 from airflow_config_providers.spark.catalogue import spark_definition
-
-CHANGING: Final = frozenset(
-    {
-        ConfigSource.RUN_CONFIG,
-        ConfigSource.DYNAMIC_TASK_CONFIG,
-        ConfigSource.DYNAMIC_DAG_CONFIG,
-        ConfigSource.DYNAMIC_DEFAULT_CONFIG,
-    }
-)
-"""The layers that can change without a new deployment of the DAG."""
 
 
 def policy_request(
@@ -56,7 +45,7 @@ def policy_request(
 
 def _deployed(layers: Sequence[ConfigLayer], known: Collection[str]) -> Iterator[ConfigLayer]:
     """Yield the layers that cannot change; of the environment, only keys that do not depend on the others."""
-    kept = [layer for layer in layers if layer.source not in CHANGING]
+    kept = [layer for layer in layers if not layer.source.is_steered]
     keys = {key for layer in kept if layer.source is not ConfigSource.ENVIRONMENT_CONFIG for key in layer.configs}
     for layer in kept:
         if layer.source is ConfigSource.ENVIRONMENT_CONFIG:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Final, Self
 
+from airflow_config_providers.core.document import loaded
 from airflow_config_providers.core.layers import ConfigEntry, LayeredConfig
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.core.variable import variables
@@ -286,10 +287,7 @@ def written(record: TryRecord) -> bytes:
 
 def parsed(text: bytes) -> Any:
     """Return the document in ``text``, which others could have written; None if it is not JSON, or too large."""
-    try:
-        return json.loads(text) if text and _fits(text) else None
-    except (ValueError, RecursionError):
-        return None
+    return loaded(text) if _fits(text) else None
 
 
 def _fits(text: bytes) -> bool:

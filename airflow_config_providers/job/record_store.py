@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import re
 import stat
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
+from airflow_config_providers.core.document import loaded
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.exceptions import ConfigException, LimitExceededError, ProviderUnavailableError
 from airflow_config_providers.job.record import LARGEST, TaskTry, TryRecord, parsed, written
@@ -107,10 +107,7 @@ def first_record(stores: Iterable[Mapping[str, Any]], task: TaskTry) -> TryRecor
 
 def entry_of(text: str | None) -> Any:
     """Return the entry that ``text`` is in JSON; None if it is none, because a task can store anything there."""
-    try:
-        return json.loads(text or "")
-    except (ValueError, RecursionError):
-        return None
+    return loaded(text or "")
 
 
 def _refuse_external(entries: Mapping[str, Any]) -> None:

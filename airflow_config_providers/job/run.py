@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, Final
 
-from airflow_config_providers.core.content import ContentHash
-from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.data import ConfigData, ContentHash
 from airflow_config_providers.core.keys import key_problems
 from airflow_config_providers.core.layers import ConfigSource, LayeredConfig
 from airflow_config_providers.core.lookup import Place

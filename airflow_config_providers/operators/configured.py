@@ -20,15 +20,13 @@ from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, requir
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob, stored_text
 from airflow_config_providers.job.fields import JobFields, listed, refuse_odd_paths
-from airflow_config_providers.job.nested_texts import NestedString
+from airflow_config_providers.job.nested_texts import NestedString, refuse_unstorable
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
-from airflow_config_providers.job.storable_fields import refuse_unstorable
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
 from airflow_config_providers.operators.held_alarm import HeldAlarm
 from airflow_config_providers.operators.no_retry import failing_at_once
-from airflow_config_providers.operators.recording import RecordingOperator
-from airflow_config_providers.operators.reloading import attributes
+from airflow_config_providers.operators.reloading import ReloadingOperator, attributes
 from airflow_config_providers.spark.installation import installed_version, locate_spark_defaults
 
 if TYPE_CHECKING:
@@ -58,7 +56,7 @@ _SEALED_VALUES: Final = "_config_providers_values"
 """The argument with which a deferred task gets the values that its job had before, sealed."""
 
 
-class ConfiguredOperator(RecordingOperator):
+class ConfiguredOperator(ReloadingOperator):
     """
     A mixin for any operator, whose template fields can hold references, however nested.
 

@@ -1,17 +1,24 @@
-"""Where the records of a task's tries are kept: in Airflow, and in files if the deployment names a folder."""
+"""The records of a task's tries, and where they are kept: in Airflow, and in files if the deployment names a folder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import datetime
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from airflow_config_providers import settings
+import airflow
+
+from airflow_config_providers import __version__, settings
+from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.foreign import has_supervisor
-from airflow_config_providers.job.record import TryRecord
+from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, references_of
 from airflow_config_providers.job.record_store import job_key, packed, record_key
 from airflow_config_providers.masker import masked
+
+if TYPE_CHECKING:
+    from airflow_config_providers.job.run import JobRun
 
 Write = Callable[[str, Any], object]
 """Stores an entry under its key."""
@@ -120,3 +127,52 @@ def without_values(record: TryRecord, reverser: ReverseTransformer) -> TryRecord
         return reverser.reverse_text(text) if reverser else text
 
     return record.clean(reversed_text, lambda text: masked(reversed_text(text)))
+
+
+def submitted_try(ti: Any, run: JobRun, *, spark: str | None) -> TryRecord:
+    """Return the record of a try that submits a job; parameters as for ``versions``."""
+    from airflow_config_providers.job.sealed_values import ValueHashes
+
+    hashes = ValueHashes.of_deployment()
+    record, known = _begun(ti, run.layered, spark), hashes.of(run.reverser)
+    return replace(
+        record,
+        references={**record.references, **known},
+        key_id=hashes.key_id,
+        policies=run.allowed_by,
+        notes=(hashes.reason,) if known and hashes.reason else (),
+    )
+
+
+def refused_try(ti: Any, layered: LayeredConfig | None, problems: Sequence[str], *, spark: str | None) -> TryRecord:
+    """Return the record of a try that is refused before its job is submitted."""
+    return replace(_begun(ti, layered or LayeredConfig([]), spark), problems=tuple(problems))
+
+
+def _begun(ti: Any, layered: LayeredConfig, spark: str | None) -> TryRecord:
+    return TryRecord(
+        TaskTry.of(ti),
+        datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+        recorded(layered),
+        references_of(layered),
+        versions=versions(ti, spark),
+    )
+
+
+def versions(ti: Any, spark: str | None) -> dict[str, str]:
+    """
+    Return name -> version: of this package, Airflow, Spark, and the DAG with its bundle, as far as they are known.
+
+    :param ti: the task instance that runs
+    :param spark: the version of the Spark that runs the job
+    """
+    bundle = getattr(ti, "bundle_instance", None)
+    found = {
+        "airflow-config-providers": __version__,
+        "apache-airflow": getattr(airflow, "__version__", ""),  # its metadata takes 3 ms to parse
+        "spark": spark,
+        "dag": getattr(ti, "dag_version_id", None),
+        "bundle": getattr(bundle, "name", None),
+        "bundle_version": getattr(bundle, "version", None),
+    }
+    return {name: str(version) for name, version in found.items() if version}

@@ -1,8 +1,8 @@
-"""The restart of an operator's job whose secrets have changed (KIP-297)."""
+"""The life of an operator's job: the record of each try, and the restart when its secrets have changed (KIP-297)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,22 @@ from airflow_config_providers.core.nested import slots_of
 from airflow_config_providers.exceptions import SubmitError
 
 if TYPE_CHECKING:
+    from airflow_config_providers.core.layers import LayeredConfig
     from airflow_config_providers.job.job_reload import JobReload
+    from airflow_config_providers.job.record import TryRecord
     from airflow_config_providers.job.run import JobRun
+    from airflow_config_providers.operators.record_keeper import RecordKeeper
 
 
 class ReloadingOperator(BaseOperator):
-    """A base of ``ConfiguredOperator``, which stops its job and runs it anew when its secrets have changed."""
+    """
+    A base of ``ConfiguredOperator``, which stops its job and runs it anew when its secrets have changed.
 
+    Each try leaves a record of its configuration, without values.
+    """
+
+    _record_keeper: RecordKeeper | None = None  # while execute runs
+    _kept_record: TryRecord | None = None  # afterwards
     _job_reload: JobReload | None = None  # while the job runs
     _is_killed: bool = False
     _is_outdated: bool = False  # whether the job has other values than _watched_run
@@ -42,9 +51,30 @@ class ReloadingOperator(BaseOperator):
         """Show where the values of ``run`` come from."""
         raise NotImplementedError
 
-    def _keep_record(self, context: Any) -> None:
-        """Keep the record of what the job is submitted with."""
+    def _job_spark(self) -> str | None:
+        """Return the version of the Spark that runs the job; None if it is not known here."""
         raise NotImplementedError
+
+    def _keep_record(self, context: Any) -> None:
+        if self._record_keeper is not None:
+            self._record_keeper.keep(lambda: self._try_record(context), self._job_run.reverser)
+
+    def _keep_job(self, job: object) -> None:
+        """Add the external id of the submitted job to the record of this try."""
+        if self._record_keeper is not None:
+            self._record_keeper.keep_job(job, self._job_run.reverser)
+
+    def _keep_refused(self, context: Any, layered: LayeredConfig | None, problems: Sequence[str]) -> None:
+        """Keep the record of a try that is refused before its job is submitted."""
+        from airflow_config_providers.operators.record_keeper import RecordKeeper, refused_try
+
+        ti, keeper = context.get("ti"), RecordKeeper.of(context, self.log)
+        keeper.keep_refused(lambda: refused_try(ti, layered, problems, spark=self._job_spark()))
+
+    def _try_record(self, context: Any) -> TryRecord:
+        from airflow_config_providers.operators.record_keeper import submitted_try
+
+        return submitted_try(context.get("ti"), self._job_run, spark=self._job_spark())
 
     def _reload_notes(self) -> Iterator[str]:
         reason = self._obstacle_to_reload() if self._job_run.reloads else None
@@ -58,6 +88,17 @@ class ReloadingOperator(BaseOperator):
         return None
 
     def _reloading(self, context: Any, run: Callable[[], Any]) -> Any:
+        """Do the same as ``_reloaded``, and leave a record."""
+        from airflow_config_providers.operators.record_keeper import RecordKeeper
+
+        self._record_keeper = keeper = RecordKeeper.of(context, self.log)
+        self._keep_record(context)
+        try:
+            return self._reloaded(context, run)
+        finally:
+            self._kept_record, self._record_keeper = keeper.record, None
+
+    def _reloaded(self, context: Any, run: Callable[[], Any]) -> Any:
         """
         Run the job, and run it anew whenever it was stopped, or failed, because its secrets have changed.
 

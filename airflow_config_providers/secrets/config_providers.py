@@ -23,14 +23,26 @@ from airflow_config_providers.exceptions import (
     UnresolvedReferenceError,
 )
 from airflow_config_providers.secrets import definitions, trail
-from airflow_config_providers.secrets.entry_files import EntryFiles, load_definitions, load_variables, paths
-from airflow_config_providers.secrets.entry_lines import lines_of, place_of
+from airflow_config_providers.secrets.entry_files import (
+    EntryFiles,
+    lines_of,
+    load_definitions,
+    load_variables,
+    paths,
+    place_of,
+)
 from airflow_config_providers.secrets.examination import DefinedProviders, FileExamination
 from airflow_config_providers.secrets.imports import importing
 from airflow_config_providers.secrets.process_state import state
 from airflow_config_providers.secrets.resolution import resolved
-from airflow_config_providers.secrets.shapes import Shape, connection_shape, team_of, variable_shape
-from airflow_config_providers.secrets.wrong_entry import WrongEntryError, checked
+from airflow_config_providers.secrets.shapes import (
+    Shape,
+    WrongEntryError,
+    checked,
+    connection_shape,
+    team_of,
+    variable_shape,
+)
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)

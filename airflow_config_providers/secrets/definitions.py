@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from airflow_config_providers.core import properties
+from airflow_config_providers.core.document import loaded
 from airflow_config_providers.core.java_text import written
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
@@ -15,14 +16,16 @@ from airflow_config_providers.secrets.entry_files import state_of
 from airflow_config_providers.secrets.imports import importing
 
 
-class DefinitionSource(Protocol):
+class DefinitionSource(ABC):
     """A source of ``config.providers`` and the keys below it. Equal objects read the same definitions."""
 
-    def __hash__(self) -> int: ...
+    __slots__ = ()
 
     def state(self) -> Hashable:
-        """Return a value that changes when the definitions change."""
+        """Return a value that changes when the definitions change; None if they never do."""
+        return None
 
+    @abstractmethod
     def read(self) -> Mapping[str, str]:
         """
         Return the current definitions.
@@ -32,15 +35,11 @@ class DefinitionSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class NoDefinitions:
+class NoDefinitions(DefinitionSource):
     """No providers are defined."""
 
     def __str__(self) -> str:
         return "nothing"
-
-    def state(self) -> Hashable:
-        """Return None: such definitions never change."""
-        return None
 
     def read(self) -> Mapping[str, str]:
         """Raise an error that says how to define providers."""
@@ -50,7 +49,7 @@ class NoDefinitions:
 
 
 @dataclass(frozen=True, slots=True)
-class FileDefinitions:
+class FileDefinitions(DefinitionSource):
     """
     Definitions in a file of Java properties.
 
@@ -81,7 +80,7 @@ class FileDefinitions:
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenDefinitions:
+class WrittenDefinitions(DefinitionSource):
     """
     Definitions in the backend's own settings.
 
@@ -93,17 +92,13 @@ class WrittenDefinitions:
     def __str__(self) -> str:
         return "providers in backend_kwargs"
 
-    def state(self) -> Hashable:
-        """Return None: such definitions never change."""
-        return None
-
     def read(self) -> Mapping[str, str]:
         """Return the definitions."""
         return dict(self.items)
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionDefinitions:
+class ConnectionDefinitions(DefinitionSource):
     """
     Definitions in a connection of type ``config_providers``, which each process reads once.
 
@@ -114,10 +109,6 @@ class ConnectionDefinitions:
 
     def __str__(self) -> str:
         return f"connection {printable(self.conn_id)}"
-
-    def state(self) -> Hashable:
-        """Return None: such definitions never change."""
-        return None
 
     def read(self) -> Mapping[str, str]:
         """Return the definitions in the connection, which Airflow looks up."""
@@ -148,12 +139,7 @@ def chosen(
 
 
 def _items(providers: Mapping[str, Any] | str) -> tuple[tuple[str, str], ...]:
-    found: Any = providers
-    if isinstance(providers, str):
-        try:
-            found = json.loads(providers)
-        except (ValueError, RecursionError):
-            found = None
+    found = loaded(providers) if isinstance(providers, str) else providers
     if not isinstance(found, Mapping) or not all(isinstance(value, str | int) for value in found.values()):
         raise ConfigException("providers in backend_kwargs is not a JSON object with string values. Correct it.")
     return tuple((key, written(value)) for key, value in found.items())

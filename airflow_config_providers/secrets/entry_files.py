@@ -21,6 +21,7 @@ from airflow_config_providers.secrets.imports import importing
 TEAM: Final = "{team_name}"
 """The placeholder in a path for the name of the team that asks."""
 _TEAM_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+_UNREADABLE: Final = (OSError, ValueError, RecursionError)
 _HARMLESS: Final = ("The file is empty.", "The file should contain the object.")
 
 _SETTLED_AFTER: Final = 2.0
@@ -206,3 +207,43 @@ class ChangingFiles:
         if self._clock() - Path(path).stat().st_mtime > _SETTLED_AFTER:
             self._kept[path, load] = (state, content)
         return content
+
+
+def lines_of(path: str) -> Mapping[str, int]:
+    """
+    Return name -> the line of the entry that counts, the last one with this name; empty if they cannot be found.
+
+    Airflow's parsers do not keep them.
+    """
+    found = _env_lines if PurePath(path).suffix.lower() == ".env" else _yaml_lines
+    try:
+        return dict(found(Path(path).read_text()))
+    except _UNREADABLE:
+        return {}
+
+
+def place_of(path: str, name: str, lines: Mapping[str, int]) -> str:
+    """
+    Return the path of an entry and, if it is known, its line.
+
+    :param lines: what ``lines_of`` returns for the file
+    """
+    return f"{printable(path)}:{lines[name]}" if name in lines else printable(path)
+
+
+def _env_lines(text: str) -> Iterator[tuple[str, int]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        yield line.partition("=")[0], number
+
+
+def _yaml_lines(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the names in a mapping of YAML, or of JSON, which is YAML, too."""
+    with importing():
+        import yaml  # noqa: PLC0415 - only if an entry is wrong
+
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return
+    if isinstance(root, yaml.MappingNode):
+        yield from ((str(key.value), key.start_mark.line + 1) for key, _ in root.value)

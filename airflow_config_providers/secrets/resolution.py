@@ -20,7 +20,7 @@ from airflow_config_providers.secrets import trail
 from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.imports import import_what_an_answer_needs
 from airflow_config_providers.secrets.process_state import ProcessState
-from airflow_config_providers.secrets.wrong_entry import WrongEntryError
+from airflow_config_providers.secrets.shapes import WrongEntryError
 
 _DEEPEST: Final = 50
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from airflow_config_providers.core import document
@@ -18,6 +18,8 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers.connection_fields import unknown_fields
 from airflow_config_providers.secrets.imports import importing
+
+_T = TypeVar("_T")
 
 _REFERENCE: Final = re.compile(r"\$\{[^}]*\}")
 
@@ -43,6 +45,23 @@ class Shape:
 
     content: Any = field(repr=False)
     written: Callable[[Any], str]
+
+
+class WrongEntryError(ConfigException):
+    """An entry of a file is wrong, so that nothing can be made of it."""
+
+
+def checked(make: Callable[[], _T]) -> _T:
+    """
+    Return what ``make`` makes of an entry.
+
+    :raises WrongEntryError: the entry is wrong
+    """
+    try:
+        return make()
+    except ConfigException as error:
+        problems = error.problems
+    raise WrongEntryError(*problems)
 
 
 def variable_shape(definition: Any) -> Shape:
@@ -80,11 +99,7 @@ def object_text(name: str, text: str) -> Mapping[str, Any]:
 
 def _is_json_with_numbers(text: str) -> bool:
     """Return whether ``text`` would be JSON with numbers in place of its references."""
-    try:
-        json.loads(_REFERENCE.sub("0", text))
-    except (ValueError, RecursionError):
-        return False
-    return True
+    return document.loaded(_REFERENCE.sub("0", text), _REFERENCE) is not _REFERENCE
 
 
 def _json(content: Any) -> str:
@@ -102,12 +117,8 @@ def connection_shape(conn_id: str, definition: Any) -> Shape:
 
 def team_of(definition: Any) -> str | None:
     """Return the team that a definition names; None if it is for all teams."""
-    fields = definition
-    if isinstance(definition, str) and definition.lstrip().startswith("{"):
-        try:
-            fields = json.loads(definition)
-        except (ValueError, RecursionError):
-            return None
+    is_json = isinstance(definition, str) and definition.lstrip().startswith("{")
+    fields = document.loaded(definition) if is_json else definition
     team = fields.get("team_name") if isinstance(fields, Mapping) else None
     return None if team is None or team == "" else str(team)
 
@@ -249,12 +260,5 @@ def _parsed(conn_id: str, held: _HeldReferences) -> tuple[dict[str, Any], Any]:
 def _extra(query: dict[str, str], whole: str) -> Any:
     if whole in query:
         return object_text(f"{whole} in its URI", query[whole])
-    return {name: _decoded(value) for name, value in query.items()} if query else None
-
-
-def _decoded(value: str) -> Any:
-    """Return the value of a parameter of the URI, parsed if it is JSON, as in ``?verify=false``."""
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
+    # A parameter that is JSON is parsed, as in ?verify=false.
+    return {name: document.loaded(value, value) for name, value in query.items()} if query else None

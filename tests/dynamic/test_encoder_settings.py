@@ -17,7 +17,7 @@ from airflow_config_providers.cli.encoder import _encoder
 from airflow_config_providers.core.data import Password
 from airflow_config_providers.dynamic.password_encoder import ITERATIONS, EncoderSettings, EncryptedText
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.dynamic_layers import Opener
+from airflow_config_providers.job.steered_layers import Opener
 
 WRONG = {
     "password_encoder_keyfactory_algorithm": "PBKDF2WithHmacMD5",

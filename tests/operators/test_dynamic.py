@@ -20,7 +20,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     ReservedKeyError,
 )
-from airflow_config_providers.job.dynamic_layers import refresh_mark
+from airflow_config_providers.job.steered_layers import refresh_mark
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark.catalogue import READ_ONLY, spark_definition
 from airflow_config_providers.spark.specification import FILE_KEY

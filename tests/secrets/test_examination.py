@@ -9,7 +9,7 @@ import pytest
 
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
 from airflow_config_providers.core.diagnosis import Severity
-from airflow_config_providers.secrets.entry_lines import lines_of, place_of
+from airflow_config_providers.secrets.entry_files import lines_of, place_of
 
 CANARY = "c4nary-Zq8"
 FILES = {

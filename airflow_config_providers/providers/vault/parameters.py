@@ -138,54 +138,18 @@ def _unusable(name: str, value: Any) -> str:
     return f"client_kwargs: there is no '{printable(name)}'{hint} Leave it out."
 
 
-PARAMS: Final = (
-    "address",
-    "assume_role_kwargs",
-    "auth_mount_point",
-    "auth_namespace",
-    "auth_type",
-    "azure_resource",
-    "azure_role",
-    "azure_tenant_id",
-    "ca_cert",
-    "cache.ttl",
-    "client_cert",
-    "client_key",
-    "conn_id",
-    "gcp_key_path",
-    "gcp_keyfile_dict",
-    "gcp_scopes",
-    "give_back_after_kill",
-    "header_value",
-    "jwt_role",
-    "jwt_token",
-    "jwt_token_path",
-    "key_id",
-    "kubernetes_jwt_path",
-    "kubernetes_role",
-    "kv_engine_version",
-    "mount_point",
-    "namespace",
-    "password",
-    "password_path",
-    "poll.interval",
-    "proxies",
-    "region",
-    "resource_group_name",
-    "role_id",
-    "secret_id",
-    "secret_id_path",
-    "subscription_id",
-    "timeout",
-    "token",
-    "token_path",
-    "trust_env",
-    "url",
-    "username",
-    "verify",
-    "vm_name",
-    "vmss_name",
-    "wrapped_secret_id",
+_IN_CONNECTION: Final = (*_EXTRA, *_KWARGS, *(name for names in _CREDENTIALS.values() for name in names if name))
+"""Parameters that a connection can hold under the same name, or in login and password."""
+
+PARAMS: Final = tuple(
+    sorted(
+        {
+            *_IN_CONNECTION,
+            *("address", "auth_namespace", "auth_type", "ca_cert", "cache.ttl", "client_cert", "client_key", "conn_id"),
+            *("give_back_after_kill", "mount_point", "password_path", "trust_env", "url", "wrapped_secret_id"),
+            POLL_INTERVAL,
+        }
+    )
 )
 """All parameters."""
 
@@ -216,9 +180,9 @@ _LOGINS: Final[Mapping[str, Callable[[Options], Login]]] = {
     "github": credentials.read_github,
     "jwt": credentials.read_jwt,
     "kubernetes": credentials.read_service_account,
-    "ldap": partial(credentials.read_password, of=credentials.LdapLogin),
-    "radius": partial(credentials.read_password, of=credentials.RadiusLogin),
-    "userpass": partial(credentials.read_password, of=credentials.UserpassLogin),
+    "ldap": partial(credentials.read_password, of=credentials.LDAP),
+    "radius": partial(credentials.read_password, of=credentials.RADIUS),
+    "userpass": partial(credentials.read_password, of=credentials.USERPASS),
 }
 
 AUTH_TYPES: Final = frozenset({*_LOGINS, "token"})

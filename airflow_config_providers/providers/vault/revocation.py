@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Self
@@ -86,10 +87,11 @@ class Helper:
 
     A message that cannot be sent is logged and otherwise ignored: the helper is for the worst case only.
 
+    :param server: returns where it posts; called when the process is started
     :param no_fork: held while the process is started: a fork would share the pipe to it
     """
 
-    def __init__(self, server: Server, no_fork: threading.Lock | None = None) -> None:
+    def __init__(self, server: Callable[[], Server], no_fork: threading.Lock | None = None) -> None:
         self._server = server
         self._no_fork = no_fork or threading.Lock()
         self._lock = threading.RLock()  # a task that is killed calls ``leave`` in a signal handler
@@ -147,9 +149,10 @@ class Helper:
 
     def _begin(self) -> list[Mapping[str, Any]]:
         """Start the process, and return all it must know."""
+        server = self._server()
         with self._no_fork:
             self._process = _start()
-        return [{"server": asdict(self._server)}, {"leave": self._is_left}, *self._held.values()]
+        return [{"server": asdict(server)}, {"leave": self._is_left}, *self._held.values()]
 
     def _send(self, messages: Iterable[Mapping[str, Any]]) -> None:
         if self._process is None or _written(self._process, messages):
@@ -201,18 +204,14 @@ class Revocations:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
-        self._no_fork = no_fork
         self._clock = clock
-        self._helper: Helper | None = None
-        self._lock = threading.Lock()
+        self._helper = Helper(partial(_server, settings), no_fork) if settings.gives_back_after_kill else None
         self._breakers: dict[str, Breaker] = {}
         self._is_left = False
-        self._is_closed = False
 
     def hold(self, owed: RevokeRequest) -> int | None:
         """Have the helper send ``owed`` if this process ends first; return its key, or None without a helper."""
-        helper = self._open_helper()
-        return None if helper is None else helper.hold(owed.path, token=owed.token, body=owed.body)
+        return None if self._helper is None else self._helper.hold(owed.path, token=owed.token, body=owed.body)
 
     def leave(self, *, is_left: bool) -> None:
         """Start or stop letting everything expire by itself, even if this process is killed."""
@@ -251,26 +250,15 @@ class Revocations:
 
     def forget(self) -> None:
         """In a forked child: leave everything to the parent."""
-        self._lock = threading.Lock()
         self._breakers = {}
-        self._is_left = self._is_closed = False
+        self._is_left = False
         if self._helper is not None:
             self._helper.forget()
 
     def close(self) -> None:
         """End the helper for good, which first tries once to give back what could not be given back."""
-        with self._lock:
-            helper, self._is_closed = self._helper, True
-        if helper is not None:
-            helper.close()
-
-    def _open_helper(self) -> Helper | None:
-        if not self._settings.gives_back_after_kill:
-            return None
-        with self._lock:
-            if self._helper is None and not self._is_closed:
-                self._helper = Helper(_server(self._settings), self._no_fork)
-            return self._helper
+        if self._helper is not None:
+            self._helper.close()
 
 
 def _server(settings: VaultSettings) -> Server:

@@ -9,9 +9,9 @@ import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.per_process import hold_forks, run_in_children
+from airflow_config_providers.core.per_process import Forgetting, hold_forks, run_in_children
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.core.timetable import Call, Clock, Start, Timetable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
@@ -402,13 +402,6 @@ def _ttl(answer: VaultAnswer) -> float:
     return seconds(auth.get("lease_duration")) if isinstance(auth, Mapping) else 0.0
 
 
-class Member(Protocol):
-    """A user of a session."""
-
-    def forget(self) -> None:
-        """In a forked child: leave everything of the parent to the parent."""
-
-
 MakeSession = Callable[["VaultSettings", threading.Lock], Session]
 
 
@@ -425,10 +418,10 @@ class Sessions:
         self._make = make or self._session
         self._lock = threading.Lock()
         self._no_fork = threading.Lock()
-        self._open: dict[VaultSettings, tuple[Session, list[Member]]] = {}
+        self._open: dict[VaultSettings, tuple[Session, list[Forgetting]]] = {}
         self._watches_forks = False
 
-    def join(self, settings: VaultSettings, member: Member) -> Session:
+    def join(self, settings: VaultSettings, member: Forgetting) -> Session:
         """Return the session for ``settings``, which ``member`` uses from now on; connects to nothing."""
         with self._lock:
             if not self._watches_forks:
@@ -440,7 +433,7 @@ class Sessions:
             members.append(member)
             return session
 
-    def leave(self, session: Session, member: Member) -> bool:
+    def leave(self, session: Session, member: Forgetting) -> bool:
         """Have ``member`` no longer use it; return True for the last one, which must close it."""
         with self._lock:
             _, members = self._open.get(session.settings, (session, [member]))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from airflow_config_providers.core.document import loaded
 from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL
 from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.providers.vault.logins.login import Credential, Login
@@ -194,8 +194,5 @@ class Options:
 
 def json_object(text: str) -> dict[str, Any] | None:
     """Return a JSON object; None for anything else. A number that is not whole stays a string."""
-    try:
-        found = json.loads(text, parse_float=str, parse_constant=str)
-    except (ValueError, RecursionError):
-        return None
+    found = loaded(text, parse_float=str, parse_constant=str)
     return found if isinstance(found, dict) else None

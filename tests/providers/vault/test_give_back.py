@@ -130,7 +130,7 @@ def lending(vault) -> dict[str, object]:
 def test_a_helper_that_starts_late_knows_that_a_job_goes_on(vault) -> None:
     """The first helper has ended; the second gets all messages of the first."""
     server = Server(vault.address, None, True, None, "")
-    helper = Helper(server)
+    helper = Helper(lambda: server)
     helper.leave(is_left=True)
     helper.hold("auth/token/revoke-self", token=vault.token("default"), body={})
     pid = helper.pid
@@ -195,7 +195,7 @@ def core_limits(limits: str) -> list[str]:
 
 @pytest.mark.parametrize("is_left", [False, True], ids=["nothing is held", "a job goes on"])
 def test_the_end_does_not_wait_for_a_helper_that_has_nothing_to_do(is_left: bool) -> None:
-    helper = Helper(Server("http://127.0.0.1:1", None, True, None, ""))
+    helper = Helper(lambda: Server("http://127.0.0.1:1", None, True, None, ""))
     key = helper.hold("auth/token/revoke-self", token=TOKEN, body={})
     if is_left:
         helper.leave(is_left=True)
@@ -208,7 +208,7 @@ def test_the_end_does_not_wait_for_a_helper_that_has_nothing_to_do(is_left: bool
 
 def test_starting_the_helper_leaves_our_own_signals_as_they_are() -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    helper = Helper(Server("http://127.0.0.1:1", None, True, None, ""))
+    helper = Helper(lambda: Server("http://127.0.0.1:1", None, True, None, ""))
     helper.drop(helper.hold("auth/token/revoke-self", token=TOKEN, body={}))
     helper.close()
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
@@ -223,7 +223,7 @@ def test_at_a_proper_end_the_helper_ends_and_nothing_is_given_back_twice(vault, 
 
 
 def test_after_close_there_is_no_child_left() -> None:
-    helper = Helper(Server("http://127.0.0.1:1", None, True, None, ""))
+    helper = Helper(lambda: Server("http://127.0.0.1:1", None, True, None, ""))
     helper.drop(helper.hold("auth/token/revoke-self", token=TOKEN, body={}))
     pid = helper.pid
     helper.close()
@@ -233,7 +233,7 @@ def test_after_close_there_is_no_child_left() -> None:
 
 
 def test_a_helper_that_was_closed_is_not_started_again() -> None:
-    helper = Helper(Server("http://127.0.0.1:1", None, True, None, ""))
+    helper = Helper(lambda: Server("http://127.0.0.1:1", None, True, None, ""))
     helper.close()
     assert helper.hold("auth/token/revoke-self", token=TOKEN, body={}) is None
     assert helper.pid is None
@@ -242,7 +242,7 @@ def test_a_helper_that_was_closed_is_not_started_again() -> None:
 def test_a_child_that_was_forked_while_a_job_goes_on_has_its_own_login_given_back_after_a_kill() -> None:
     recorder = Recorder()
     with WebServer(recorder) as server:
-        helper = Helper(Server(server.address, None, True, None, ""))
+        helper = Helper(lambda: Server(server.address, None, True, None, ""))
         helper.leave(is_left=True)
         helper.forget()
         helper.hold("a", token=TOKEN, body={})
@@ -300,7 +300,7 @@ def test_a_helper_that_has_something_to_give_back_is_not_killed() -> None:
         return Response(204)
 
     with WebServer(slow) as server:
-        helper = Helper(Server(server.address, None, True, None, ""))
+        helper = Helper(lambda: Server(server.address, None, True, None, ""))
         helper.hold("a", token=TOKEN, body={})
         pid = helper.pid
         helper.close()
@@ -312,7 +312,7 @@ def test_a_helper_that_has_something_to_give_back_is_not_killed() -> None:
 def test_a_helper_that_was_killed_is_started_again_with_all_that_is_held(caplog: pytest.LogCaptureFixture) -> None:
     recorder = Recorder()
     with WebServer(recorder) as server:
-        helper = Helper(Server(server.address, None, True, None, ""))
+        helper = Helper(lambda: Server(server.address, None, True, None, ""))
         helper.hold("a", token=TOKEN, body={})
         os.kill(helper.pid, signal.SIGKILL)
         assert eventually(lambda: not is_running(helper.pid))
@@ -380,7 +380,7 @@ def test_a_value_of_the_shells_signs_reaches_vault_as_it_is() -> None:
     """The messages go through a shell."""
     odd, recorder = r"""$(id) `id` %s %n \n "q" 'q' ü  two""", Recorder()
     with WebServer(recorder) as server:
-        helper = Helper(Server(server.address, None, True, None, ""))
+        helper = Helper(lambda: Server(server.address, None, True, None, ""))
         helper.hold("a", token=TOKEN, body={"lease_id": odd})
         helper.close()
     assert [request.body for request in recorder.requests()] == [{"lease_id": odd}]
@@ -390,7 +390,7 @@ def test_a_value_of_the_shells_signs_reaches_vault_as_it_is() -> None:
 def test_any_number_of_messages_reaches_the_helper(count: int) -> None:
     recorder = Recorder()
     with WebServer(recorder) as server:
-        helper = Helper(Server(server.address, None, True, None, ""))
+        helper = Helper(lambda: Server(server.address, None, True, None, ""))
         keys = [helper.hold(str(number), token=TOKEN, body={}) for number in range(count)]
         for key in keys[1:]:
             helper.drop(key)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.core.process_environment import lacking
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.providers.vault.logins.approle import AppRoleLogin
-from airflow_config_providers.providers.vault.logins.credentials import KubernetesLogin, TokenLogin, UserpassLogin
-from airflow_config_providers.providers.vault.logins.login import Credential
+from airflow_config_providers.providers.vault.logins.approle import APPROLE
+from airflow_config_providers.providers.vault.logins.credentials import KUBERNETES, USERPASS, TokenLogin
+from airflow_config_providers.providers.vault.logins.login import Credential, CredentialLogin
 from airflow_config_providers.providers.vault.parameters import PARAMS, read_settings
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
 from airflow_config_providers.providers.vault.settings import VaultSettings
@@ -70,7 +70,9 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
 
     assert read(params) == VaultSettings(
         url="http://vault:8200/Prefix",
-        login=KubernetesLogin("jobs", Credential(path="/var/run/secrets/kubernetes.io/serviceaccount/token"), "k8s"),
+        login=CredentialLogin(
+            KUBERNETES, "jobs", Credential(path="/var/run/secrets/kubernetes.io/serviceaccount/token"), "k8s"
+        ),
         namespace="team/a",
         mount_point="secret",
         kv_version=2,
@@ -329,12 +331,12 @@ def test_an_empty_parameter_takes_away_what_the_connection_says() -> None:
         pytest.param({"token_path": "/run/t"}, TokenLogin(Credential(path="/run/t")), id="a file for a token"),
         pytest.param(
             {"auth_type": "userpass", "username": "u"},
-            UserpassLogin("u", Credential("t")),
+            CredentialLogin(USERPASS, "u", Credential("t")),
             id="auth type",
         ),
         pytest.param(
             {"auth_type": "approle", "role_id": "r", "secret_id_path": "/run/s"},
-            AppRoleLogin("r", Credential(path="/run/s")),
+            CredentialLogin(APPROLE, "r", Credential(path="/run/s")),
             id="a file for a secret ID",
         ),
     ],

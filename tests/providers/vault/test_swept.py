@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from airflow_config_providers.providers.vault.swept import Swept
+from airflow_config_providers.providers.vault.secret_cache import Swept
 
 
 @pytest.mark.parametrize("before", [0, 16, 32])

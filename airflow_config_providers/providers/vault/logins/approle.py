@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError
 from airflow_config_providers.providers.vault.logins.login import (
+    AuthMethod,
     Credential,
     CredentialLogin,
     Login,
     VaultToken,
-    mounted,
 )
 from airflow_config_providers.providers.vault.paths import quoted
 
@@ -31,27 +31,11 @@ if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.session import Session
     from airflow_config_providers.providers.vault.settings import Options
 
-APPROLE: Final = "approle"
+APPROLE: Final = AuthMethod("approle", "role_id", "secret_id", can_lock_out=True)
+"""A role, and its secret ID, if it has one; Vault can count failures, and uses of the secret ID."""
 
 _LOOKUP: Final = "/v1/sys/wrapping/lookup"
 _UNWRAP: Final = "/v1/sys/wrapping/unwrap"
-
-
-@dataclass(frozen=True, slots=True)
-class AppRoleLogin(CredentialLogin):
-    """A login by a role ID and its secret ID, if the role has one."""
-
-    method: ClassVar[str] = APPROLE
-
-    def answer(self, client: hvac.Client, proof: str | None) -> object:
-        """Return what Vault answers to the secret ID."""
-        place = mounted(self.mount_point)
-        return client.auth.approle.login(role_id=self.who, secret_id=proof, use_token=False, **place)
-
-    @property
-    def can_lock_out(self) -> bool:
-        """Whether Vault counts failures, or uses of the secret ID: it can do both."""
-        return True
 
 
 class UnwrappedSecretId:
@@ -89,7 +73,7 @@ class WrappedSecretIdLogin(Login):
     wrapping: Credential
     mount_point: str = ""
     unwrapped: UnwrappedSecretId = field(default_factory=UnwrappedSecretId, repr=False, compare=False)
-    method: ClassVar[str] = APPROLE
+    method: ClassVar[str] = APPROLE.name
 
     def __call__(self, client: hvac.Client) -> VaultToken:
         """Sign in, the first time after unwrapping the secret ID."""
@@ -105,7 +89,7 @@ class WrappedSecretIdLogin(Login):
     def read(self) -> Login:
         """Return a login at the same mount by the wrapping token that the file holds now."""
         return WrappedSecretIdLogin(
-            self.role_id, Credential(self._token()), self.mount_point or APPROLE, self.unwrapped
+            self.role_id, Credential(self._token()), self.mount_point or APPROLE.name, self.unwrapped
         )
 
     @property
@@ -125,7 +109,7 @@ class WrappedSecretIdLogin(Login):
         """Check where the secret ID was created, and unwrap it."""
         token = self._token()
         made = _post(client, _LOOKUP, {"token": token}).get("creation_path")
-        mount = self.mount_point or APPROLE
+        mount = self.mount_point or APPROLE.name
         if not re.fullmatch(rf"auth/{re.escape(mount)}/role/[^/]+/secret-id", str(made)):
             raise AccessDeniedError(
                 "The wrapped token does not hold a secret ID of this AppRole: someone put another token in its place. "
@@ -134,7 +118,7 @@ class WrappedSecretIdLogin(Login):
         return str(_post(client, _UNWRAP, {}, token=token).get("secret_id"))
 
     def _sign_in(self, client: hvac.Client) -> VaultToken:
-        return AppRoleLogin(self.role_id, Credential(self.unwrapped.text), self.mount_point)(client)
+        return CredentialLogin(APPROLE, self.role_id, Credential(self.unwrapped.text), self.mount_point)(client)
 
     def _sign_in_again(self, client: hvac.Client) -> VaultToken:
         """
@@ -159,7 +143,7 @@ def read(options: Options) -> Login:
     if options.has("wrapped_secret_id"):
         return WrappedSecretIdLogin(role_id, Credential(options.secret("wrapped_secret_id")), mount_point)
     has_secret = options.has("secret_id") or options.has("secret_id_path")
-    return AppRoleLogin(role_id, options.credential("secret_id") if has_secret else None, mount_point)
+    return CredentialLogin(APPROLE, role_id, options.credential("secret_id") if has_secret else None, mount_point)
 
 
 def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds: int, login_seconds: int) -> str:
@@ -171,7 +155,7 @@ def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds:
     :raises AccessDeniedError: our token may not do this
     :raises ProviderLookupError: there is no such role, or Vault cannot be asked
     """
-    mount = mount_point or APPROLE
+    mount = mount_point or APPROLE.name
     path = f"auth/{quoted(tuple(mount.split('/')))}/role/{quoted((role,))}/secret-id"
     body = {"ttl": f"{login_seconds}s"} if login_seconds else {}
     answer = session.post(path, body, token=session.token().text, wrap_seconds=seconds)

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderLookupError
 from airflow_config_providers.providers.vault.logins.login import (
+    AuthMethod,
     Credential,
     CredentialLogin,
     Login,
     VaultToken,
-    mounted,
 )
 
 if TYPE_CHECKING:
@@ -28,76 +27,29 @@ if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import Options
 
 
-@dataclass(frozen=True, slots=True)
-class PasswordLogin(CredentialLogin):
-    """A login by a user and a password."""
-
-    def answer(self, client: hvac.Client, proof: str | None) -> object:
-        """Return what Vault answers to the password."""
-        method = getattr(client.auth, self.method)
-        return method.login(username=self.username, password=proof, use_token=False, **mounted(self.mount_point))
-
-    @property
-    def username(self) -> str:
-        """The user as hvac takes it."""
-        return self.who
-
-    @property
-    def can_lock_out(self) -> bool:
-        """Whether Vault locks a user out after several failures; with a password it can."""
-        return True
+USERPASS: Final = AuthMethod("userpass", "username", "password", can_lock_out=True, is_quoted=True)
+"""Users that Vault keeps itself."""
+LDAP: Final = AuthMethod("ldap", "username", "password", can_lock_out=True)
+"""Users of a directory."""
+RADIUS: Final = AuthMethod("radius", "username", "password", can_lock_out=True)
+"""Users of a RADIUS server."""
+JWT: Final = AuthMethod("jwt", "role", "jwt", mount="path", function="jwt_login", is_line=True)
+"""A role, and a JWT."""
+KUBERNETES: Final = AuthMethod("kubernetes", "role", "jwt", is_line=True)
+"""A role, and the JWT of the service account, which Kubernetes renews in its file."""
+GITHUB: Final = AuthMethod("github", "", "token")
+"""A token, which says whose it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class UserpassLogin(PasswordLogin):
-    """A user that Vault keeps itself."""
-
-    method: ClassVar[str] = "userpass"
-
-    @property
-    def username(self) -> str:
-        """The user, quoted: hvac does it for the other methods only."""
-        return quote(self.who)
-
-
-@dataclass(frozen=True, slots=True)
-class LdapLogin(PasswordLogin):
-    """A user of a directory."""
-
-    method: ClassVar[str] = "ldap"
-
-
-@dataclass(frozen=True, slots=True)
-class RadiusLogin(PasswordLogin):
-    """A user of a RADIUS server."""
-
-    method: ClassVar[str] = "radius"
-
-
-def read_password(options: Options, *, of: type[PasswordLogin]) -> Login:
+def read_password(options: Options, *, of: AuthMethod) -> Login:
     """Return the login ``of`` a method that the options describe."""
-    by = f"auth_type {of.method}"
+    by = f"auth_type {of.name}"
     options.needed("username", by=by)
     proof = options.needed_credential("password", by=by)
-    return of(options.segments("username"), proof, options.segments("auth_mount_point"))
+    return CredentialLogin(of, options.segments("username"), proof, options.segments("auth_mount_point"))
 
 
 JWT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"
-
-
-@dataclass(frozen=True, slots=True)
-class JwtLogin(CredentialLogin):
-    """A login by a role and a JWT."""
-
-    method: ClassVar[str] = "jwt"
-
-    def answer(self, client: hvac.Client, proof: str | None) -> object:
-        """Return what Vault answers to the JWT."""
-        place = mounted(self.mount_point, name="path")
-        return client.auth.jwt.jwt_login(role=self.who, jwt=proof, use_token=False, **place)
-
-    def _proof(self) -> str | None:
-        return None if self.proof is None else self.proof.read().strip()
 
 
 def read_jwt(options: Options) -> Login:
@@ -107,25 +59,14 @@ def read_jwt(options: Options) -> Login:
         proof = Credential(options.secret("jwt_token"))
     else:
         proof = options.needed_credential("jwt_token", by="auth_type jwt")
-    return JwtLogin(role, proof, options.segments("auth_mount_point"))
-
-
-@dataclass(frozen=True, slots=True)
-class KubernetesLogin(JwtLogin):
-    """A login by a role and the JWT of the service account, which Kubernetes renews in its file."""
-
-    method: ClassVar[str] = "kubernetes"
-
-    def answer(self, client: hvac.Client, proof: str | None) -> object:
-        """Return what Vault answers to the token."""
-        return client.auth.kubernetes.login(role=self.who, jwt=proof, use_token=False, **mounted(self.mount_point))
+    return CredentialLogin(JWT, role, proof, options.segments("auth_mount_point"))
 
 
 def read_service_account(options: Options) -> Login:
     """Return the login as a service account that the options describe."""
     role = options.needed("kubernetes_role", by="auth_type kubernetes")
     proof = Credential(path=options.text("kubernetes_jwt_path") or JWT_PATH)
-    return KubernetesLogin(role, proof, options.segments("auth_mount_point"))
+    return CredentialLogin(KUBERNETES, role, proof, options.segments("auth_mount_point"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,18 +123,7 @@ def read_token(options: Options, *, environ: Mapping[str, str]) -> Login:
     return TokenLogin(options.credential("token"))
 
 
-@dataclass(frozen=True, slots=True)
-class GithubLogin(CredentialLogin):
-    """A login by a token, which says whose it is."""
-
-    method: ClassVar[str] = "github"
-
-    def answer(self, client: hvac.Client, proof: str | None) -> object:
-        """Return what Vault answers to the token."""
-        return client.auth.github.login(token=proof, use_token=False, **mounted(self.mount_point))
-
-
 def read_github(options: Options) -> Login:
     """Return the login by a token of GitHub that the options describe."""
     proof = options.needed_credential("token", by="auth_type github")
-    return GithubLogin("", proof, options.segments("auth_mount_point"))
+    return CredentialLogin(GITHUB, "", proof, options.segments("auth_mount_point"))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from urllib.parse import quote
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError, ProviderUnavailableError
@@ -180,27 +180,59 @@ class Credential:
 
 
 @dataclass(frozen=True, slots=True)
+class AuthMethod:
+    """
+    A method of Vault that takes a credential in one request, as hvac has it.
+
+    :param who: hvac's argument for the role or the user; empty if the credential says who signs in
+    :param proof: its argument for the credential
+    :param mount: its argument for where the method is mounted
+    :param can_lock_out: as for ``Login``
+    :param is_line: whether blanks around the credential do not belong to it
+    :param is_quoted: whether who signs in is quoted here, because hvac does it for the other methods only
+    """
+
+    name: str
+    who: str
+    proof: str
+    mount: str = "mount_point"
+    function: str = "login"
+    can_lock_out: bool = False
+    is_line: bool = False
+    is_quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CredentialLogin(Login):
     """
     A login by a secret that proves who signs in, in one request.
 
+    :param by: the method
     :param who: the role or the user; empty if the secret says it
     :param proof: None for an AppRole without a secret ID
     :param mount_point: where the method is mounted; empty for its usual mount
     """
 
+    by: AuthMethod
     who: str
     proof: Credential | None
     mount_point: str = ""
-    method: ClassVar[str]
 
     def __call__(self, client: hvac.Client) -> VaultToken:
         """Sign in."""
-        return token_of(self.answer(client, self._proof()))
+        login = getattr(getattr(client.auth, self.by.name), self.by.function)
+        place = mounted(self.mount_point, name=self.by.mount)
+        return token_of(login(**self._given(), **place, use_token=False))
 
-    @abstractmethod
-    def answer(self, client: hvac.Client, proof: str | None) -> object:
-        """Return what Vault answers to the login."""
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return self.by.name
+
+    @property
+    def can_lock_out(self) -> bool:
+        """Whether Vault counts failures of this method, or uses of its secret."""
+        return self.by.can_lock_out
 
     def read(self) -> Self:
         """Return a login at the same mount by the secret that the file holds now."""
@@ -218,8 +250,13 @@ class CredentialLogin(Login):
         """Whether the secret is all that Vault is sent: always."""
         return True
 
+    def _given(self) -> dict[str, str | None]:
+        who = quote(self.who) if self.by.is_quoted else self.who
+        return {**({self.by.who: who} if self.by.who else {}), self.by.proof: self._proof()}
+
     def _proof(self) -> str | None:
-        return None if self.proof is None else self.proof.read()
+        proof = None if self.proof is None else self.proof.read()
+        return proof.strip() if proof and self.by.is_line else proof
 
 
 def _text(path: str) -> str:

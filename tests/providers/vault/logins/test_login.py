@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
-from airflow_config_providers.providers.vault.logins.credentials import JwtLogin, TokenLogin
-from airflow_config_providers.providers.vault.logins.login import LONGEST, Credential, Login, VaultToken, token_of
+from airflow_config_providers.providers.vault.logins.credentials import JWT, TokenLogin
+from airflow_config_providers.providers.vault.logins.login import (
+    LONGEST,
+    Credential,
+    CredentialLogin,
+    Login,
+    VaultToken,
+    token_of,
+)
 from airflow_config_providers.providers.vault.parameters import read_settings
 from tests.servers.recorder import Recorder, signed_in
 from tests.servers.web import WebServer
@@ -140,7 +147,7 @@ def test_a_link_that_kubernetes_points_elsewhere_is_a_change(tmp_path: Path) -> 
     "one",
     [
         pytest.param(TokenLogin(Credential("t")), id="a token that is given"),
-        pytest.param(JwtLogin("r", Credential(path="/run/jwt")), id="the file of a login"),
+        pytest.param(CredentialLogin(JWT, "r", Credential(path="/run/jwt")), id="the file of a login"),
     ],
 )
 def test_nothing_but_a_token_file_has_a_version(one: Login) -> None:

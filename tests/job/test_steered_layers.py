@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
-from airflow_config_providers.job.kept_redaction import with_kept_redaction
+from airflow_config_providers.job.steered_layers import with_kept_redaction
 from airflow_config_providers.spark.redaction import DEFAULT_PATTERN
 
 KEY = "spark.redaction.regex"

@@ -1,0 +1,182 @@
+"""The layers that others than the author of a DAG steer: the dynamic configuration of a task, and that of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_config_providers import settings
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.foreign import has_supervisor
+from airflow_config_providers.spark.expansion import is_substituted
+from airflow_config_providers.spark.layer_sources import mapping_layer
+from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, REDACTION_KEY
+
+if TYPE_CHECKING:
+    from airflow_config_providers.dynamic.document import Sealed
+    from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
+    from airflow_config_providers.dynamic.snapshot import ChangeMark
+
+_OPTIONS: Final = "spark.sql.redaction.options.regex"
+_STRINGS: Final = "spark.redaction.string.regex"
+_STRINGS_OF_SQL: Final = "spark.sql.redaction.string.regex"
+
+_FORMER: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    REDACTION_KEY: ((REDACTION_KEY,), DEFAULT_PATTERN),
+    _OPTIONS: ((_OPTIONS,), "(?i)url"),
+    _STRINGS: ((_STRINGS,), ""),
+    _STRINGS_OF_SQL: ((_STRINGS_OF_SQL, _STRINGS), ""),
+}
+"""Key of a pattern -> the keys of which the first that is set has the pattern otherwise, and Spark's default."""
+
+
+def dynamic_layers(task: ConfigResource) -> Sequence[ConfigLayer]:
+    """
+    Return the layers of a task that is about to run, with one or two requests.
+
+    Their secrets are decrypted only when the job gets them.
+
+    A plain Python process, such as a unit test of a DAG, reads nothing.
+
+    :raises ProviderUnavailableError: the layers cannot be read now
+    :raises AccessDeniedError: a secrets backend of the worker refuses
+    :raises ConfigException: stored configuration is unreadable
+    """
+    if not settings.dynamic_enabled() or not has_supervisor():
+        return ()
+    return _read(task, Opener())
+
+
+def refresh_mark(task: ConfigResource) -> ChangeMark:
+    """
+    Return the mark of a running task, with the requests and errors of ``dynamic_layers``.
+
+    It differs as soon as someone changes the dynamic configuration of the task, or asks for its references to be
+    resolved again (``airflow config-providers refresh``).
+    """
+    from airflow_config_providers.dynamic.snapshot import ChangeMark, task_mark  # noqa: PLC0415 - only to reload
+    from airflow_config_providers.providers import airflow_secrets  # noqa: PLC0415 - as above
+
+    if not settings.dynamic_enabled() or not has_supervisor():
+        return ChangeMark((), ())
+    return task_mark(task, airflow_secrets.variable)
+
+
+def previewed_layers(task: ConfigResource, *, warn: Callable[[str], None]) -> Sequence[ConfigLayer]:
+    """Return the layers of a previewed task, without decrypting secrets. Warn about layers that cannot be read."""
+    if not settings.dynamic_enabled():
+        return ()
+    try:
+        return _read(task)
+    except ConfigProvidersError as error:
+        problems = error.problems
+    for problem in problems:
+        warn(f"Dynamic configuration is not shown: {problem}")
+    return ()
+
+
+def _read(task: ConfigResource, opener: Opener | None = None) -> Sequence[ConfigLayer]:
+    from airflow_config_providers.dynamic.inheritance import hidden, task_layers  # noqa: PLC0415 - a deployment can turn it off
+    from airflow_config_providers.providers import airflow_secrets  # noqa: PLC0415 - as above
+
+    return task_layers(task.dag_id, task.task_id, airflow_secrets.variable, opener or hidden)
+
+
+class Opener:
+    """Decrypts the sealed secrets of one run, and derives their key only once."""
+
+    def __call__(self, sealed: Sealed) -> str:
+        """
+        Return the plain text of a secret.
+
+        :raises ConfigException: this process cannot decrypt it
+        """
+        return self._encoder.decode(sealed.text).value
+
+    @cached_property
+    def _encoder(self) -> PasswordEncoder:
+        encoder = settings.password_encoder()
+        if encoder is None:
+            raise ConfigException(
+                "this secret is encrypted, but this process cannot decrypt it. Set password_encoder_secret in "
+                "[config_providers] for workers too, and restart what runs tasks."
+            )
+        return encoder
+
+
+def run_layers(run_conf: Mapping[str, Any], *, warn: Callable[[str], None]) -> Iterator[ConfigLayer]:
+    """
+    Yield the layer of the run configuration, if there is one that the deployment allows.
+
+    :param run_conf: ``dag_run.conf``
+    :param warn: is called with a note if it is ignored
+    :raises ConfigException: it has references, or strings that Spark would replace, and the deployment forbids them
+    """
+    key = settings.run_config_key()
+    if key not in run_conf:
+        return
+    name = f"dag_run.conf[{key!r}]"
+    if not settings.run_config_enabled():
+        warn(
+            f"{name} is ignored: this deployment does not allow it. To allow it, set [config_providers] "
+            f"run_config_enabled, and restart what runs tasks."
+        )
+        return
+    layer = mapping_layer(ConfigSource.RUN_CONFIG, name, run_conf[key])
+    if not settings.run_config_references():
+        _refuse_references(layer)
+    yield layer
+
+
+def _refuse_references(layer: ConfigLayer) -> None:
+    problems = [
+        f"{printable(key)} in {layer.name} holds a reference. Permission to trigger a run does not grant permission to "
+        f"read secrets. Write the reference in the DAG, in a file, or in the dynamic configuration, or set "
+        f"[config_providers] run_config_references. Do not pass the secret itself: Airflow stores and shows the "
+        f"configuration of a run."
+        for key, text in layer.configs.items()
+        if scan(text)
+    ]
+    problems += [
+        f"{printable(key)} in {layer.name} holds a string that Spark, Hadoop or Databricks would replace by another "
+        f"key, an environment variable, a system property or a secret. Permission to trigger a run does not grant "
+        f"permission to read them. Write the value itself, or set [config_providers] run_config_references."
+        for key, text in layer.configs.items()
+        if is_substituted(key, text) and not scan(text)
+    ]
+    if problems:
+        raise ConfigException(*problems)
+
+
+def with_kept_redaction(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:
+    """
+    Return ``layers``, in which the patterns of dynamic and run configuration extend those of the others.
+
+    If they replaced them, permission to set a pattern would be permission to read what the DAG, the files and Spark's
+    default hide, such as passwords among the options of the JVM and in Hadoop's own files.
+    """
+    kept: dict[str, str] = {}
+    for layer in sorted(layers, key=attrgetter("source")):
+        if not layer.source.is_steered:
+            kept |= {key: layer.configs[key] for key in _FORMER.keys() & layer.configs.keys()}
+    return [_extended(layer, kept) for layer in layers]
+
+
+def _extended(layer: ConfigLayer, kept: Mapping[str, str]) -> ConfigLayer:
+    keys = (_FORMER.keys() & layer.configs.keys()) - layer.secrets.keys()
+    if not keys or not layer.source.is_steered:
+        return layer
+    return replace(layer, configs={**layer.configs, **{key: _joined(key, layer.configs[key], kept) for key in keys}})
+
+
+def _joined(key: str, pattern: str, kept: Mapping[str, str]) -> str:
+    names, default = _FORMER[key]
+    former = next((kept[name] for name in names if name in kept), default)
+    return f"{former}|{pattern}" if former and former != pattern else pattern

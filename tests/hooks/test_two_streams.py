@@ -146,6 +146,24 @@ def test_the_lines_go_on_while_a_descendant_has_standard_error():
         assert list(streams.lines(process.stdout, ())) == ["late\n"]
 
 
+ALONE = """
+import subprocess, sys
+from airflow_config_providers.hooks.two_streams import TwoStreams
+
+with TwoStreams() as streams:
+    command = streams.command(["sh", "-c", "echo one; echo two >&2; ls /dev/fd"])
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, pass_fds=streams.pass_fds, **output) as process:
+        print(command[0], *sorted(map(str.strip, streams.lines(process.stdout, ()))))
+"""
+
+
+def test_a_process_with_few_open_files_needs_only_sh():
+    run = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=True)
+
+    assert run.stdout == "/bin/sh 0 1 2 3 one two\n"  # with the folder that ls reads
+
+
 @pytest.mark.usefixtures("other_files")
 def test_no_startup_file_of_the_shell_runs(tmp_path, monkeypatch):
     (tmp_path / ".bashrc").write_text("echo bashrc\n")

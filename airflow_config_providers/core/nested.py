@@ -27,7 +27,7 @@ def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
     This looks for ``keys`` first: otherwise, Python asks every subclass of Mapping about each type that it sees for the
     first time in a process.
     """
-    return any(hasattr(kind, "keys") for kind in (type(value), value.__class__)) and isinstance(value, Mapping)
+    return (hasattr(type(value), "keys") or hasattr(value.__class__, "keys")) and isinstance(value, Mapping)
 
 
 def map_leaves(value: object, change: Change, *, depth: int = _DEEPEST) -> object:

@@ -207,11 +207,16 @@ class ProviderRegistry:
         if not entries:
             self._require_allowed(definition)
         load = entries[0].load if entries else partial(imported, name)
-        shown = definition.shown_class + (f", which is {shown_target(entries[0])}," if entries else "")
+
+        def shown() -> str:  # only for a message, since the distribution of an entry point is slow to read
+            return definition.shown_class + (f", which is {shown_target(entries[0])}," if entries else "")
+
         with self._importing():
-            loaded = _guarded(load, lambda: f"{shown} cannot be imported")
+            loaded = _guarded(load, lambda: f"{shown()} cannot be imported")
         if not (isinstance(loaded, type) and issubclass(loaded, ConfigProvider)):
-            raise ProviderDefinitionError(f"{shown} is not a ConfigProvider. Name a class that extends ConfigProvider.")
+            raise ProviderDefinitionError(
+                f"{shown()} is not a ConfigProvider. Name a class that extends ConfigProvider."
+            )
         return loaded
 
     def _require_allowed(self, definition: ProviderDefinition) -> None:

@@ -13,6 +13,12 @@ from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 _CONNECTION: Final = "Write the ID of the connection."
 _OTHER: Final = "Write the value itself if it is no secret; otherwise keep it in the connection."
 
+_TEXTLESS: Final = frozenset({type(None), bool, int, float})
+"""The types of most attributes."""
+
+_OF_AIRFLOW: Final = "_BaseOperator__"
+"""The beginning of the names under which Airflow keeps what is its own, such as a copy of all arguments."""
+
 
 def unresolved_arguments(
     operator: Any, resolved: Iterable[str], *, keeps_unresolved: bool = False
@@ -28,7 +34,11 @@ def unresolved_arguments(
     """
     values = vars(operator)
     known = {_argument(name) for name in (*operator.template_fields, *resolved)}  # an operator can also keep a copy
-    others = [name for name in values if _argument(name) not in known]
+    others = [
+        name
+        for name, value in values.items()
+        if type(value) not in _TEXTLESS and not name.startswith(_OF_AIRFLOW) and _argument(name) not in known
+    ]
     held = {_argument(name): found for name in others if (found := list(_references(values[name])))}
     parameters = _parameters(type(operator)) if held and not keeps_unresolved else frozenset()
     for argument in sorted(held):

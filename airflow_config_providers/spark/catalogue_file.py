@@ -64,7 +64,7 @@ class _Groups:
         for group in self.groups:
             if minor in group["in"]:
                 found.update(group.get(block, {}))
-        return dict(sorted(found.items()))
+        return {name: found[name] for name in sorted(found)}
 
 
 def minor_version(version: str) -> tuple[int, int] | None:

@@ -113,7 +113,8 @@ def _of_spark() -> NearKeys:
 @cache
 def _of_jobs() -> NearKeys:
     """Return the few names that a key below ``_OF_JOBS`` can mean, among which one is found sooner than among all."""
-    return NearKeys(sorted(name for name in _names() if name.startswith(_OF_JOBS.rstrip("."))))
+    prefix = _OF_JOBS.rstrip(".")
+    return NearKeys(sorted(name for name in _names() if name.startswith(prefix)))
 
 
 @lru_cache(maxsize=4096)

@@ -200,10 +200,18 @@ def _shown(value: object, reversers: Sequence[ReverseTransformer]) -> object:
         return value if hidden == value else hidden
     if value is None or isinstance(value, bool):
         return value
-    for shown in (str(value), repr(value)):
+    for shown in _texts_of(value):
         if (hidden_text := reverse_text(shown, reversers)) != shown:
             return hidden_text
     return value
+
+
+def _texts_of(value: object) -> Iterable[str]:
+    """Return what ``value`` would be shown as. Most objects show only the name of their class, and an address."""
+    kind = type(value)
+    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+        return (f"{kind.__module__}.{kind.__qualname__}",)
+    return dict.fromkeys((str(value), repr(value)))
 
 
 def find(data: bytes, reversers: Sequence[ReverseTransformer]) -> list[Match]:

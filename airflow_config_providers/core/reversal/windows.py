@@ -298,24 +298,22 @@ def _ranks(pattern: bytes) -> bytes:
     return _SPACE.join([word[: 1 - WINDOW] + word[1 - WINDOW :].replace(_IN_WORD, _END_OF_WORD) for word in words])
 
 
-def _kind(octet: int) -> int:
-    """Return the index in ``_LETTERS`` of the kind of a byte."""
-    character = chr(octet) if octet < 0x80 else ""
-    tests = (character.isdigit(), character.islower(), character.isupper(), character == " ")
-    return tests.index(True) if any(tests) else len(tests)
-
-
 _LETTERS: Final = "0aA .$"
 _BITS: Final = 3
 """Bits of the index of a kind."""
 _END: Final = bytes([_LETTERS.index("$")])
-_KINDS: Final = bytes(map(_kind, range(256)))
+_LOWER: Final = b"abcdefghijklmnopqrstuvwxyz"
+_KIND_OF: Final = {
+    octet: kind for kind, octets in enumerate((_DIGITS, _LOWER, _LOWER.upper(), b" ")) for octet in octets
+}
+_KINDS: Final = bytes([_KIND_OF.get(octet, _LETTERS.index(".")) for octet in range(256)])
+"""For each byte, the index of its kind in ``_LETTERS``."""
 _RANK_OF: Final = {
     _LETTERS.index(pair[0]) | _LETTERS.index(pair[1]) << _BITS: rank
     for rank, pairs in enumerate(_SELDOM)
     for pair in pairs
 }
-_RANKS: Final = bytes(_RANK_OF.get(pair, 0) for pair in range(256))
+_RANKS: Final = bytes([_RANK_OF.get(pair, 0) for pair in range(256)])
 
 
 def _table(windows: Sequence[bytes], kind: Implementation) -> Find:

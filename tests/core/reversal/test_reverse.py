@@ -229,6 +229,7 @@ class Lazy:
         pytest.param(Shown(VALUE), "<Shown ${v:a}>", id="repr"),
         pytest.param(ValueError(VALUE), "${v:a}", id="exception"),
         pytest.param(47110815, "${v:b}", id="number"),
+        pytest.param(type(VALUE, (), {})(), f"{__name__}.${{v:a}}", id="class-called-like-a-value"),
         pytest.param(Broken(), UNCHECKED, id="broken-repr"),
         pytest.param(Lazy(), UNCHECKED, id="broken-class"),
     ],

@@ -52,7 +52,7 @@ class TwoStreams(ClosedOnExit):
         Return the command that runs ``words``, in the same process, with a separate standard error.
 
         The process has no other descriptor of the pipe: a daemon that it leaves behind would hold it open. For one of
-        two digits, that takes bash, which Spark's scripts need too; the usual ``sh`` starts in a third of its time.
+        two digits, that takes bash, which Spark's scripts need too; the usual ``sh`` starts in half of its time.
         """
         number = self._entrance.fileno()
         if number > _LAST_OF_SH and (bash := shutil.which("bash")):

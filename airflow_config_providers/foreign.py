@@ -30,6 +30,7 @@ _DISTRIBUTIONS: Final = {
     "airflow": "apache-airflow",
     "fsspec": "fsspec",
     "pyspark": "pyspark",
+    "sentry_sdk": "sentry-sdk",
 }
 """The beginning of a module's name -> the distribution that has it; the first match wins."""
 
@@ -67,6 +68,8 @@ _CONNECT_SESSION: Final = "pyspark.sql.connect.session"
 CONNECT_CONF: Final = "pyspark.sql.connect.conf:RuntimeConf"
 _SESSION_BUILDER: Final = "pyspark.sql.session:SparkSession.Builder"
 _FIND_SPARK: Final = "pyspark.find_spark_home"
+
+_SENTRY: Final = "sentry_sdk.scope"
 
 _FILE_SYSTEM: Final = "fsspec.asyn:AsyncFileSystem"
 
@@ -214,6 +217,9 @@ TABLE: Final = (
     ForeignName(_CONNECT_SESSION, "RuntimeConf", "the configuration of a session of Spark Connect"),
     ForeignName(CONNECT_CONF, "_client", "the session of Spark Connect"),
     ForeignName(CONNECT_CONF, "_set_all", "the configuration of a session of Spark Connect", since="4.0"),
+    # Sentry's SDK
+    ForeignName(_SENTRY, "global_event_processors", "what Sentry gets"),
+    ForeignName(_SENTRY, "add_global_event_processor", "what Sentry gets", ("processor",)),
     # fsspec
     ForeignName(
         _FILE_SYSTEM,

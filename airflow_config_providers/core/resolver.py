@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Unpack, cast
 
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.frames import clearing_frames
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place, foreign_failure
 from airflow_config_providers.core.provider import ConfigProvider
@@ -205,6 +206,7 @@ class ConfigResolver:
         _raise([problem for layer in layers for problem in layer_problems(layer)])
         return LayeredConfig(layers, self._definition)
 
+    @clearing_frames
     def resolve(
         self, layers: Sequence[ConfigLayer] | LayeredConfig, texts: Mapping[str, str] | None = None
     ) -> ResolvedConfig:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final, Unpack
 
 from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.core.frames import clearing_frames
 from airflow_config_providers.core.keys import require_texts
 from airflow_config_providers.core.lookup import ONCE, Answers, FetchKeywords, FetchOptions, Lookup, Place
 from airflow_config_providers.core.provider import ConfigProvider
@@ -124,6 +125,7 @@ class ConfigTransformer:
         self._lookup = Lookup(config_providers, options, **changes)
         self._limits = limits
 
+    @clearing_frames
     def transform(self, configs: Configs) -> ConfigTransformerResult:
         """
         Replace the references in ``configs``: key -> string, or None, which stays None.
@@ -138,6 +140,7 @@ class ConfigTransformer:
             raise failure
         return result
 
+    @clearing_frames
     def attempt(self, *groups: Configs) -> tuple[ConfigTransformerResult, ...]:
         """
         Do the same as ``transform`` for several mappings in the same requests, but return the failures of providers.

@@ -12,6 +12,7 @@ from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseHook, Connection
+from airflow_config_providers.core.frames import clearing_frames
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import is_unicode, printable
@@ -68,11 +69,13 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
         """The reversers for the values that were resolved in this ``with`` block."""
         return tuple(self._reversers)
 
+    @clearing_frames
     def get_connection_url(self) -> str:
         """Return the URL for ``SparkSession.builder.remote``, in which a value may not contain a slash."""
         address, mark, parameters = super().get_connection_url().partition("/;")
         return address + mark + parameters.replace("/", "%2F")
 
+    @clearing_frames
     def get_connection(self, conn_id: str) -> Connection:  # type: ignore[override]  # uses the providers of this object
         """
         Return the connection with values in place of references. In a ``with`` block, they are resolved only once.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, Final, cast
 
+from airflow_config_providers.core.frames import OWN, clear_own_frames, linked, own
 from airflow_config_providers.core.nested import items_of, slots_of, with_items
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer, reverse_object, reverse_text
 from airflow_config_providers.core.text import printable
@@ -29,10 +29,8 @@ _LEFT_ALONE: Final = type | ModuleType | logging.Logger | ReverseTransformer
 
 _Member = GetSetDescriptorType | MemberDescriptorType
 
-_OWN: Final = vars(BaseException)
 _CLASS: Final = vars(object)["__class__"]
-_EXCEPTIONS: Final = vars(BaseExceptionGroup)["exceptions"]
-"""Where every exception has its attributes, class and members, whatever its class has under these names."""
+"""Where every exception has its class, whatever that has under this name."""
 
 
 def reverse_exception(exception: BaseException, reverser: ReverseTransformer) -> None:
@@ -70,20 +68,20 @@ class _Reversal:
         found: list[tuple[BaseException, dict[str, object]]] = []
         self._todo.append(exception)
         while self._todo:
-            linked = self._todo.pop()
-            if id(linked) not in self._searched:
-                self._searched[id(linked)] = (_DEEPEST, linked)
-                self._todo += _linked(linked)
-                found.append((linked, self._search(linked)))
-        for linked, fixed in reversed(found):  # the message of one can show those that were found later
-            self._hide_message(linked, fixed)
+            each = self._todo.pop()
+            if id(each) not in self._searched:
+                self._searched[id(each)] = (_DEEPEST, each)
+                self._todo += linked(each)
+                found.append((each, self._search(each)))
+        for each, fixed in reversed(found):  # the message of one can show those that were found later
+            self._hide_message(each, fixed)
 
     def _search(self, exception: BaseException) -> dict[str, object]:
         """Reverse what an exception has, and return the new values of read-only attributes."""
-        traceback.clear_frames(_own(exception, "__traceback__"))
-        self._reverse_attributes(_own(exception, "__dict__"), _DEEPEST, is_own=True)
-        args = [self._reversed(argument, _DEEPEST, is_own=True) for argument in _own(exception, "args")]
-        _OWN["args"].__set__(exception, tuple(args))
+        clear_own_frames(exception)
+        self._reverse_attributes(own(exception, "__dict__"), _DEEPEST, is_own=True)
+        args = [self._reversed(argument, _DEEPEST, is_own=True) for argument in own(exception, "args")]
+        OWN["args"].__set__(exception, tuple(args))
         return self._reverse_members(exception, _members(type(exception)), _DEEPEST, is_own=True)
 
     def _hide_message(self, exception: BaseException, fixed: dict[str, object]) -> None:
@@ -208,18 +206,6 @@ class _Reversal:
 
 class _TooManyError(Exception):
     """More objects and collections than are searched."""
-
-
-def _linked(exception: BaseException) -> Iterator[BaseException]:
-    """Yield the cause, the context and the members of a group."""
-    members = _EXCEPTIONS.__get__(exception) if issubclass(type(exception), BaseExceptionGroup) else ()
-    for linked in (_own(exception, "__cause__"), _own(exception, "__context__"), *members):
-        if linked is not None:
-            yield linked
-
-
-def _own(exception: BaseException, name: str) -> Any:
-    return _OWN[name].__get__(exception)
 
 
 def _members(kind: type[BaseException]) -> Iterator[tuple[str, _Member]]:

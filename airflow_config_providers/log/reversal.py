@@ -20,6 +20,7 @@ from airflow_config_providers.log.guards import (
     Processor,
     RenderGuard,
 )
+from airflow_config_providers.log.sentry import guard_sentry
 
 _Undo = Callable[[], None]
 
@@ -62,9 +63,9 @@ def install(reverser: ReverseTransformer) -> Installation:
     Replace values by references in what this process logs and prints.
 
     This covers structlog's processors, the handlers of every logger of the standard library, ``sys.stdout`` and
-    ``sys.stderr``, in all threads. Call it after logging is configured and before the values can be shown. A
-    reverser with nothing to hide changes nothing. This does not cover writes to file descriptors that bypass Python,
-    handlers that send records unformatted, and handlers that are added later.
+    ``sys.stderr``, and Sentry's SDK if it is loaded, in all threads. Call it after logging is configured and before the
+    values can be shown. A reverser with nothing to hide changes nothing. This does not cover writes to file descriptors
+    that bypass Python, handlers that send records unformatted, and handlers that are added later.
     """
     if not reverser:
         return Installation(None)
@@ -117,6 +118,7 @@ def _guard_all() -> None:
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, GuardedStream):
             _put(sys, name, _guard_of(stream) or _new_guard(stream))
+    guard_sentry(_active)
 
 
 def _handlers() -> set[logging.Handler]:

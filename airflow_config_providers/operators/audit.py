@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator
+from airflow_config_providers.core.frames import clearing_frames
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.deployment.audit_scope import scope_of_leaks
@@ -106,6 +107,7 @@ class ConfigAuditOperator(BaseOperator):
         self.database_conn_id = database_conn_id
 
     @failing_at_once
+    @clearing_frames
     def execute(self, context: Any) -> dict[str, int]:
         """
         Search, and return the summary.

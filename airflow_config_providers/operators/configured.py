@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
 from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.core.frames import clearing_frames
 from airflow_config_providers.core.text import printable, shortened
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
@@ -187,6 +188,7 @@ class ConfiguredOperator(ReloadingOperator):
         return stored_text(self, fields, self._job_options)
 
     @failing_at_once
+    @clearing_frames
     @nested_texts.refusing_depth()
     def _do_render_template_fields(
         self, parent: Any, template_fields: Any, context: Any, jinja_env: Any, seen_oids: set[int]
@@ -422,6 +424,7 @@ class ConfiguredOperator(ReloadingOperator):
         return ValueSeal.of_task(ti, "deferral", getattr(ti, "try_number", ""), log=self.log)
 
     @failing_at_once
+    @clearing_frames
     def _with_values(
         self, context: Any, run: Callable[[], Any], *, how: Callable[[Any, Callable[[], Any]], Any]
     ) -> Any:

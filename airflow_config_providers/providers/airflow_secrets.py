@@ -20,6 +20,7 @@ from airflow_config_providers.exceptions import (
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
 from airflow_config_providers.providers.connection_fields import extra_mistake, mistake
+from airflow_config_providers.providers.debug_logs import keep_values_out_of_debug_logs
 
 EXECUTION_API: Final = "Airflow's Execution API"
 
@@ -163,6 +164,7 @@ def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
     :raises AccessDeniedError: it raised an error that means so
     :raises ProviderUnavailableError: it raised any other error that is not from this package
     """
+    keep_values_out_of_debug_logs()  # no guard of the log knows the values yet
     try:
         return ask()
     except Exception as error:  # noqa: BLE001 - a third party's backend can raise anything

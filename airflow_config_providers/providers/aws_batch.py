@@ -76,7 +76,6 @@ class AwsBatch:
         for airflows in type(backend).__mro__:
             store = STORES.get(f"{airflows.__module__}.{airflows.__qualname__}")
             if store is not None and store.is_behind(type(backend), airflows):
-                _keep_values_out_of_debug_logs()
                 return cls(backend, store)
         return None
 
@@ -208,13 +207,6 @@ def _may_be_for_the_sake_of_one(error: Exception) -> bool:
         return False
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
     return status < 500 and response.get("Error", {}).get("Code") not in AWS_BUSY | AWS_SIGNED_OUT
-
-
-def _keep_values_out_of_debug_logs() -> None:
-    """Silence the logger that prints whole responses, unless the deployment has set its level."""
-    parsers = logging.getLogger("botocore.parsers")
-    if parsers.level == logging.NOTSET:
-        parsers.setLevel(logging.INFO)
 
 
 def _secret(id_: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from airflow.secrets import BaseSecretsBackend
 
 from airflow_config_providers.core.diagnosis import Diagnosis, of_problem
+from airflow_config_providers.core.frames import clearing_frames
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
@@ -122,6 +123,7 @@ class ConfigProvidersBackend(BaseSecretsBackend):
             _SETTING: EntryFiles(paths(configs_file_path), load_definitions),
         }
 
+    @clearing_frames
     def get_connection(self, conn_id: str, team_name: str | None = None) -> Any:
         """
         Return the connection, as an instance of the class that Airflow has set; None if there is none.
@@ -134,11 +136,13 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         question = _Question("connection", conn_id, team_name)
         return self._stopping(question, lambda: self.deserialize_connection(conn_id=conn_id, value=text))
 
+    @clearing_frames
     def get_conn_value(self, conn_id: str, team_name: str | None = None) -> str | None:
         """Return the connection as JSON, with the same errors as ``get_connection``."""
         question = _Question("connection", conn_id, team_name)
         return self._answer(question, lambda found: connection_shape(conn_id, found))
 
+    @clearing_frames
     def get_variable(self, key: str, team_name: str | None = None) -> str | None:
         """
         Return the text of a variable; None if there is none.
@@ -147,6 +151,7 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         """
         return self._answer(_Question("variable", key, team_name), variable_shape)
 
+    @clearing_frames
     def get_config(self, key: str) -> str | None:
         """
         Return the value of a setting; None if it is in no file.

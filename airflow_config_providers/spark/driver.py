@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_config_providers.core import properties
+from airflow_config_providers.core.frames import clearing_frames
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.process_environment import lacking
 from airflow_config_providers.core.provider import ConfigProvider
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@clearing_frames
 def session(
     builder: SparkSession.Builder | None = None,
     *,

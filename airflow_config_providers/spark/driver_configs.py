@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from airflow_config_providers.core.frames import clearing_frames
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
@@ -135,6 +136,7 @@ def keep(current: DriverConfigs) -> None:
     _OF_SESSION[:] = [current]
 
 
+@clearing_frames
 def configs() -> Mapping[str, str]:
     """
     Return the configuration of this driver, with the values that its references have now: key -> value.
@@ -153,6 +155,7 @@ def configs() -> Mapping[str, str]:
     return _OF_SESSION[0]()
 
 
+@clearing_frames
 def reload_on_change(query_factory: Callable[[Mapping[str, str]], _Query], *, interval: int = 10) -> None:
     """
     Run a streaming query until it ends, and start another one whenever the configuration has changed.

@@ -99,7 +99,7 @@ _OF_RESOURCES: Final = re.compile(
 
 _OF_OBJECTS: Final = re.compile(
     r"spark\.kubernetes\.(?:(?:driver|executor|driver\.service)\.(?:label|annotation)\.|(?:driver|executor)\.volumes\."
-    r"|(?:(?:driver|executor)\.)?node\.selector\.|driver\.pod\.name\Z|executor\.podNamePrefix\Z)"
+    r"|driverEnv\.|(?:(?:driver|executor)\.)?node\.selector\.|driver\.pod\.name\Z|executor\.podNamePrefix\Z)"
 )
 """Keys that are written into pods and services, which more people can read than Kubernetes' secrets."""
 

@@ -11,10 +11,10 @@ from typing import Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
+from airflow_config_providers.core.named_file import LARGEST
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.providers.allowed_files import DEFAULT_MAX_BYTES
 from airflow_config_providers.spark.layer_files import YAML_SUFFIXES
 
 _DAGS: Final = (".py", ".zip")
@@ -157,7 +157,7 @@ def _start_of(path: Path, *, unread: bytes) -> bytes:
     """Return as much of a file as a layer file can have; ``unread`` if it cannot be read."""
     try:
         with path.open("rb") as file:
-            return file.read(DEFAULT_MAX_BYTES)
+            return file.read(LARGEST)
     except OSError:
         return unread  # and reading it as what it seems to be says what is wrong
 

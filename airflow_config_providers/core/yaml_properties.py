@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from airflow_config_providers.core.keys import LONGEST_KEY
 from airflow_config_providers.core.properties import Property
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.yaml_events import is_alias, line_of, with_depths
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     import yaml
 
 _DEEPEST: Final = 30
-_LONGEST_KEY: Final = 1000
-"""Without a limit, a long name above many short ones would need memory that grows with the square of the file."""
-
 _ODD_LINE_END: Final = re.compile("[\x85\u2028\u2029]")
 _BOOLEANS: Final = {text: text.lower() for text in ("True", "TRUE", "False", "FALSE")}
 _NULLS: Final = ("", "~", "null", "Null", "NULL")
@@ -131,8 +129,8 @@ def _key_problem(key: yaml.Node, prefix: str) -> str:
         return "merge keys (<<) are not supported. Write the keys again."
     if _is_null(key):
         return "the key is missing. Write it before the colon."
-    if len(prefix) + len(key.value) > _LONGEST_KEY:
-        return f"a key has more than {_LONGEST_KEY} characters. Shorten it."
+    if len(prefix) + len(key.value) > LONGEST_KEY:  # or the memory would grow with the square of the file
+        return f"a key has more than {LONGEST_KEY} characters. Shorten it."
     return ""
 
 

@@ -52,18 +52,17 @@ def test_a_process_that_writes_late_is_waited_for(late: str) -> None:
 
 def test_a_fifo_with_a_writer_is_read(fifo: str) -> None:
     ours = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)  # so that the writer can open it
-    with open(fifo, "wb") as writer:
-        writer.write(b"a=b\n")
+    Path(fifo).write_bytes(b"a=b\n")
 
     assert read_named(fifo) == b"a=b\n"
     os.close(ours)
 
 
 def test_a_fifo_without_a_writer_is_not_waited_for(fifo: str) -> None:
-    with pytest.raises(ConfigException, match="properties file .* cannot be read: It is a pipe without a writer"):
+    with pytest.raises(ConfigException, match=r"properties file .* cannot be read: It is a pipe without a writer"):
         read_text(fifo, name=fifo)
 
 
 def test_nor_is_one_that_should_have_policies(fifo: str) -> None:
-    with pytest.raises(ConfigException, match="The policies in .* cannot be read: It is a pipe without a writer"):
+    with pytest.raises(ConfigException, match=r"The policies in .* cannot be read: It is a pipe without a writer"):
         read_policies(fifo)

@@ -20,12 +20,15 @@ from airflow_config_providers.spark.layer_files import YAML_SUFFIXES
 _DAGS: Final = (".py", ".zip")
 _PROPERTIES: Final = (".conf", ".properties")
 
-_SPARK_KEY: Final = re.compile(rb"^[ \t\f]*spark\.", re.MULTILINE)
+_LINE: Final = rb"(?:\A\xef\xbb\xbf|^|\r)"
+"""The beginning of a line, which a carriage return ends, too; a byte order mark can be before the first."""
 
-_YAML_KEY: Final = re.compile(rb"""^["']?spark["']?(\.[^:\n]*)?:(\s|$)""", re.MULTILINE)
+_SPARK_KEY: Final = re.compile(_LINE + rb"[ \t\f]*spark\.", re.MULTILINE)
+
+_YAML_KEY: Final = re.compile(_LINE + rb"""["']?spark["']?(\.[^:\r\n]*)?:(\s|$)""", re.MULTILINE)
 """A key of Spark, or a map of them, that is not below another: manifests of Kubernetes have such keys farther in."""
 
-_POLICY_LIST: Final = re.compile(rb"""^["']?policies["']?\s*:""", re.MULTILINE)
+_POLICY_LIST: Final = re.compile(_LINE + rb"""["']?policies["']?\s*:""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

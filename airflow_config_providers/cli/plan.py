@@ -64,16 +64,15 @@ def _plan(args: Any) -> None:
 
 def _request(args: Any) -> PlanRequest:
     require_here("plan")
-    resource, operations, replaced, _ = arguments.together(
+    resource, operations, replaced, seconds, _ = arguments.together(
         partial(arguments.optional_resource, args, is_needed=arguments.has_operations(args)),
         lambda: arguments.operations(args) if arguments.has_operations(args) else [],
         partial(_replaced, args),
+        partial(arguments.seconds, args),
         partial(_refuse_no_change, args),
     )
     environ = _environ(args.environment) if args.environment else None
-    return PlanRequest(
-        resource, operations, replaced, environ, args.from_ or "", args.to or "", arguments.seconds(args)
-    )
+    return PlanRequest(resource, operations, replaced, environ, args.from_ or "", args.to or "", seconds)
 
 
 def _environ(path: str) -> Mapping[str, str]:

@@ -11,6 +11,9 @@ from airflow_config_providers.core.text import half_pair, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
 
+LONGEST_KEY: Final = 1000
+"""The most characters of a key. Without a limit, one fills a history, and comparing it with all keys takes seconds."""
+
 _UNSEEN: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U00016fe4\U0001d159\U000e0100-\U000e01ef"
@@ -34,6 +37,8 @@ def key_problem(key: str, where: str) -> ConfigException | None:
         )
     if not key:
         return ConfigException(f"{where}: a key must not be empty. Give it a name.")
+    if len(key) > LONGEST_KEY:
+        return ConfigException(f"{where}: a key has more than {LONGEST_KEY} characters. Shorten it.")
     if scan(key):
         return ConfigException(f"{where}: a key cannot contain a reference. Write the key itself.")
     if (place := _refused_character(key)) is not None:
@@ -102,6 +107,8 @@ def require_texts(configs: Mapping[Any, Any], *, where: str = "", is_none_allowe
 def _are_ordinary(keys: Collection[str]) -> bool:
     """Return whether all ``keys`` are surely allowed; faster than ``key_problem`` for each of them."""
     text = "".join(keys)
+    if len(text) > LONGEST_KEY and max(map(len, keys)) > LONGEST_KEY:
+        return False
     is_free = "=" not in text and " " not in text and "${" not in text and CONFIG_PROVIDERS not in text
     return is_free and "" not in keys and text.isascii() and text.isprintable()
 

@@ -108,7 +108,9 @@ def variables(text: str) -> tuple[ConfigVariable, ...]:
 
 def beside_references(text: str) -> str:
     """Return ``text`` without its references."""
-    return "".join(part for part in parse(text) if isinstance(part, str))
+    spans = scan(text)
+    starts, ends = [0, *(span[1] for span in spans)], [*(span[0] for span in spans), len(text)]
+    return "".join(text[start:end] for start, end in zip(starts, ends, strict=True))
 
 
 def is_like(reference: str, pattern: str) -> bool:

@@ -9,9 +9,11 @@ file cannot become a large configuration, and no value is other than it looks: `
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from airflow_config_providers.core.keys import LONGEST_KEY
 from airflow_config_providers.core.properties import Property
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.yaml_events import is_alias, line_of, with_depths
@@ -21,11 +23,9 @@ if TYPE_CHECKING:
     import yaml
 
 _DEEPEST: Final = 30
-_LONGEST_KEY: Final = 1000
-"""Without a limit, a long name above many short ones would need memory that grows with the square of the file."""
-
 _ODD_LINE_END: Final = re.compile("[\x85\u2028\u2029]")
 _BOOLEANS: Final = {text: text.lower() for text in ("True", "TRUE", "False", "FALSE")}
+_FILLS: Final = {"<tag>": " ", "<anchor>": " ", "<alias>": "0"}
 _NULLS: Final = ("", "~", "null", "Null", "NULL")
 
 
@@ -38,16 +38,10 @@ def parse(text: str, *, name: str) -> list[Property]:
     """
     shown = printable(name)
     _refuse_odd_line_ends(text, shown)
-    root = _composed(text, shown)
-    if root is None or _is_null(root):
-        return []
-    if root.id != "mapping":
-        raise ConfigException(
-            f"{shown}:{line_of(root)}: expected keys and their values. Write one on each line, such as "
-            f"spark.executor.memory: 4g"
-        )
-    found = list(_flattened(root, ""))
-    if problems := [f"{shown}:{one}" for one in found if isinstance(one, str)]:
+    root, problems = _composed(text.removeprefix("\ufeff"), shown)
+    found = list(_entries(root))
+    problems += [f"{shown}:{one}" for one in found if isinstance(one, str)]
+    if problems:
         raise ConfigException(*problems)
     return [one for one in found if isinstance(one, Property)]
 
@@ -66,35 +60,63 @@ def _refuse_odd_line_ends(text: str, shown: str) -> None:
 _CORRECT: Final = "Correct it: look at the indentation and the quotes of this line and of the one before."
 
 
-def _composed(text: str, shown: str) -> yaml.Node | None:
-    """Return the root of the document; None if it is empty."""
+def _composed(text: str, shown: str) -> tuple[yaml.Node | None, list[str]]:
+    """Return the root of the document, None if it is empty, and the problems with parts that are left out of it."""
     import yaml  # noqa: PLC0415 - slow to import, and most files are not YAML
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    problems: dict[str, None] = {}  # each once a line
     try:
         for event, depth in with_depths(yaml.parse(text, loader)):
-            if problem := _event_problem(event, depth):
-                break
-        else:
-            return yaml.compose(text, loader)
-        place = f"{shown}:{line_of(event)}"
+            place = f"{shown}:{line_of(event)}"
+            if depth > _DEEPEST:
+                raise ConfigException(*problems, f"{place}: maps are nested too deeply. Write keys with dots.")
+            if problem := _event_problem(event):
+                problems[f"{place}: {problem}"] = None
+        if not problems:
+            return yaml.compose(text, loader), []
+        with suppress(yaml.YAMLError):  # the key of an indented map can depend on what is left out
+            return yaml.compose(_plain(text, yaml.scan(text, loader)), loader), [*problems]
+        return None, [*problems]
     except yaml.MarkedYAMLError as error:
         place = f"{shown}:{error.problem_mark.line + 1 if error.problem_mark else 1}"
         problem = f"{printable(error.problem or error.context or 'it is not YAML')}. {_CORRECT}"
     except yaml.YAMLError as error:
         place, problem = shown, f"it is not YAML ({type(error).__name__}). Correct it."
-    raise ConfigException(f"{place}: {problem}")
+    raise ConfigException(*problems, f"{place}: {problem}")
 
 
-def _event_problem(event: yaml.Event, depth: int) -> str:
+def _plain(text: str, tokens: Iterable[yaml.Token]) -> str:
+    """Return ``text`` with blanks for its tags and anchors, and numbers for its aliases, so that nothing grows."""
+    pieces, end = [], 0
+    for token in tokens:
+        if fill := _FILLS.get(token.id):
+            start = token.start_mark.index
+            pieces += [text[end:start], fill * (token.end_mark.index - start)]
+            end = token.end_mark.index
+    return "".join([*pieces, text[end:]])
+
+
+def _event_problem(event: yaml.Event) -> str:
     """Return what is wrong with a part of a file; empty if nothing is."""
     if is_alias(event) or getattr(event, "anchor", None) is not None:
         return "anchors (&) and aliases (*) are not supported. Write the part again, or put a string in quotes."
     if getattr(event, "tag", None) is not None:
         return "tags (!) are not supported. Remove it, or put a string in quotes."
-    if depth > _DEEPEST:
-        return "maps are nested too deeply. Write keys with dots."
     return ""
+
+
+def _entries(root: yaml.Node | None) -> Iterator[Property | str]:
+    """Yield the entries of a document, and its problems, each with its line before it."""
+    if root is None or _is_null(root):
+        return
+    if root.id == "mapping":
+        yield from _flattened(root, "")
+    else:
+        yield (
+            f"{line_of(root)}: expected keys and their values. Write one on each line, such as "
+            f"spark.executor.memory: 4g"
+        )
 
 
 def _flattened(node: yaml.MappingNode, prefix: str) -> Iterator[Property | str]:
@@ -131,8 +153,8 @@ def _key_problem(key: yaml.Node, prefix: str) -> str:
         return "merge keys (<<) are not supported. Write the keys again."
     if _is_null(key):
         return "the key is missing. Write it before the colon."
-    if len(prefix) + len(key.value) > _LONGEST_KEY:
-        return f"a key has more than {_LONGEST_KEY} characters. Shorten it."
+    if len(prefix) + len(key.value) > LONGEST_KEY:  # or the memory would grow with the square of the file
+        return f"a key has more than {LONGEST_KEY} characters. Shorten it."
     return ""
 
 

@@ -509,7 +509,8 @@ def _refuse_odd(resource: ConfigResource) -> None:
 def _refuse_stale(resource: ConfigResource, version: int, wanted: int | None) -> None:
     if wanted is not None and wanted != version:
         raise StaleVersionError(
-            f"{resource} has version {version}, but the change is for version {wanted}. Describe it, and decide again."
+            f"{resource} has version {version}, but the change is for version {printable(str(wanted))}. Describe it, "
+            f"and decide again."
         )
 
 

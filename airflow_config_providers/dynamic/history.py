@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, Final
 
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.document import FORMAT, Value, read_json, unknown, value_of, written_value
 from airflow_config_providers.exceptions import ConfigException
 
@@ -80,7 +81,7 @@ def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change], *, 
     versions = [changes[0].version - 1, *(change.version for change in changes)] if changes else [0]
     if not versions[0] <= version <= versions[-1]:
         raise ConfigException(
-            f"{name}: version {version} is not recorded. The recorded versions are {_listed(versions)}."
+            f"{name}: version {printable(str(version))} is not recorded. The recorded versions are {_listed(versions)}."
         )
     values = dict(now)
     for change in reversed([change for change in changes if change.version > version]):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from airflow_config_providers.core.alter import AlterConfigOp, Altered, ConfigResource, altered, whole
 from airflow_config_providers.core.data import HIDDEN, Password
 from airflow_config_providers.core.definition.config_def import ConfigDef
-from airflow_config_providers.core.keys import key_problem, text_problem
+from airflow_config_providers.core.keys import LONGEST_KEY, key_problem, text_problem
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.policy import RequestMetadata
 from airflow_config_providers.core.text import printable
@@ -203,8 +203,7 @@ class Planner:
         """
         done = edit(before.values)
         texts = _fresh(done.after, before.values)
-        now, then = layers_after({}), layers_after({resource: PlannedChange(resource, before, done.after)})
-        objections = self.objections(resource, texts, now, then) if texts else {}
+        objections = self._objections(resource, before, done.after, layers_after)
         wrong = {
             key: found
             for key, text in texts.items()
@@ -222,6 +221,18 @@ class Planner:
             _together(resource, problems) if problems else None,
             {key: HIDDEN if self._is_secret(key, text) else text for key, text in asked.items()},
         )
+
+    def _objections(
+        self, resource: ConfigResource, before: StoredConfig, after: Mapping[str, Value], layers_after: LayersAfter
+    ) -> Mapping[str, Sequence[str]]:
+        """Return the objections to the new texts, without those that are refused by their size: they take long."""
+        fresh = _fresh(after, before.values)
+        texts = {key: text for key, text in fresh.items() if len(key) <= LONGEST_KEY and len(text) <= LONGEST_VALUE}
+        if not texts:
+            return {}
+        fitting = {key: value for key, value in after.items() if key in texts or key not in fresh}
+        now, then = layers_after({}), layers_after({resource: PlannedChange(resource, before, fitting)})
+        return self.objections(resource, texts, now, then)
 
     def _value(self, key: str, text: str) -> Value:
         if not self._is_secret(key, text) or self.seal is None:

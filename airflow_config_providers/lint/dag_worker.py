@@ -18,6 +18,7 @@ import time
 from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -149,11 +150,18 @@ def _serve(descriptor: int) -> None:
     """Answer requests until there are no more. If a DAG file forks, only the process that was asked answers."""
     asked = os.getpid()
     with socket.socket(fileno=descriptor) as stream, stream.makefile(encoding="utf-8") as requests:
+        os.register_at_fork(after_in_child=partial(_leave, stream))
         for line in requests:
             found = _read(**json.loads(line))
             if os.getpid() != asked:
                 return
             stream.sendall(json.dumps(found).encode() + b"\n")
+
+
+def _leave(stream: socket.socket) -> None:
+    """Close the stream in a process that a DAG file has forked: open there, it would hide the end of its parent."""
+    if (descriptor := stream.detach()) >= 0:
+        os.close(descriptor)
 
 
 def _bag() -> Any:

@@ -11,21 +11,24 @@ from typing import Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
+from airflow_config_providers.core.named_file import LARGEST
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.providers.allowed_files import DEFAULT_MAX_BYTES
 from airflow_config_providers.spark.layer_files import YAML_SUFFIXES
 
 _DAGS: Final = (".py", ".zip")
 _PROPERTIES: Final = (".conf", ".properties")
 
-_SPARK_KEY: Final = re.compile(rb"^[ \t\f]*spark\.", re.MULTILINE)
+_LINE: Final = rb"(?:\A\xef\xbb\xbf|^|\r)"
+"""The beginning of a line, which a carriage return ends, too; a byte order mark can be before the first."""
 
-_YAML_KEY: Final = re.compile(rb"""^["']?spark["']?(\.[^:\n]*)?:(\s|$)""", re.MULTILINE)
+_SPARK_KEY: Final = re.compile(_LINE + rb"[ \t\f]*spark\.", re.MULTILINE)
+
+_YAML_KEY: Final = re.compile(_LINE + rb"""["']?spark["']?(\.[^:\r\n]*)?:(\s|$)""", re.MULTILINE)
 """A key of Spark, or a map of them, that is not below another: manifests of Kubernetes have such keys farther in."""
 
-_POLICY_LIST: Final = re.compile(rb"""^["']?policies["']?\s*:""", re.MULTILINE)
+_POLICY_LIST: Final = re.compile(_LINE + rb"""["']?policies["']?\s*:""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,7 @@ def _start_of(path: Path, *, unread: bytes) -> bytes:
     """Return as much of a file as a layer file can have; ``unread`` if it cannot be read."""
     try:
         with path.open("rb") as file:
-            return file.read(DEFAULT_MAX_BYTES)
+            return file.read(LARGEST)
     except OSError:
         return unread  # and reading it as what it seems to be says what is wrong
 

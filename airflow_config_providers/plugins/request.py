@@ -22,7 +22,7 @@ from airflow_config_providers.deployment.admin import Caller
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
 from airflow_config_providers.deployment.failures import NOT_FOUND
 from airflow_config_providers.deployment.rows import Row, as_json
-from airflow_config_providers.dynamic.planner import refuse_many
+from airflow_config_providers.dynamic.planner import LONGEST_VALUE, refuse_many
 from airflow_config_providers.exceptions import MalformedRequestError, UnknownResourceError
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.deployed_task import Warn, deployed_job
@@ -221,6 +221,8 @@ def _of_setting(setting: str) -> Iterator[str]:
         yield "'setting' has no key and no layer. Write KEY=VALUE, a path of a file, or the name of a layer."
     if len(name) > LONGEST_NAME:
         yield f"'setting': the name is longer than {LONGEST_NAME} characters. Correct it."
+    if len(setting) > len(name) + LONGEST_VALUE + 1:
+        yield f"'setting': the value is longer than {LONGEST_VALUE} characters. Ask about the key alone."
     if not is_unicode(setting):
         yield "'setting' contains half of a surrogate pair, which is not a character. Correct it."
 
@@ -305,10 +307,12 @@ async def _json_object(request: Request) -> Mapping[str, Any]:
     """
     Return the body of a request whose permissions were checked before.
 
-    :raises HTTPException: the body is too long, or its type is not JSON
-    :raises MalformedRequestError: it is not a JSON object, or the request comes from a page of another site
+    :raises HTTPException: the body is too long or compressed, or its type is not JSON
+    :raises MalformedRequestError: it is not a JSON object, the request comes from a page of another site, or it has a
+        condition in its headers
     """
     _refuse_other_sites(request)
+    _refuse_ignored(request.headers)
     content = _parsed(await _read(request))
     if not isinstance(content, dict):
         raise MalformedRequestError("The body is not a JSON object, or contains a name twice. Correct it.")
@@ -327,6 +331,17 @@ def _refuse_other_sites(request: Request) -> None:
         raise MalformedRequestError(
             "Changes from a page of another site are not accepted. If this is the page of Airflow, behind a proxy, set "
             "[api] base_url to the address that browsers use."
+        )
+
+
+def _refuse_ignored(headers: Mapping[str, str]) -> None:
+    """Refuse headers that would be ignored although they change what the request means."""
+    if headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise HTTPException(415, "A body with a Content-Encoding is not read. Send it as it is, without the header")
+    if found := [name for name in ("If-Match", "If-None-Match") if name in headers]:
+        raise MalformedRequestError(
+            f"{' and '.join(found)} would be ignored. Remove it; to change only what you saw, send its version as "
+            f"'if_version' in the body."
         )
 
 

@@ -9,14 +9,14 @@ import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Final
 
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.named_file import LARGEST, read_named
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, system_reason
-from airflow_config_providers.providers.allowed_files import DEFAULT_MAX_BYTES
 from airflow_config_providers.providers.real_path import Steps, is_inside, open_real, steps
 
 _OF_THE_SYSTEM: Final = (("proc",), ("sys",))
@@ -145,14 +145,14 @@ def _lines_by_key(entries: Iterable[properties.Property]) -> dict[str, list[int]
 
 def read_text(path: str, *, name: str, kind: str = "") -> str:
     """
-    Return the text of a configuration file, with its line ends unchanged.
+    Return the text of a configuration file or pipe of at most 1 MiB, with its line ends unchanged.
 
     :param name: its name in messages
     :param kind: what messages call the file; by default that of a layer file
-    :raises ConfigException: the file cannot be read, or is not UTF-8
+    :raises ConfigException: the file cannot be read, is too large, is a pipe without a writer, or is not UTF-8
     """
     try:
-        content = Path(path).read_bytes()
+        content = read_named(path)
     except OSError as error:
         problem = system_reason(error)
     else:
@@ -205,12 +205,12 @@ def _read(real: Steps) -> bytes | str:
         if descriptor is None:
             return _NO_FILE
         with open(descriptor, "rb", closefd=False) as file:
-            content = file.read(DEFAULT_MAX_BYTES + 1)
+            content = file.read(LARGEST + 1)
         size = os.fstat(descriptor).st_size
     if content and not size:  # in a /proc that is mounted elsewhere
         return _LIVE
-    if len(content) > DEFAULT_MAX_BYTES:
-        return f"it is larger than {DEFAULT_MAX_BYTES} bytes"
+    if len(content) > LARGEST:
+        return f"it is larger than {LARGEST} bytes"
     return content
 
 

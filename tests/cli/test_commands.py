@@ -393,6 +393,7 @@ WRONG = [
     ),
     pytest.param("alter --default --add-config-file nowhere.properties", 3, "cannot be read", id="no such file"),
     pytest.param("alter --default --add-config-file /dev/null", 2, "'/dev/null' sets no key", id="a file without keys"),
+    pytest.param("alter --default --add-config-file /dev/zero", 3, "more than 1048576 bytes", id="without an end"),
     pytest.param("rollback --default", 3, "nothing to roll back", id="nothing to go back to"),
     pytest.param("history --dag flights --default", 2, "Name one resource", id="history of two"),
     pytest.param("policies test --default", 3, "has no policies", id="no policies"),

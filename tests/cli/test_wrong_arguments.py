@@ -42,6 +42,13 @@ def test_all_that_is_wrong_with_a_trial_of_policies_is_told_at_once(cli: Cli) ->
     assert len(done.errors) == 2
 
 
+def test_a_plan_without_changes_and_without_a_time_tells_both(cli: Cli) -> None:
+    done = cli("plan --timeout nan")
+
+    assert done.code == 2
+    assert [error.split(" ")[0] for error in done.errors] == ["--timeout", "No"]
+
+
 @pytest.mark.parametrize("command", ["policies test", "providers list", "encoder rotate"])
 def test_a_server_is_not_offered_where_it_is_refused(cli: Cli, command: str) -> None:
     assert "--server" not in cli(f"{command} --help").out

@@ -44,9 +44,21 @@ ODD = {
     "half of a surrogate pair": "spark.a\ud800",
     "a character for private use": "spark.a\ue000",
     "nothing": "",
+    "1,001 characters": "spark." + "k" * 995,
 }
 
-ORDINARY = ["spark.app.x", "a", "--conf", "-Dx", "spark.a:b", "spark.#!,\\", "spark.größe", "spark.ключ", "a-b_c/d"]
+ORDINARY = [
+    "spark.app.x",
+    "a",
+    "--conf",
+    "-Dx",
+    "spark.a:b",
+    "spark.#!,\\",
+    "spark.größe",
+    "spark.ключ",
+    "a-b_c/d",
+    "k" * 1000,
+]
 
 odd = pytest.mark.parametrize("key", ODD.values(), ids=ODD)
 

@@ -35,6 +35,27 @@ def problems(text: str) -> list[str]:
     return list(caught.value.problems)
 
 
+def test_what_yaml_has_besides_maps_is_reported_with_what_is_wrong_further_down() -> None:
+    found = problems("\ufeffa: !!int 1\nb: &x y\nc: *x\nd: [1, *x]\ne:\nf: !t {g: ~}\n")
+
+    assert [one.removeprefix("base.yaml:")[:24] for one in found] == [
+        "1: tags (!) are not supp",
+        "2: anchors (&) and alias",
+        "3: anchors (&) and alias",
+        "4: anchors (&) and alias",
+        "6: tags (!) are not supp",
+        "4: 'd' has a list. Write",
+        "5: 'e' has no value. Wri",
+        "6: 'f.g' has no value. W",
+    ]
+
+
+def test_an_anchor_on_which_the_indentation_depends_is_reported_alone() -> None:
+    (found,) = problems("&x a: 1\nb: 2\n")
+
+    assert "1: anchors" in found
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -58,6 +58,26 @@ def set_(name: str, value: str | None) -> AlterConfigOp:
     return AlterConfigOp(name, value)
 
 
+@pytest.mark.parametrize(("key", "text"), [("k" * 1001, "x"), ("big", "x" * 65_537)], ids=["key", "value"])
+def test_what_is_too_long_is_refused_without_the_checks_that_take_long(store, key, text):
+    asked: list[Mapping[str, str]] = []
+    before = after = None
+
+    def objections(_, texts, now, then):
+        nonlocal before, after
+        asked.append(dict(texts))
+        before, after = (list(layers(DAG)[0].configs) for layers in (now, then))
+        return {"small": ["No."]}
+
+    with pytest.raises(ConfigException) as error:
+        admin(store, objections=objections).incremental_alter_configs({DAG: [set_(key, text), set_("small", "y")]})
+
+    assert asked == [{"small": "y"}]
+    assert (before, after) == ([], ["small"])
+    assert [problem.rpartition(" ")[2] for problem in error.value.problems if "No." in problem] == ["No."]
+    assert len(error.value.problems) == 2
+
+
 def delete(name: str) -> AlterConfigOp:
     return AlterConfigOp(name, None, OpType.DELETE)
 

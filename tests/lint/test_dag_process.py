@@ -138,6 +138,22 @@ def test_if_a_file_forks_the_answer_to_the_next_is_about_the_next(origin: Airflo
     assert [bool(one.findings) for one in found] == [False, False, True, False]
 
 
+def test_what_a_file_has_forked_does_not_hide_that_the_next_ends_the_process(
+    origin: AirflowProcess, tmp_path: Path
+) -> None:
+    forks, ends = tmp_path / "forks.py", tmp_path / "ends.py"
+    forks.write_text(
+        "# a DAG file for Airflow\nimport os, time\nif not os.fork():\n    os.fork()\n    time.sleep(600)\n"
+    )
+    ends.write_text("# a DAG file for Airflow\nraise KeyboardInterrupt\n")
+
+    with DagReader(DagImports([], seconds=20), origin) as reader:
+        first, second = reader.read(str(forks)), reader.read(str(ends))
+
+    assert first == DagFile()
+    assert [one.rule.code for one in second.findings] == ["CP001"]
+
+
 @pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS)
 def test_a_file_fails_only_for_what_it_does_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
     monkeypatch.chdir(tmp_path)

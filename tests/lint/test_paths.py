@@ -145,6 +145,15 @@ def test_a_folder_has_yaml_layer_files_too(folder: Path):
     assert found.policies == ()
 
 
+@pytest.mark.parametrize("text", ["\ufeffspark.a=1\n", "# x\rspark.a=1\r"], ids=["byte order mark", "old line ends"])
+def test_a_layer_file_is_one_however_its_lines_begin(tmp_path: Path, text: str):
+    (tmp_path / "a.properties").write_bytes(text.encode())
+    (tmp_path / "b.yaml").write_bytes(text.replace("=", ": ").encode())
+    (tmp_path / "c.yaml").write_bytes(f"{text.replace('=', ': ')}policies: []".encode())
+
+    assert LintedPaths.of([str(tmp_path)]).layers == (str(tmp_path / "a.properties"), str(tmp_path / "b.yaml"))
+
+
 def test_looking_into_a_pipe_does_not_block(tmp_path: Path):
     os.mkfifo(tmp_path / "a.yaml")
 

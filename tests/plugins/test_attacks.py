@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from secrets import token_hex
+from typing import Any
 
 import pytest
 
@@ -145,6 +146,51 @@ def test_a_change_of_many_keys_is_made(server: Server):
 
     assert answer.status_code == 200
     assert len(answer.json()["rows"]) == 1000
+
+
+def test_a_key_of_a_million_characters_is_refused_at_once_and_not_echoed(server: Server):
+    """It pushed all older changes out of the history, and was compared with all keys, which took the server seconds."""
+    answer = server.alter("admin", "/default", set_("spark.app." + "k" * 1_000_000, "x"))
+
+    assert (answer.status_code, answer.json()["kind"]) == (422, "refused")
+    assert "a key has more than 1000 characters" in answer.text
+    assert len(answer.text) < 1000
+
+
+@pytest.mark.parametrize("header", ["If-Match", "If-None-Match"])
+def test_a_condition_in_a_header_is_not_ignored(server: Server, header: str):
+    body = {"operations": [set_("spark.app.a", "x")]}
+
+    answer = server.ask("admin", "PATCH", "/default", json=body, headers={header: '"999"'})
+
+    assert (answer.status_code, answer.json()["kind"]) == (400, "malformed")
+    assert answer.json()["problems"][0].startswith(f"{header} would be ignored. Remove it; to change only what you saw")
+    assert server.ask("admin", "GET", "/default/history").json()["rows"] == []
+
+
+@pytest.mark.parametrize(("encoding", "status"), [("gzip", 415), ("identity", 200)])
+def test_a_body_is_read_only_as_it_is(server: Server, encoding: str, status: int):
+    body = {"operations": [set_("spark.app.a", "x")]}
+
+    answer = server.ask("admin", "PATCH", "/default", json=body, headers={"Content-Encoding": encoding})
+
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        pytest.param("/default", {"operations": [set_("spark.app.a", "x")], "if_version": 10**3999}, id="if_version"),
+        pytest.param("/default/rollback", {"to_version": 10**3999}, id="to_version"),
+    ],
+)
+def test_a_number_of_thousands_of_digits_is_cut(server: Server, path: str, body: dict[str, Any]):
+    server.alter("admin", "/default", set_("spark.app.a", "1"))
+
+    answer = server.ask("admin", "POST" if "rollback" in path else "PATCH", path, json=body)
+
+    assert "000... (4000 characters)" in answer.text
+    assert len(answer.text) < 1000
 
 
 def test_very_many_unknown_fields_are_counted_and_not_listed(server: Server):

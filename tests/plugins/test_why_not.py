@@ -84,6 +84,7 @@ def test_a_run_says_why_it_did_not_have_a_setting(server: Server, records: Recor
         pytest.param(f"={CANARY}", "has no key and no layer", id="no-key"),
         pytest.param(" ", "has no key and no layer", id="blank"),
         pytest.param("x" * 3000, "is longer than 2000 characters", id="long"),
+        pytest.param("spark.a=" + "${a:b}" * 30_000, "value is longer than 65536 characters", id="many references"),
         pytest.param(f"spark.app.a={CANARY}\ud800", "half of a surrogate pair", id="half-of-a-pair"),
         pytest.param({"key": CANARY}, "expected a string", id="no-text"),
         pytest.param(None, "expected a string", id="nothing"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.core.entry_points import registered
+from airflow_config_providers.core.named_file import read_named
 from airflow_config_providers.core.policy import Moment
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.yaml_events import is_alias, line_of, with_depths
@@ -18,7 +19,6 @@ from airflow_config_providers.exceptions import ConfigException, system_reason
 if TYPE_CHECKING:
     import yaml
 
-_LARGEST: Final = 1024 * 1024
 _DEEPEST: Final = 20
 _KINDS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("when", "expression", "message", "class"), str),
@@ -108,17 +108,11 @@ def _repeated_names(entries: Sequence[PolicyEntry]) -> Iterator[str]:
 
 def _read(path: str) -> str:
     try:
-        with Path(path).open("rb") as file:
-            octets = file.read(_LARGEST + 1)
-        text = octets.decode("utf-8")
+        return read_named(path).decode("utf-8")
     except OSError as error:
         problem = system_reason(error)
     except UnicodeDecodeError as error:
         problem = f"byte {error.start} is not UTF-8"
-    else:
-        if len(octets) <= _LARGEST:
-            return text
-        problem = f"it has more than {_LARGEST} bytes"
     raise ConfigException(
         f"The policies in '{printable(path)}' cannot be read: {problem}. Correct the path or the file."
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Iterator
 from typing import Final
+
+from airflow_config_providers.core.named_file import open_named, refuse_silent
 
 _LONGEST_LINE: Final = 1024 * 1024
 _LARGEST: Final = 1024 * 1024 * 1024
@@ -20,14 +21,12 @@ def lines_of(path: str, *, largest: int = _LARGEST, longest: int = _LONGEST_LINE
     :raises OSError: it cannot be read, or has more than ``largest`` characters, as a device without an end has
     :raises UnicodeDecodeError: it is not text in UTF-8
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, encoding="utf-8") as file:
-        os.set_blocking(descriptor, True)
+    with os.fdopen(open_named(path), encoding="utf-8") as file:
         size = 0
         while line := file.readline(longest):
             size += len(line)
             if size > largest:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
             yield line.strip()
-        if not size and stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EPIPE, "It is a pipe without a writer")
+        if not size:
+            refuse_silent(file.fileno())

@@ -1,0 +1,47 @@
+"""Files and pipes that people name: reading one never goes on without end, and never waits for a missing writer."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import Final
+
+LARGEST: Final = 1024 * 1024
+"""The most bytes of a file of configuration."""
+
+
+def read_named(path: str) -> bytes:
+    """
+    Return the content of a file, or of a pipe such as ``/dev/stdin`` or that of ``<(...)``, of at most 1 MiB.
+
+    :raises OSError: it cannot be read, is larger, as a device without an end is, or is a pipe without a writer
+    """
+    with os.fdopen(open_named(path), "rb") as file:
+        content = file.read(LARGEST + 1)
+        if not content:
+            refuse_silent(file.fileno())
+    if len(content) > LARGEST:
+        raise OSError(errno.EFBIG, f"it has more than {LARGEST} bytes")
+    return content
+
+
+def open_named(path: str) -> int:
+    """
+    Return a file descriptor for reading ``path``. Opening does not wait for the writer of a pipe; reading does.
+
+    :raises OSError: the error of the system
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def refuse_silent(descriptor: int) -> None:
+    """
+    Refuse a pipe that has ended without content: without a writer it ends at once, and looks like an empty file.
+
+    :raises OSError: it is a pipe
+    """
+    if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        raise OSError(errno.EPIPE, "It is a pipe without a writer, or an empty one")

@@ -6,11 +6,14 @@ They implement the interfaces of the package, so that nothing needs to be patche
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Final, Self
+from uuid import uuid4
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider
@@ -57,6 +60,91 @@ class InMemoryConfigProvider(ConfigProvider):
     def close(self) -> None:
         """Count the calls in ``closed``."""
         self.closed += 1
+
+
+@contextmanager
+def deployment(
+    providers: Mapping[str, Mapping[str, Mapping[str, str]] | ConfigProvider] | None = None,
+    *,
+    settings: Mapping[str, str] | None = None,
+    connections: Mapping[str, Mapping[str, Any]] | None = None,
+    config_conn_id: str = "config_providers_default",
+) -> Iterator[dict[str, ConfigProvider]]:
+    """
+    Answer references from memory until the block ends, so that a test can render the tasks of its DAGs.
+
+    Sets environment variables of this process, as a deployment would, and restores them. Not thread-safe.
+
+    :param providers: name -> what it answers, path -> key -> value; or a provider, such as one that raises an error
+    :param settings: option of ``[config_providers]`` -> value
+    :param connections: ID of another connection -> its fields, such as ``{"conn_type": "spark", "host": "yarn"}``
+    :param config_conn_id: the connection that defines the providers; what the DAG names, if it names one
+    :return: name -> the provider, an ``InMemoryConfigProvider`` unless another one was given
+    """
+    fakes = {
+        name: answers if isinstance(answers, ConfigProvider) else InMemoryConfigProvider(answers)
+        for name, answers in (providers or {}).items()
+    }
+    place = uuid4().hex
+    definition = {"conn_type": "config_providers", "extra": _definitions(fakes, place)}
+    options = {"config_conn_id": config_conn_id, **(settings or {}), "allowed_provider_classes": _FAKE}
+    _DEPLOYED[place] = fakes
+    try:
+        with _environment({**_options(options), **_connections({**(connections or {}), config_conn_id: definition})}):
+            yield fakes
+    finally:
+        del _DEPLOYED[place]
+
+
+class _DeployedProvider(ConfigProvider):
+    """Stands in a ``deployment`` for one of its providers, and asks that one."""
+
+    params: ClassVar[Collection[str]] = ("deployment", "name")
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Find the provider."""
+        self._provider = _DEPLOYED[configs["deployment"]][configs["name"]]
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        """Return what the provider answers."""
+        return self._provider.get(path, keys)
+
+
+_FAKE: Final = f"{__name__}.{_DeployedProvider.__name__}"
+
+_DEPLOYED: Final[dict[str, dict[str, ConfigProvider]]] = {}
+"""Identifier of a ``deployment`` whose block has not ended -> its providers."""
+
+
+def _definitions(names: Collection[str], place: str) -> dict[str, str]:
+    found = {"config.providers": ",".join(names)}
+    for name in names:
+        prefix = f"config.providers.{name}"
+        found |= {f"{prefix}.class": _FAKE, f"{prefix}.param.deployment": place, f"{prefix}.param.name": name}
+    return found
+
+
+def _options(options: Mapping[str, str]) -> dict[str, str]:
+    return {f"AIRFLOW__CONFIG_PROVIDERS__{name.upper()}": value for name, value in options.items()}
+
+
+def _connections(connections: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    return {f"AIRFLOW_CONN_{name.upper()}": json.dumps(fields) for name, fields in connections.items()}
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables until the block ends."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 class FakeClock:

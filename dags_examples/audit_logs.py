@@ -14,6 +14,7 @@ Try it, from the directory of this file:
         "config.providers": "mounted",
         "config.providers.mounted.class": "directory",
         "config.providers.mounted.param.allowed.paths": "/tmp/audit/secrets"}}'
+    airflow db migrate  # only needed if Airflow's database is new
     AIRFLOW__CORE__DAGS_FOLDER=$PWD airflow dags test audit_logs
 """
 

@@ -15,6 +15,7 @@ Try it, from the directory of this file:
         "config.providers.file.param.allowed.paths": "/tmp/hello.properties",
         "config.providers.env.class": "env",
         "config.providers.env.param.allowlist.pattern": "HELLO_.*"}}'
+    airflow db migrate  # only needed if Airflow's database is new
     AIRFLOW__CORE__DAGS_FOLDER=$PWD airflow dags test quickstart
 """
 

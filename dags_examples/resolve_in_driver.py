@@ -12,6 +12,7 @@ Try it, from the directory of this file:
         "driver.config.providers": "mounted",
         "driver.config.providers.mounted.class": "file",
         "driver.config.providers.mounted.param.allowed.paths": "/tmp/hello.properties"}}'
+    airflow db migrate  # only needed if Airflow's database is new
     AIRFLOW__CORE__DAGS_FOLDER=$PWD AIRFLOW_VAR_HELLO_FILE=/tmp/hello.properties airflow dags test resolve_in_driver
 """
 

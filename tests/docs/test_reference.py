@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 import tomllib
@@ -10,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers import exceptions, providers
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.policy import RequestMetadata
+from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.get_provider_info import get_provider_info
 from airflow_config_providers.job.operator_specs import SUPPORTED
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
@@ -35,6 +39,23 @@ def rows(page: str) -> dict[str, list[str]]:
     """Return the rows of the tables of ``page``: the first cell, without its quotes, and the others."""
     lines = re.findall(r"^\| `([^`]+)` \|(.*)\|$", (REFERENCE / page).read_text(), flags=re.MULTILINE)
     return {first: [cell.strip() for cell in rest.split("|")] for first, rest in lines}
+
+
+def described_names(page: str) -> set[str]:
+    """Return the names with which the codes in the first cells of the tables of ``page`` begin."""
+    cells = re.findall(r"^\| (`[^|]+) \|", (REFERENCE / page).read_text(), flags=re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`(\w+)", cell)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "page"), [(ConfigProvider, "providers.md"), (ConfigData, "providers.md"), (RequestMetadata, "policies.md")]
+)
+def test_what_an_author_of_a_class_needs_has_a_row(kind: type, page: str) -> None:
+    """An author finds each method, and each field with its unit, without the pages that are built from docstrings."""
+    methods = {name for name, _ in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
+    fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
+
+    assert (methods | fields) - described_names(page) == set()
 
 
 def test_errors_have_a_section_each() -> None:

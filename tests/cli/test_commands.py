@@ -1011,6 +1011,18 @@ def test_providers_are_asked_whether_they_answer(cli: Cli):
     assert (done.code, done.errors) == (5, ["silent: it is silent"])
 
 
+@pytest.mark.parametrize(("output", "answers"), [("json", None), ("plain", "not checked")])
+def test_a_provider_whose_class_has_no_check_is_not_said_to_answer(cli: Cli, output: str, answers: str | None):
+    memory = "airflow_config_providers.testing.InMemoryConfigProvider"
+    environ = provided(**{"": "memory", "memory.class": memory})
+    environ["AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES"] = memory
+
+    done = cli.airflow("config-providers", "providers", "list", "--check", "--output", output, environ=environ)
+
+    shown = done.rows[0]["answers"] if output == "json" else answers if "  not checked  " in done.out else done.out
+    assert (done.code, shown, "the class has no check()" in done.out) == (0, answers, True)
+
+
 def test_providers_of_a_connection_in_the_database_are_listed(cli: Cli):
     extra = json.loads(files(cli.deployment.home)["AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT"])["extra"]
     words = ("add", "mine", "--conn-type", "config_providers", "--conn-extra", json.dumps(extra))

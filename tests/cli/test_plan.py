@@ -278,13 +278,21 @@ def test_policies_are_asked_and_denials_come_first(cli: Cli, tmp_path: Path):
     [
         pytest.param("--dag flights --add-config spark.app.new=1", 2, id="changes"),
         pytest.param("--dag flights --delete-config spark.app.new", 0, id="nothing"),
-        pytest.param("--dag flights --task files --add-config spark.app.x=1", 2, id="only-a-run-knows"),
         pytest.param("--dag flihgts --add-config spark.app.new=1", 1, id="error"),
         pytest.param("--add-config spark.app.new=1", 1, id="wrong-arguments"),
     ],
 )
 def test_detailed_exit_codes_are_those_of_terraform(cli: Cli, words: str, code: int):
     assert cli(f"plan {words} --detailed-exit-code").code == code
+
+
+def test_a_detailed_exit_code_does_not_say_that_nothing_changes_if_only_a_run_knows(cli: Cli, tmp_path: Path):
+    (base := tmp_path / "base.properties").write_text("spark.app.x=1\n")
+    words = "plan --dag flights --task files --add-config spark.app.x=1 --detailed-exit-code"
+
+    done = cli(words, config_files=str(base))
+
+    assert (done.out.splitlines()[-1], done.code) == ("Plan: nothing is known to change.", 2)
 
 
 def test_without_detailed_exit_codes_a_change_ends_with_0(cli: Cli):

@@ -127,7 +127,13 @@ _SUBCOMMANDS: Final = (
         _command(
             "policies.test",
             "Open the policies, and test a change against each",
-            (*options.RESOURCE, *options.CHANGES, options.MOMENT, options.POLICIES_FILE),
+            (
+                *options.RESOURCE,
+                *options.CHANGES,
+                options.MOMENT,
+                options.POLICIES_FILE,
+                options.DETAILED_VERDICTS,
+            ),
             help_texts.POLICIES,
         ),
     ),

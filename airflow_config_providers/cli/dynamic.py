@@ -147,8 +147,15 @@ def _columns(rows: Sequence[Row], *, synonyms: bool) -> list[Row]:
     """Return rows for people: the columns that fit on a screen, or one row for each synonym."""
     if synonyms:
         return [synonym for row in rows for synonym in row["synonyms"]]
-    shown = [{name: value for name, value in row.items() if name not in (*DETAILS, *KEY_COLUMNS)} for row in rows]
+    marked = map(_with_chosen_files, rows)
+    shown = [{name: value for name, value in row.items() if name not in (*DETAILS, *KEY_COLUMNS)} for row in marked]
     return [_with_applied(row) if "applied" in row else row for row in shown]
+
+
+def _with_chosen_files(row: Row) -> Row:
+    """Return a row whose value names the files that only a run chooses and that can override it."""
+    files = row.get("or_from")  # which neither a record has, nor a server of an older version
+    return {**row, "value": f"{row['value']} (or from {', '.join(files)})"} if files else row
 
 
 def _with_applied(row: Row) -> Row:

@@ -26,6 +26,9 @@ from airflow_config_providers.exceptions import (
 WRONG_ARGUMENTS: Final = 2
 """The exit code of argparse, too."""
 
+UNDECIDED: Final = 2
+"""The exit code of ``--detailed-exit-code`` if something changes, or if only a run knows the result."""
+
 REFUSED: Final = 3
 DENIED: Final = 4
 UNAVAILABLE: Final = 5

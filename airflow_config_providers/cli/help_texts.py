@@ -95,9 +95,9 @@ PLAN: Final = """examples:
 Changes nothing, and reads no secret store. --from and --to import DAG files, in other processes.
 
 exit codes with --detailed-exit-code:
-  0 nothing changes
+  0 nothing changes and nothing is undecided
   1 the plan failed, or a policy denies it
-  2 something changes
+  2 something changes, or only a run knows what changes
 """
 
 ADOPT: Final = """examples:

@@ -245,7 +245,14 @@ TIMEOUT: Final = _arg(
 
 DETAILED: Final = _arg(
     "--detailed-exit-code",
-    help="Exit with 0 if nothing changes, 2 if something does, and 1 for an error or a denial",
+    help="Exit with 0 if nothing changes and nothing is undecided, 2 if something changes or only a run knows, and 1 "
+    "for an error or a denial",
+    action="store_true",
+)
+
+DETAILED_VERDICTS: Final = _arg(
+    "--detailed-exit-code",
+    help="Exit with 2 if only a run knows whether a policy allows it, and none denies",
     action="store_true",
 )
 

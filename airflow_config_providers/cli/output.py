@@ -140,7 +140,9 @@ def _folded(columns: Mapping[str, Sequence[str]]) -> None:
 
 def _unfolded(columns: Mapping[str, Sequence[str]]) -> None:
     """
-    Print a table as rich does, with each row on one line: grep does not find a value that is wrapped over two lines.
+    Print a table with each row on one line: grep does not find a value that is wrapped over two lines.
+
+    It is that of rich, but nothing is padded at the end of a line: one long value would make each line as long.
 
     Rich takes many times as long, because it looks for places to wrap.
     """
@@ -149,11 +151,11 @@ def _unfolded(columns: Mapping[str, Sequence[str]]) -> None:
     widths = [max(map(cell_len, (column, *texts))) for column, texts in columns.items()]
     lines = [tuple(columns), *zip(*columns.values(), strict=True)]
     drawn = [
-        " | ".join(text + " " * (width - cell_len(text)) for text, width in zip(line, widths, strict=True))
+        " | ".join(text + " " * (width - cell_len(text)) for text, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]
-    rule = "=+=".join("=" * width for width in widths)
-    _write("\n".join([drawn[0], rule, *drawn[1:], " " * len(rule)]))
+    rule = "=+=".join("=" * width for width in (*widths[:-1], cell_len([*columns][-1])))
+    _write("\n".join([drawn[0], rule, *drawn[1:], ""]))
 
 
 def _says_something(column: str, texts: Sequence[str]) -> bool:

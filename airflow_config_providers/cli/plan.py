@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli import arguments, shell
-from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.failing import UNDECIDED, Finished, Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, progress, show, show_document
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.text import printable, there_are
@@ -17,9 +17,6 @@ from airflow_config_providers.job.policies import deployment_policies, open_poli
 from airflow_config_providers.planning.plan import Plan, changed_keys, document, running_tries, verdicts
 from airflow_config_providers.planning.planner import PlanMaker, PlanRequest
 from airflow_config_providers.planning.state import read_environment
-
-CHANGES: Final = 2
-"""The exit code of ``--detailed-exit-code`` if something changes."""
 
 FAILED: Final = 1
 """The exit code of ``--detailed-exit-code`` if the plan cannot be made, or is denied."""
@@ -58,8 +55,8 @@ def _plan(args: Any) -> None:
     if denials := found.denials:
         more = [f"{there_are(len(denials) - _MOST, 'more denial')}."] if len(denials) > _MOST else []
         raise PolicyViolation(*denials[:_MOST], *more)
-    if args.detailed_exit_code and not found.is_empty:
-        raise Finished(CHANGES)
+    if args.detailed_exit_code and (found.tasks or found.undecided):
+        raise Finished(UNDECIDED)
 
 
 def _request(args: Any) -> PlanRequest:

@@ -7,12 +7,12 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli import arguments, shell
-from airflow_config_providers.cli.failing import Notes, WrongArgumentsError, reporting_errors
-from airflow_config_providers.cli.output import show
+from airflow_config_providers.cli.failing import UNDECIDED, Finished, Notes, WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.output import is_for_people, show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.policy import Moment, PolicyViolation, RequestMetadata
-from airflow_config_providers.core.templates import is_known_only_in_run
+from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS, is_known_only_in_run
 from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.policies.policy_set import LastRequest, PolicyVerdict, verdict_of
@@ -40,9 +40,12 @@ def test(args: Any) -> None:
         ]
     if resource is None:
         notes("Each policy can be opened. To ask them about a change, name a resource, such as --dag DAG_ID.")
-    show([_row(verdict) for verdict in verdicts], args.output, nothing="No policies.")
+    rows = [_row(verdict, is_whole=not is_for_people(args.output)) for verdict in verdicts]
+    show(rows, args.output, nothing="No policies.")
     if problems := [reason for verdict in verdicts for reason in verdict.reasons]:
         raise PolicyViolation(*problems)
+    if args.detailed_exit_code and any(verdict.text == ONLY_A_RUN_KNOWS for verdict in verdicts):
+        raise Finished(UNDECIDED)
 
 
 def _asked(args: Any) -> tuple[ConfigResource | None, list[AlterConfigOp]]:
@@ -84,6 +87,7 @@ def _requests(
     return requests
 
 
-def _row(verdict: PolicyVerdict) -> Row:
-    at = verdict.at and verdict.at.value
-    return {"policy": verdict.policy, "at": at, "verdict": verdict.text, "reasons": list(verdict.reasons)}
+def _row(verdict: PolicyVerdict, *, is_whole: bool) -> Row:
+    """Return a row; the whole one has the reasons, which people get as errors."""
+    row = {"policy": verdict.policy, "at": verdict.at and verdict.at.value, "verdict": verdict.text}
+    return {**row, "reasons": list(verdict.reasons)} if is_whole else row

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.failing import Notes, reporting_errors
-from airflow_config_providers.cli.output import show
+from airflow_config_providers.cli.output import is_for_people, show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS
@@ -25,7 +25,7 @@ from airflow_config_providers.job.providers import (
 from airflow_config_providers.lazy import sa
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_secrets import ids_of_variables
-from airflow_config_providers.providers.checks import ask_each
+from airflow_config_providers.providers.checks import Answer, ask_each
 
 
 @reporting_errors
@@ -35,11 +35,12 @@ def list_(args: Any) -> None:
     providers, problems = deployment_registry().open_each(definitions_at(args.conn_id or settings.config_conn_id()))
     with providers:
         answers = ask_each(providers) if args.check else {}
-        rows = [_row(name, providers, answers.get(name)) for name in providers]
+        unasked = "not checked" if is_for_people(args.output) else None
+        rows = [_row(name, providers, answers.get(name), unasked) for name in providers]
     for name in sorted(providers.unlisted):
         Notes()(f"Provider '{printable(name)}' is defined but not listed in {CONFIG_PROVIDERS}. Add it to that list.")
     show(rows, args.output, nothing="No provider is usable.")
-    silent = [f"{printable(name)}: {text}" for name, (is_good, text) in answers.items() if not is_good]
+    silent = [f"{printable(name)}: {text}" for name, (is_good, text) in answers.items() if is_good is False]
     if problems:
         raise ProviderDefinitionError(*problems, *silent)
     if silent:
@@ -93,9 +94,18 @@ def _way_out(connection: Any) -> str:
     return f"Its type is '{printable(kind or '')}': use --conn-id to name a connection of type {CONN_TYPE}."
 
 
-def _row(name: str, providers: ConfiguredProviders, answer: tuple[bool, str] | None) -> Row:
+def _row(name: str, providers: ConfiguredProviders, answer: Answer | None, unasked: str | None) -> Row:
+    """
+    Return a row for a provider.
+
+    :param answer: what it answered; None if none was asked
+    :param unasked: what the row has if its class cannot tell whether it can answer
+    """
     row = {"name": name, "class": _path(providers[name]), "distribution": providers.origins.get(name) or None}
-    return row if answer is None else {**row, "answers": answer[0], "says": answer[1]}
+    if answer is None:
+        return row
+    is_good, text = answer
+    return {**row, "answers": unasked if is_good is None else is_good, "says": text}
 
 
 def _path(provider: ConfigProvider) -> str:

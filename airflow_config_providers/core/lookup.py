@@ -368,7 +368,7 @@ def foreign_failure(place: Place, failure: BaseException) -> ConfigProvidersErro
     provider, path = map(printable, place)
     return ProviderLookupError(
         f"Provider '{provider}' failed at path '{path}' with {kind_and_place(failure)}. "
-        f"Its message is not shown, because it can contain a value."
+        f"Its message is not shown, because it can contain a value. Call the class itself to see it."
     )
 
 

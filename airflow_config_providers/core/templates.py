@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from airflow_config_providers.core.variable import scan
+from airflow_config_providers.core.variable import parse, scan
 
 ONLY_A_RUN_KNOWS: Final = "only a run knows"
 """What an answer says where it depends on something that is known only in a run."""
@@ -25,8 +25,47 @@ def is_known_only_in_run(text: str) -> bool:
     return is_template(text) or bool(scan(text))
 
 
+def can_become(template: str, text: str) -> bool:
+    """
+    Return whether a run could make ``text`` of ``template``: its literals appear in ``text``, in the same order.
+
+    What is between the statements of a template can be left out by a run, and counts as one expression.
+    """
+    first, *rest = _literals(template)
+    if not rest:
+        return first == text
+    *inner, last = rest
+    place, end = len(first), len(text) - len(last)
+    if place > end or not (text.startswith(first) and text.endswith(last)):
+        return False
+    for literal in inner:
+        if (found := text.find(literal, place, end)) < 0:
+            return False
+        place = found + len(literal)
+    return True
+
+
+def _literals(template: str) -> list[str]:
+    """Return the literals before, between and after what a run fills in; some can be empty."""
+    before, _, after = template.partition("{%")
+    _, closing, after = after.rpartition("%}")
+    if closing:
+        return [*_literals(before), *_literals(after)]
+    literals = [""]
+    for part in parse(template):
+        first, *others = _around_templates(part) if isinstance(part, str) else ("", "")
+        literals[-1] += first
+        literals += others
+    return literals
+
+
 def without_templates(text: str) -> str:
     """Return ``text`` without the expressions and statements of Jinja in it, in time that grows with its length."""
+    return "".join(_around_templates(text))
+
+
+def _around_templates(text: str) -> list[str]:
+    """Return what is before, between and after the expressions and statements of Jinja in ``text``."""
     kept: list[str] = []
     done = place = 0
     unclosed: set[str] = set()
@@ -38,4 +77,4 @@ def without_templates(text: str) -> str:
         else:
             kept.append(text[done : found.start()])
             done = place = end + 2
-    return "".join((*kept, text[done:]))
+    return [*kept, text[done:]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 from airflow_config_providers import settings
@@ -14,6 +14,7 @@ from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.deployment import record_rows, records, rows
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
+from airflow_config_providers.deployment.chosen_files import with_chosen_files
 from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
 from airflow_config_providers.deployment.records import RunChoice
 from airflow_config_providers.deployment.rows import HINTS, KeySelection, Row, key_columns
@@ -59,7 +60,9 @@ class DeployedConfigurations:
         described = rows.described(found)
         if selection.notes:
             described = [{**row, **key_columns(row["key"], row["value"])} for row in described]
-        return self._with_applied(resource, described, selection) if resource.task_id else described
+        files = cache(partial(self._files, resource))
+        described = with_chosen_files(described, files)
+        return self._with_applied(resource, described, selection, files) if resource.task_id else described
 
     def describe_run(self, task: ConfigResource, choice: RunChoice, selection: KeySelection) -> list[Row]:
         """Return the selected keys that one try had, each with its synonyms."""
@@ -105,7 +108,16 @@ class DeployedConfigurations:
             )
         return refusals(self.alter, resource, key, value)
 
-    def _with_applied(self, task: ConfigResource, described: list[Row], selection: KeySelection) -> list[Row]:
+    def _files(self, resource: ConfigResource) -> Sequence[str]:
+        return _files(DeployedLayers(no_notes, self._reader), resource, has_job=True)[0]
+
+    def _with_applied(
+        self,
+        task: ConfigResource,
+        described: list[Row],
+        selection: KeySelection,
+        files: Callable[[], Sequence[str]],
+    ) -> list[Row]:
         """Return the rows with what the last job of ``task`` had; unchanged if there is no record of one to show."""
         if not self._reader.may_see_runs():
             self._warn(_NO_RUNS)
@@ -120,9 +132,7 @@ class DeployedConfigurations:
         is_whole = not (selection.keys or selection.first)
         if is_whole and (gone := self._no_longer_set(task, described, record)):
             self._warn(f"The last job had these keys, which the next one will not have: {_named(gone)}")
-        return record_rows.with_applied(
-            described, record, lambda: _files(DeployedLayers(no_notes, self._reader), task, has_job=True)[0]
-        )
+        return record_rows.with_applied(described, record, files)
 
     def _no_longer_set(self, task: ConfigResource, described: list[Row], record: TryRecord) -> list[str]:
         gone = record_rows.no_longer_set(described, record, shows_dag=True)
@@ -171,8 +181,7 @@ class DeployedConfigurations:
 
     def has_chosen_file(self, task: ConfigResource) -> bool:
         """Return whether a description of a task lacks a file that only a run chooses."""
-        files, _ = _files(DeployedLayers(no_notes, self._reader), task, has_job=True)
-        return any(map(is_known_only_in_run, files))
+        return any(map(is_known_only_in_run, self._files(task)))
 
     def tasks(self, dag: ConfigResource) -> list[Row]:
         """Return the tasks of a DAG, and whether this package configures them."""

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
-from airflow_config_providers.deployment.record_rows import BELOW_FILES
+from airflow_config_providers.deployment.chosen_files import BELOW_FILES
 from airflow_config_providers.deployment.rows import Hidden, Row
 from airflow_config_providers.dynamic.inheritance import SOURCES, inherited
 

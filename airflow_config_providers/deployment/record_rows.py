@@ -12,6 +12,7 @@ from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.templates import is_known_only_in_run, is_template
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import variables
+from airflow_config_providers.deployment.chosen_files import BELOW_FILES
 from airflow_config_providers.deployment.rows import (
     HINTS,
     Hidden,
@@ -29,9 +30,6 @@ from airflow_config_providers.spark.catalogue import spark_definition
 
 _OF_ONE_RUN: Final = frozenset({ConfigSource.RUN_CONFIG.name, ConfigSource.ENVIRONMENT_CONFIG.name})
 """The sources that only a run has."""
-
-BELOW_FILES: Final = frozenset({ConfigSource.STATIC_FILE_CONFIG.name, ConfigSource.DEFAULT_CONFIG.name})
-"""The sources of values that another file can beat."""
 
 _READ_AGAIN: Final = frozenset(source.name for source in (ConfigSource.STATIC_FILE_CONFIG, *SOURCES.values()))
 """The sources that a task reads again while its job runs."""

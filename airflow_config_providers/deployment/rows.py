@@ -33,7 +33,7 @@ from airflow_config_providers.spark.key_notes import key_notes
 
 Row = Mapping[str, Any]
 
-DETAILS: Final = ("alterable_at", "applied_source", "hashes", "synonyms", "winner")
+DETAILS: Final = ("alterable_at", "applied_source", "hashes", "or_from", "synonyms", "winner")
 """Columns of a description that only programs get."""
 
 HINTS: Final = 10
@@ -130,6 +130,12 @@ def _unset(resource: ConfigResource) -> str:
 def past(changes: Sequence[Change]) -> list[Row]:
     """Return a row for each key of each change."""
     return [row for change in changes for row in _keys(change)]
+
+
+def file_of(value: Row) -> str:
+    """Return the path of the file in which a value was written, as its layer has it; empty if it was in none."""
+    is_of_file = value["source"] == ConfigSource.STATIC_FILE_CONFIG.name
+    return str(value["origin"]).rpartition(":")[0] if is_of_file else ""
 
 
 def is_secret(key: str, text: str) -> bool:

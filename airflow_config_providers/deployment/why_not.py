@@ -21,8 +21,8 @@ from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import nearest, one_line, printable
-from airflow_config_providers.deployment.record_rows import BELOW_FILES
-from airflow_config_providers.deployment.rows import SECRET, Hidden, Row, is_secret
+from airflow_config_providers.deployment.chosen_files import BELOW_FILES
+from airflow_config_providers.deployment.rows import SECRET, Hidden, Row, file_of, is_secret
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, ProviderUnavailableError
 from airflow_config_providers.spark.catalogue import READ_ONLY, spark_definition
@@ -60,9 +60,8 @@ class Reading:
 
     @property
     def chosen_files(self) -> str:
-        """A sentence about the files whose paths are chosen in a run; empty if there are none."""
-        chosen = [printable(path) for path in self.files if is_known_only_in_run(path)]
-        return f" A run can have it from {', '.join(chosen)}, which is not read here." if chosen else ""
+        """The files whose paths are chosen in a run; empty if there are none."""
+        return ", ".join(printable(path) for path in self.files if is_known_only_in_run(path))
 
     def variable(self, key: str) -> str | None:
         """Return the name of the environment variable that is meant to override ``key``; None if there is none."""
@@ -170,14 +169,8 @@ def _is_of_layer(asked: str, synonym: Row) -> bool:
     source, origin = synonym["source"], synonym["origin"]
     if asked in {source, origin, f"{source}, {origin}", origin.rpartition(", version ")[0]}:
         return True
-    file = _file(synonym)
+    file = file_of(synonym)
     return bool(file) and _is_same_file(asked, file)
-
-
-def _file(synonym: Row) -> str:
-    """Return the path of the file that has a value; empty if no file has."""
-    is_of_file = synonym["source"] == ConfigSource.STATIC_FILE_CONFIG.name
-    return str(synonym["origin"]).rpartition(":")[0] if is_of_file else ""
 
 
 def _is_key(key: str, rows: Sequence[Row], *, has_value: bool) -> bool:
@@ -255,9 +248,17 @@ def _unwritten(key: str, wanted: str | None, rows: Sequence[Row], reading: Readi
     else:
         winner = next((row["synonyms"][0] for row in rows if row["key"] == key), None)
         reason = _applying_instead(key, wanted, winner)
-        if winner is None or winner["source"] in BELOW_FILES:
-            reason += reading.chosen_files
+        reason += _of_chosen_files(reading, is_beaten=winner is not None and winner["source"] not in BELOW_FILES)
         yield _answer(key, shown, (SettingStatus.NOT_SET, reason), winner=winner)
+
+
+def _of_chosen_files(reading: Reading, *, is_beaten: bool = False) -> str:
+    """Return a sentence about the files that only a run chooses; empty if there are none."""
+    if not (files := reading.chosen_files):
+        return ""
+    if is_beaten:
+        return f" It can be in {files}, which is not read here, but would be beaten there, too."
+    return f" A run can have it from {files}, which is not read here."
 
 
 def _of_variable(variable: str, reading: Reading) -> StatusAndReason:
@@ -286,12 +287,12 @@ def _absence(asked: str, rows: Sequence[Row], reading: Reading) -> str:
     if PurePath(asked).suffix.lower() in _OTHER_FORMATS:
         return "Layer files are Java properties or YAML. Write the keys into a .properties or a .yaml file."
     written = (one for row in rows for one in row["synonyms"] if one["source"] != _DEFAULT)
-    names = dict.fromkeys([*reading.files, *(_file(one) or str(one["origin"]) for one in written)])
+    names = dict.fromkeys([*reading.files, *(file_of(one) or str(one["origin"]) for one in written)])
     known = ", ".join(printable(name) for name in list(names)[:_MOST_NAMED]) or "none"
     hint = nearest(asked, names) or "."
     return (
         f"It is not among the layers{hint} The layers are {known}. Files become layers by [config_providers] "
-        f"config_files, and by arguments of the task.{reading.chosen_files}"
+        f"config_files, and by arguments of the task.{_of_chosen_files(reading)}"
     )
 
 

@@ -12,8 +12,9 @@ from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.reload import ReloadAction, ReloadScheduler, without_reload_action
 from airflow_config_providers.core.timetable import Timetable
+from airflow_config_providers.core.variable import some_of
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError, SubmitError
-from airflow_config_providers.job.place_subscriptions import AFTER_FAILURE, PlaceSubscriptions
+from airflow_config_providers.job.place_subscriptions import AFTER_FAILURE, PlaceSubscriptions, place_name
 from airflow_config_providers.job.run import JobRun
 
 _HOUR: Final = 3600.0
@@ -167,7 +168,8 @@ class JobReload(ClosedOnExit):
         if not differs or not next_run.restarts or self._pause() > 0:
             next_run.close()
             return None
-        self._log.warning("Reload: the job failed after %s changed. It is submitted again.", self._changes())
+        changes = self._changes(run, next_run)
+        self._log.warning("Reload: the job failed after %s changed. It is submitted again.", changes)
         self._reloads.append(self._timetable.clock())
         return next_run
 
@@ -268,7 +270,8 @@ class JobReload(ClosedOnExit):
             return next_run
         if differs:
             self._log.info(
-                "No reload: %s changed. The job goes on as it is: config.reload.action is none now.", self._changes()
+                "No reload: %s changed. The job goes on as it is: config.reload.action is none now.",
+                self._changes(run, next_run),
             )
         else:
             with self._lock:
@@ -331,20 +334,19 @@ class JobReload(ClosedOnExit):
     def _replace(self, run: JobRun, next_run: JobRun) -> None:
         """Stop the job, and keep ``next_run`` for its end; try again if it could not be stopped."""
         unused: JobRun | None = next_run
+        changes = self._changes(run, next_run)
         with self._ending:
             is_current = self._run is run and not self._is_given_up
-            if is_current and (self._next is not None or self._stop()):  # it is stopped only once
+            if is_current and (self._next is not None or self._stop(changes)):  # it is stopped only once
                 unused, self._next, is_current = self._next, next_run, False
         if unused is not None:
             unused.close()
         if is_current:
             self._try_again(run, after=AFTER_FAILURE)
 
-    def _stop(self) -> bool:
-        """Stop the job, and return whether that succeeded."""
-        self._log.info(
-            "Reload: %s changed. The job is stopped, and submitted again with the new values.", self._changes()
-        )
+    def _stop(self, changes: str) -> bool:
+        """Stop the job because of ``changes``, and return whether that succeeded."""
+        self._log.info("Reload: %s changed. The job is stopped, and submitted again with the new values.", changes)
         self._stops_in = threading.get_ident()
         try:
             self._job.stop()
@@ -358,6 +360,11 @@ class JobReload(ClosedOnExit):
         self._reloads.append(self._timetable.clock())
         return True
 
-    def _changes(self) -> str:
+    def _changes(self, run: JobRun, next_run: JobRun) -> str:
+        """Return what has changed: of a place, the references whose values differ, if that is known."""
+        references: dict[str, list[str]] = {}
+        for variable in sorted(next_run.changed_from(run.reverser)):
+            references.setdefault(place_name((variable.provider, variable.path)), []).append(str(variable))
         with self._lock:
-            return " and ".join(sorted(self._changed)) or _SECRETS
+            changed = sorted(self._changed)
+        return " and ".join(some_of(references.get(what, [what])) for what in changed) or _SECRETS

@@ -52,18 +52,19 @@ class PlaceSubscriptions:
             asked = {place: workers.start(self._subscribe, run, place) for place in run.places}
             done, late = wait(asked.values(), _PATIENCE)
         for place in (place for place, future in asked.items() if future in late):
-            self._log.warning("Changes of %s are not noticed: no answer in %g seconds.", _shown(place), _PATIENCE)
+            self._log.warning("Changes of %s are not noticed: no answer in %g seconds.", place_name(place), _PATIENCE)
         return [place for place, future in asked.items() if future in done and not future.result()]
 
     def _subscribe(self, run: JobRun, place: Place) -> bool:
         """Have changes of values at ``place`` noticed; return whether its provider can do that."""
         try:
-            run.subscribe(place, lambda: self._note(run, _shown(place)))
+            run.subscribe(place, lambda: self._note(run, place_name(place)))
         except NotImplementedError:
             return False
         except ProviderUnavailableError as error:
             problem = run.reverser.reverse_text(str(error))
-            self._log.warning("Changes of %s are not noticed until its provider answers: %s", _shown(place), problem)
+            name = place_name(place)
+            self._log.warning("Changes of %s are not noticed until its provider answers: %s", name, problem)
             self._timetable.add((run, place), self._next_try(), lambda: self._subscribe_again(run, place))
         except BaseException as error:  # noqa: BLE001 - a provider of another package can raise anything
             self._warn_of_no_watch(run, place, error)
@@ -74,7 +75,7 @@ class PlaceSubscriptions:
         if not self._is_watched(run):
             return None
         try:
-            run.subscribe(place, lambda: self._note(run, _shown(place)))
+            run.subscribe(place, lambda: self._note(run, place_name(place)))
         except ProviderUnavailableError:
             return self._next_try()
         except BaseException as error:  # noqa: BLE001 - as above
@@ -84,12 +85,13 @@ class PlaceSubscriptions:
     def _warn_of_no_watch(self, run: JobRun, place: Place, error: BaseException) -> None:
         is_ours = isinstance(error, ConfigProvidersError)  # another's message can contain a value
         problem = run.reverser.reverse_text(str(error)) if is_ours else type(error).__name__
-        self._log.warning("Changes of %s are not noticed: %s", _shown(place), problem)
+        self._log.warning("Changes of %s are not noticed: %s", place_name(place), problem)
 
     def _next_try(self) -> float:
         return self._timetable.clock() + AFTER_FAILURE
 
 
-def _shown(place: Place) -> str:
+def place_name(place: Place) -> str:
+    """Return how logs name a place: a reference without its key."""
     provider, path = map(printable, place)
     return f"${{{provider}:{path}}}" if path else f"${{{provider}}}"

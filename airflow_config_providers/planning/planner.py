@@ -12,7 +12,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, ConfigSynonym, LayeredConfig
 from airflow_config_providers.core.policy import NamedPolicy
-from airflow_config_providers.core.text import nearest, one_line, printable
+from airflow_config_providers.core.text import counted, nearest, one_line, printable
 from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.exceptions import UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
@@ -106,7 +106,7 @@ class PlanMaker:
         with ExitStack() as stack:
             before, after = self._states(request, altered, stack)
             for path in unread(request.replaced, after.jobs):
-                self.warn(f"No job reads the layer file '{printable(path)}'. Write its path as the jobs have it.")
+                self.warn(_unread(path, after.tasks_that_can_choose(path)))
             changes = self._changes(request, before, after, () if altered is None else altered.keys)
             undecided = _undecided(request, altered, before, after)
             if altered is not None and settings.dynamic_enabled():
@@ -172,6 +172,14 @@ class PlanMaker:
             for change in changes:
                 yield from judgements_of_task(self.policies, change, before, after)
                 tick()
+
+
+def _unread(path: str, choosing: Sequence[ConfigResource]) -> str:
+    """Return a note about a file that no job names; ``choosing`` are the tasks that can have it in a run."""
+    if not choosing:
+        return f"No job names the layer file '{printable(path)}'. Write its path as the jobs have it."
+    tasks = f"{counted(len(choosing), 'task')} can have it through a template: {named(choosing)}."
+    return f"No job names the layer file '{printable(path)}'; {tasks}"
 
 
 def _checkout(revision: str, stack: ExitStack) -> Checkout | None:

@@ -10,8 +10,9 @@ from functools import cache
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.templates import is_known_only_in_run
+from airflow_config_providers.core.templates import can_become, is_known_only_in_run, without_templates
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import beside_references
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, task_configs
 from airflow_config_providers.dynamic.planner import DynamicLayers
@@ -72,8 +73,15 @@ class State:
 
     def has_chosen_file(self, task: ConfigResource) -> bool:
         """Return whether only a run knows the path of a layer file of a task."""
+        return any(map(is_known_only_in_run, self._files(task)))
+
+    def tasks_that_can_choose(self, path: str) -> list[ConfigResource]:
+        """Return the tasks with a layer file whose path is ``path`` in some run, as far as its literals say."""
+        return sorted(task for task in self.jobs if any(_can_be_at(file, path) for file in self._files(task)))
+
+    def _files(self, task: ConfigResource) -> tuple[str, ...]:
         named = self.jobs[task].files.values() if task in self.jobs else ()
-        return any(map(is_known_only_in_run, (*settings.config_files(), *named)))
+        return (*settings.config_files(), *named)
 
     def arguments(self, task: ConfigResource) -> ConfigLayer:
         """Return label -> string for the references of a task outside its layers, such as in ``env_vars``."""
@@ -128,6 +136,14 @@ def unread(replaced: Iterable[str], jobs: Jobs) -> list[str]:
     """Return those of the paths in ``replaced`` that none of ``jobs`` reads."""
     read = {os.path.realpath(path) for path in _paths(jobs)}
     return [path for path in replaced if os.path.realpath(path) not in read]
+
+
+def _can_be_at(file: str, path: str) -> bool:
+    """Return whether the literals in ``file``, a layer file that a run chooses, say that it could choose ``path``."""
+    if not is_known_only_in_run(file) or not beside_references(without_templates(file)):
+        return False
+    written, real = (file, os.path.realpath(file)), (path, os.path.realpath(path))
+    return any(can_become(template, text) for template in written for text in real)
 
 
 def refuse_broken_files(state: State, before: Checkout | None, after: Checkout | None) -> None:

@@ -18,15 +18,26 @@ PATIENCE: Final = 60.0
 OURS: Final = "airflow-config-providers"
 
 
-def ask_each(providers: Mapping[str, ConfigProvider], *, patience: float = PATIENCE) -> dict[str, tuple[bool, str]]:
+NOT_CHECKED: Final = "the class has no check()"
+
+Answer = tuple[bool | None, str]
+"""Whether a provider can answer, None if its class cannot tell, and a message."""
+
+
+def ask_each(providers: Mapping[str, ConfigProvider], *, patience: float = PATIENCE) -> dict[str, Answer]:
     """
     Check all providers in parallel, each in a thread. A thread that takes too long is abandoned.
 
     :param patience: the seconds to wait for all of them together
     :return: name -> whether the provider can answer, and a message
     """
-    ended = call_each({name: provider.check for name, provider in providers.items()}, patience=patience)
-    return {name: _answer(outcome, patience) for name, outcome in ended.items()}
+    asked = {name: provider.check for name, provider in providers.items() if _has_check(provider)}
+    ended = call_each(asked, patience=patience)
+    return {name: _answer(ended[name], patience) if name in ended else (None, NOT_CHECKED) for name in providers}
+
+
+def _has_check(provider: ConfigProvider) -> bool:
+    return type(provider).check is not ConfigProvider.check
 
 
 def diagnose_each(providers: Mapping[str, ConfigProvider], *, patience: float) -> dict[str, list[Diagnosis]]:
@@ -54,6 +65,8 @@ def _examined(provider: ConfigProvider) -> Iterable[Diagnosis]:
     """Ask a provider that can to examine itself, and any other whether it can answer."""
     if isinstance(provider, Diagnosing):
         return provider.diagnose()
+    if not _has_check(provider):
+        return [fine(f"not checked, because {NOT_CHECKED}")]
     return [fine(provider.check() or "it can answer")]
 
 
@@ -70,7 +83,7 @@ def _named(name: str, diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
     return [replace(one, what=f"{printable(name)}: {one.what}") for one in diagnoses]
 
 
-def _answer(outcome: CallOutcome[Any], patience: float) -> tuple[bool, str]:
+def _answer(outcome: CallOutcome[Any], patience: float) -> Answer:
     if outcome.is_late:
         return False, f"no answer within {counted(patience, 'second')}"
     if outcome.problems:
@@ -80,14 +93,19 @@ def _answer(outcome: CallOutcome[Any], patience: float) -> tuple[bool, str]:
     return True, outcome.value or "ok"
 
 
-def summary(outcomes: Mapping[str, tuple[bool, str]], origins: Mapping[str, str]) -> tuple[bool, str]:
+def summary(outcomes: Mapping[str, Answer], origins: Mapping[str, str]) -> tuple[bool, str]:
     """
-    Return whether all providers can answer, and a string with one line for each.
+    Return whether all providers can answer, as far as they can tell, and a string with one line for each.
 
     :param origins: name -> the distribution that a provider is from, which the text names unless it is this package
     """
-    lines = [f"{printable(name)}: {text}{_from(origins.get(name, ''))}" for name, (_, text) in outcomes.items()]
-    return all(is_good for is_good, _ in outcomes.values()), "\n".join(lines) or "no providers"
+    lines = [f"{printable(name)}: {_said(one)}{_from(origins.get(name, ''))}" for name, one in outcomes.items()]
+    return all(is_good is not False for is_good, _ in outcomes.values()), "\n".join(lines) or "no providers"
+
+
+def _said(answer: Answer) -> str:
+    is_good, text = answer
+    return f"not checked, because {text}" if is_good is None else text
 
 
 def _from(distribution: str) -> str:

@@ -15,7 +15,7 @@ from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import one_line
-from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.core.variable import ConfigVariable, some_of
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.log import reversal
 
@@ -32,6 +32,9 @@ DEFAULT_AGE: Final = 10.0
 
 KEPT: Final = 500
 """How many earlier values of each reference are known: those of 83 minutes, if a value changes every ten seconds."""
+
+_NAMED: Final = 10
+"""How many references with new values are named in a log line."""
 
 _Query = TypeVar("_Query", bound="StreamingQuery")
 
@@ -111,11 +114,15 @@ class DriverConfigs:
         self._good_until = self._clock() + max(SHORTEST, min([DEFAULT_AGE, *ages]))
         values = found.configs()
         if values != self._configs:
+            changed = _changed(self._reverser, found.reverser)
             self._reverser = found.reverser.knowing(self._earlier())
             before, self._installation = self._installation, reversal.install(self._reverser)
             if before is not None:
                 before.uninstall()
             self._configs = MappingProxyType(values)
+            if changed:
+                has = "has a new value" if len(changed) == 1 else "have new values"
+                _log.info("%s %s.", some_of(changed, most=_NAMED), has)
 
     def _earlier(self) -> ReverseTransformer:
         """Return a reverser of the last values and the first one of each reference."""
@@ -126,6 +133,12 @@ class DriverConfigs:
             if seen[variable] <= self._kept:
                 recent.append((variable, value))
         return ReverseTransformer.of_pairs((*recent, *self._first), hidden=self._reverser.hidden)
+
+
+def _changed(before: ReverseTransformer, after: ReverseTransformer) -> list[str]:
+    """Return the references that have another value in ``after``."""
+    old = before.current
+    return [str(variable) for variable, value in sorted(after.current.items()) if old.get(variable, value) != value]
 
 
 _OF_SESSION: list[DriverConfigs] = []

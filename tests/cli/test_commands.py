@@ -157,6 +157,33 @@ def test_nulls_and_booleans_are_those_of_json_and_yaml(cli: Cli):
         assert row.items() <= found.items()
 
 
+def test_a_value_that_a_file_of_a_run_can_override_names_that_file(cli: Cli):
+    base = str(cli.deployment.home / "base.properties")
+    (row,) = cli.json("describe --dag flights --task files --key spark.app.base", config_files=base)
+
+    assert (row["value"], row["or_from"]) == ("yes", ["/data/{{ ds }}.properties"])
+    shown = cli("describe --dag flights --task files --output plain", config_files=base).out
+    assert "yes (or from /data/{{ ds }}.properties)" in shown
+
+
+@pytest.mark.parametrize(
+    ("files", "change", "expected"),
+    [
+        pytest.param("{base},/{{{{ ds }}}}.yaml", "", ["/{{ ds }}.yaml"], id="a stronger file"),
+        pytest.param("/{{{{ ds }}}}.yaml,{base}", "", [], id="a weaker file"),
+        pytest.param("{base},/{{{{ ds }}}}.yaml", "spark.app.base=1", [], id="a stronger layer"),
+        pytest.param("{base}", "", [], id="no such file"),
+    ],
+)
+def test_only_a_stronger_file_of_a_run_can_override_a_value(cli: Cli, files: str, change: str, expected: list[str]):
+    if change:
+        cli(f"alter --default --add-config {change}")
+    written = files.format(base=cli.deployment.home / "base.properties")
+    (row,) = cli.json("describe --default --key spark.app.base", config_files=written)
+
+    assert row["or_from"] == expected
+
+
 @pytest.mark.parametrize(
     ("key", "type_"),
     [
@@ -685,6 +712,30 @@ def test_only_a_run_that_chooses_a_file_knows_what_a_policy_says_of_it(
     }
 
 
+@pytest.mark.parametrize(
+    ("task", "change", "code"),
+    [
+        pytest.param("files", "spark.app.a=1", 2, id="only a run knows"),
+        pytest.param("files", "spark.executor.memory=64g", 4, id="denied"),
+        pytest.param("nightly.ingest", "spark.app.a=1", 0, id="allowed"),
+    ],
+)
+def test_a_detailed_exit_code_says_that_only_a_run_knows_the_verdict(
+    cli: Cli, policies: str, task: str, change: str, code: int
+):
+    words = f"policies test --policies-file {policies} --dag flights --task {task} --add-config {change}"
+
+    assert cli(f"{words} --detailed-exit-code").code == code
+
+
+def test_people_read_the_reason_of_a_denial_once(cli: Cli, policies: str):
+    done = cli(f"policies test --policies-file {policies} --dag flights --add-config spark.executor.memory=8g")
+
+    assert len(done.errors) == 1
+    assert "denies" in done.out
+    assert done.errors[0] not in done.out
+
+
 def test_a_policy_denies_a_run_that_chooses_a_file_all_the_same(cli: Cli, policies: str):
     options = "--add-config spark.executor.memory=64g --at render"
     done = cli(f"policies test --policies-file {policies} --dag flights --task files {options}")
@@ -959,6 +1010,18 @@ def test_providers_are_asked_whether_they_answer(cli: Cli):
         ("silent", None, False),
     ]
     assert (done.code, done.errors) == (5, ["silent: it is silent"])
+
+
+@pytest.mark.parametrize(("output", "answers"), [("json", None), ("plain", "not checked")])
+def test_a_provider_whose_class_has_no_check_is_not_said_to_answer(cli: Cli, output: str, answers: str | None):
+    memory = "airflow_config_providers.testing.InMemoryConfigProvider"
+    environ = provided(**{"": "memory", "memory.class": memory})
+    environ["AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES"] = memory
+
+    done = cli.airflow("config-providers", "providers", "list", "--check", "--output", output, environ=environ)
+
+    shown = done.rows[0]["answers"] if output == "json" else answers if "  not checked  " in done.out else done.out
+    assert (done.code, shown, "the class has no check()" in done.out) == (0, answers, True)
 
 
 def test_providers_of_a_connection_in_the_database_are_listed(cli: Cli):

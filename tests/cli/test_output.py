@@ -133,7 +133,7 @@ def test_a_pipe_gets_no_colours_even_if_they_are_forced(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("text", ["", " x ", "[bold]x[/bold]", "日本", "e\u0301", "👍🏽", "\x1b[31m", "\u200bx"])
-def test_a_pipe_gets_the_table_that_rich_draws(capsys, text: str):
+def test_a_pipe_gets_the_table_that_rich_draws_without_what_fills_its_lines(capsys, text: str):
     table, out = SimpleTable(show_header=True), io.StringIO()
     for column in ("key", "列"):
         table.add_column(column)
@@ -141,7 +141,19 @@ def test_a_pipe_gets_the_table_that_rich_draws(capsys, text: str):
     AirflowConsole(file=out, width=200).print(table)
 
     show([{"key": text, "列": "end"}], "table")
-    assert capsys.readouterr().out == out.getvalue()
+    header, rule, *rows = capsys.readouterr().out.splitlines()
+    head, line, *drawn = out.getvalue().splitlines()
+    assert [header, *rows] == [one.rstrip() for one in (head, *drawn)]
+    assert line.startswith(rule)
+
+
+@pytest.mark.parametrize("output", ["table", "plain"])
+def test_a_long_value_in_the_last_column_makes_only_its_own_line_long(capsys, output):
+    show([{"key": "a", "reason": "x" * 300}, {"key": "b", "reason": "y"}], output)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [len(line) > 20 for line in lines].count(True) == 1
+    assert not [line for line in lines if line != line.rstrip()]
 
 
 @pytest.mark.parametrize("output", ["table", "plain"])

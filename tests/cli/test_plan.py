@@ -202,13 +202,24 @@ def test_a_file_that_cannot_take_the_place_of_another_is_refused(
     assert reason in done.err
 
 
-def test_a_note_says_that_no_job_reads_a_replaced_file(cli: Cli, tmp_path: Path):
+def test_a_note_says_that_no_job_names_a_replaced_file(cli: Cli, tmp_path: Path):
     (tmp_path / "next.properties").write_text("spark.app.a=1\n")
 
     done = cli("plan --output json --replace-file", f"/no/base.properties={tmp_path / 'next.properties'}")
 
     assert (done.code, done.rows["tasks"]) == (0, [])
-    assert "note: No job reads the layer file '/no/base.properties'." in done.err
+    assert "note: No job names the layer file '/no/base.properties'." in done.err
+
+
+def test_a_note_names_the_tasks_that_can_have_a_replaced_file_through_a_template(cli: Cli, tmp_path: Path):
+    (tmp_path / "next.properties").write_text("spark.app.a=1\n")
+
+    done = cli(f"plan --dag flights --replace-file /data/2026-01-01.properties={tmp_path / 'next.properties'}")
+
+    assert (
+        "No job names the layer file '/data/2026-01-01.properties'; 1 task can have it through a template: "
+        "flights.files."
+    ) in done.notes
 
 
 def test_another_secret_in_a_file_is_a_change_that_shows_neither(cli: Cli, tmp_path: Path):
@@ -273,6 +284,15 @@ def test_policies_are_asked_and_denials_come_first(cli: Cli, tmp_path: Path):
 )
 def test_detailed_exit_codes_are_those_of_terraform(cli: Cli, words: str, code: int):
     assert cli(f"plan {words} --detailed-exit-code").code == code
+
+
+def test_a_detailed_exit_code_does_not_say_that_nothing_changes_if_only_a_run_knows(cli: Cli, tmp_path: Path):
+    (base := tmp_path / "base.properties").write_text("spark.app.x=1\n")
+    words = "plan --dag flights --task files --add-config spark.app.x=1 --detailed-exit-code"
+
+    done = cli(words, config_files=str(base))
+
+    assert (done.out.splitlines()[-1], done.code) == ("Plan: nothing is known to change.", 2)
 
 
 def test_without_detailed_exit_codes_a_change_ends_with_0(cli: Cli):

@@ -552,7 +552,7 @@ def test_attack_19_what_would_end_the_process_is_a_failure_that_shows_no_value(e
 
     assert [str(failure) for failure in answers.failures.values()] == [
         f"Provider 'p' failed at path '{path}' with {type(error).__name__} in {raised_at(error)}. "
-        f"Its message is not shown, because it can contain a value."
+        f"Its message is not shown, because it can contain a value. Call the class itself to see it."
         for path in paths
     ]
     assert {failure.__context__ for failure in answers.failures.values()} == {None}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.templates import without_templates
+from airflow_config_providers.core.templates import can_become, without_templates
 
 TEMPLATES = st.lists(st.sampled_from(["{{", "}}", "{%", "%}", "{", "}", "%", "a", "\n"]), max_size=12).map("".join)
 
@@ -16,6 +16,28 @@ TEMPLATES = st.lists(st.sampled_from(["{{", "}}", "{%", "%}", "{", "}", "%", "a"
 @given(TEMPLATES)
 def test_templates_are_left_out_from_each_opening_to_the_next_closing(text: str) -> None:
     assert without_templates(text) == re.sub(r"(?s)\{\{.*?\}\}|\{%.*?%\}", "", text)
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "expected"),
+    [
+        pytest.param("conf/{{ x }}.yaml", "conf/prod.yaml", True, id="one-expression"),
+        pytest.param("conf/{{ x }}.yaml", "conf/prod.properties", False, id="another-end"),
+        pytest.param("conf/{{ x }}.yaml", "other/prod.yaml", False, id="another-beginning"),
+        pytest.param("{{ x }}/a-{{ y }}/{{ z }}", "dir/a-1/2", True, id="several"),
+        pytest.param("{{ x }}/a-{{ y }}/{{ z }}", "dir/1/a-2", False, id="another-order"),
+        pytest.param("a{{ x }}a", "a", False, id="no-overlap"),
+        pytest.param("{{ x }}", "", True, id="nothing"),
+        pytest.param("${env:DIR}/prod.yaml", "/etc/prod.yaml", True, id="reference"),
+        pytest.param("conf/{% if x %}prod{% else %}dev{% endif %}.yaml", "conf/dev.yaml", True, id="statements"),
+        pytest.param("conf/{% if x %}prod{% else %}dev{% endif %}.yaml", "conf/dev.xml", False, id="after-statements"),
+        pytest.param("conf/prod.yaml", "conf/prod.yaml", True, id="no-template"),
+        pytest.param("conf/prod.yaml", "conf/dev.yaml", False, id="no-template-and-another"),
+        pytest.param("{% x", "{% x", True, id="not-closed"),
+    ],
+)
+def test_a_template_can_become_a_text_that_has_its_literals_in_order(template: str, text: str, expected: bool) -> None:
+    assert can_become(template, text) is expected
 
 
 @pytest.mark.parametrize("opening", ["{{", "{%", "{{{%"])

@@ -304,3 +304,9 @@ def test_a_file_that_a_run_chooses_is_named(asked: str):
     answer = only(asked, rows(), Reading(files=[CHOSEN]))
 
     assert answer["reason"].endswith(f"A run can have it from {CHOSEN}, which is not read here.")
+
+
+def test_a_file_that_a_run_chooses_is_named_if_a_stronger_layer_wins():
+    answer = only(f"{MEMORY}=77g", rows(), Reading(files=[CHOSEN]))
+
+    assert answer["reason"].endswith(f"It can be in {CHOSEN}, which is not read here, but would be beaten there, too.")

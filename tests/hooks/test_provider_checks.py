@@ -47,7 +47,7 @@ FAILS = f"{__file__}:{fail.__code__.co_firstlineno + 1}"
     [
         pytest.param(Asked(), (True, "ok"), id="nothing-to-tell"),
         pytest.param(Asked(lambda: "2 allowed paths"), (True, "2 allowed paths"), id="something-to-tell"),
-        pytest.param(WithoutCheck(), (True, "ok"), id="no-check-of-its-own"),
+        pytest.param(WithoutCheck(), (None, "the class has no check()"), id="no-check-of-its-own"),
         pytest.param(Asked(lambda: fail(AccessDeniedError("Not", "you."))), (False, "Not; you."), id="denied"),
         pytest.param(Asked(lambda: fail(ProviderUnavailableError("Not now."))), (False, "Not now."), id="unavailable"),
         pytest.param(
@@ -89,6 +89,10 @@ def test_one_that_cannot_answer_makes_it_a_failure():
     outcomes = {"good": (True, "ok"), "bad": (False, "Not now.")}
 
     assert summary(outcomes, {}) == (False, "good: ok\nbad: Not now.")
+
+
+def test_one_without_a_check_of_its_own_is_no_failure_and_is_not_called_good():
+    assert summary(ask_each({"p": WithoutCheck()}), {}) == (True, "p: not checked, because the class has no check()")
 
 
 def test_the_name_of_a_provider_breaks_no_line():

@@ -294,6 +294,32 @@ def test_a_job_that_failed_after_a_change_begins_anew_though_it_was_not_stopped(
     assert caplog.messages == ["Reload: the job failed after ${dir:/secrets} changed. It is submitted again."]
 
 
+class WithKeys(Run):
+    """A run that uses two keys of a directory."""
+
+    changed_from = JobRun.changed_from
+
+    def __init__(self, secret):
+        super().__init__(secret)
+        values = {ConfigVariable(*PLACE, "password"): secret.value, ConfigVariable(*PLACE, "user"): "user-of-the-job"}
+        self.reverser = ReverseTransformer({}, values)
+
+    def again(self):
+        return WithKeys(self.secret)
+
+
+def test_a_reload_names_the_reference_whose_value_has_changed(caplog):
+    caplog.set_level("INFO")
+    job = Job()
+    job.run = WithKeys(job.secret)
+    job.reload.watch(job.run)
+    job.reload_with("second")
+
+    assert caplog.messages == [
+        "Reload: ${dir:/secrets:password} changed. The job is stopped, and submitted again with the new values."
+    ]
+
+
 def test_a_change_that_no_subscription_has_noticed_counts_when_the_job_failed():
     job = Job()
     job.watch()

@@ -591,6 +591,6 @@ def test_attack_55_the_test_of_a_connection_names_the_package_of_a_provider_that
 
     theirs, own = text.splitlines()
     assert is_good
-    assert theirs == "theirs: ok (from acme-config)"
+    assert theirs == "theirs: not checked, because the class has no check() (from acme-config)"
     assert own.startswith("own: ")
     assert "(from" not in own

@@ -81,6 +81,18 @@ def test_they_are_read_again_when_their_ttl_is_over(ttl, seconds):
     assert len(driver.provider.calls) == 1
 
 
+def test_a_new_value_is_logged_by_its_reference_and_the_first_one_is_not(driver, caplog):
+    caplog.set_level("INFO")
+    driver.clock.sleep(10)
+    configs()
+    assert caplog.messages == []
+
+    driver.rotate(1)
+    driver.clock.sleep(10)
+    configs()
+    assert caplog.messages == ["${vault:db:password} has a new value."]
+
+
 def test_while_the_store_does_not_answer_the_last_values_stay(driver, caplog):
     driver.provider.error = ProviderUnavailableError("Vault is sealed.")
     driver.clock.sleep(10)

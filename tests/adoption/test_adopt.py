@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import errno
 import json
 import os
 import shutil
@@ -22,9 +21,11 @@ from jinja2 import Environment
 
 pytest.importorskip("airflow")
 
+from airflow_config_providers.adoption.adopter import Adoption
 from airflow_config_providers.adoption.file_proposal import FileProposal, FileProposer, ProposalRules
 from airflow_config_providers.adoption.proof import ENVIRONMENT, Imports, Meaning, _meanings, _reader
 from airflow_config_providers.adoption.references import Providers
+from airflow_config_providers.adoption.shared_layers import SharedLayer
 from airflow_config_providers.cli.adopt import _write, adopt
 from airflow_config_providers.core.document import read_key
 from airflow_config_providers.exceptions import ConfigException
@@ -555,32 +556,29 @@ def test_an_entry_that_would_change_something_else_stays_alone(
 
 
 @pytest.mark.parametrize(
-    ("text", "key"),
+    "text",
     [
-        pytest.param(f'Op = SparkSubmitOperator\nwith DAG("x"):\n    Op(task_id="t", {ENTRY})\n', "own", id="alias"),
+        pytest.param(f'Op = SparkSubmitOperator\nwith DAG("x"):\n    Op(task_id="t", {ENTRY})\n', id="alias"),
         pytest.param(
-            f"{STOCK.replace('import SparkSubmitOperator', 'import *')}del SparkSubmitOperator\n"
-            f'from airflow.providers.apache.spark.operators.spark_submit import *\nwith DAG("x"):\n'
-            f'    (lambda: SparkSubmitOperator)()(task_id="t", {ENTRY})\n',
-            "own",
-            id="result-of-a-function",
+            f'from {STOCK.split()[1]} import *\nwith DAG("x"):\n'
+            f'    globals()["SparkSubmitOperator"](task_id="t", {ENTRY})\n',
+            id="not-by-its-name",
         ),
         pytest.param(
-            f'with DAG("x", default_args=dict({ENTRY})):\n    SparkSubmitOperator(task_id="t")\n', "own", id="default"
+            f'with DAG("x", default_args=dict({ENTRY})):\n    SparkSubmitOperator(task_id="t")\n', id="default"
         ),
         pytest.param(
             'BASE = {}\nBASE |= {"spark.app.own": "{{ conn.db.host }}"}\nwith DAG("x"):\n'
             '    SparkSubmitOperator(task_id="t", conf=dict(BASE))\n',
-            "own",
             id="changed-mapping",
         ),
     ],
 )
-def test_a_template_that_is_in_no_known_call_is_reported(environ: Path, tmp_path: Path, text: str, key: str):
+def test_a_template_that_is_in_no_known_call_is_reported(environ: Path, tmp_path: Path, text: str):
     added, reasons = by_hand_of(tmp_path, text)
 
     assert added == ""
-    assert [one.partition(":")[0] for one in reasons] == [f"'spark.app.{key}' of task 't'"]
+    assert [one.partition(":")[0] for one in reasons] == ["'spark.app.own' of task 't'"]
 
 
 def test_a_configuration_with_a_value_that_is_missing_is_said_to_be_unknown(
@@ -599,15 +597,10 @@ def test_a_configuration_with_a_value_that_is_missing_is_said_to_be_unknown(
 
 
 def test_a_folder_that_cannot_be_filled_is_removed(tmp_path: Path):
-    @dataclass
-    class Full:
-        layers: tuple[()] = ()
+    layer = SharedLayer("x" * 300, {}, 3)
 
-        def patch(self) -> str:
-            raise OSError(errno.ENOSPC, "no space")
-
-    with pytest.raises(ConfigException, match="cannot be written: No space left on device. Nothing is left of it"):
-        _write(Full(), tmp_path / "new")  # type: ignore[arg-type]  # a disk that is full
+    with pytest.raises(ConfigException, match=r"File name too long\. Choose another folder\. Nothing was left"):
+        _write(Adoption([], [layer], [], [], tmp_path), tmp_path / "new")
 
     assert not (tmp_path / "new").exists()
 

@@ -75,7 +75,7 @@ class OperatorCall:
     :param task_id: the id of the task; None if it is not a literal
     :param conf: its Spark configuration; empty if that is not written as a mapping in this file
     :param env_vars: its environment variables; empty if they are not written as a mapping in this file
-    :param is_reused: whether the file uses the configuration of the task for something else, as in ``task.conf``
+    :param reused: a line of the file that can use the configuration of the task, as in ``task.conf``; 0 for none
     """
 
     node: ast.Call
@@ -84,7 +84,23 @@ class OperatorCall:
     task_id: str | None
     conf: tuple[Setting, ...] = ()
     env_vars: tuple[Setting, ...] = ()
-    is_reused: bool = False
+    reused: int = 0
+
+    def entries(self) -> tuple[Setting, ...]:
+        """Return the entries of both."""
+        return (*self.conf, *self.env_vars)
+
+    def other_strings(self) -> Iterator[tuple[ast.expr, str, str]]:
+        """Yield the strings in the call that are no values of its entries, with the arguments that have them."""
+        known = {setting.node for setting in self.entries()}
+        for keyword in self.node.keywords:
+            for node in ast.walk(keyword.value):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in known:
+                    yield node, keyword.arg or "**", node.value
+
+    def can_be_of(self, task_id: str) -> bool:
+        """Return whether the call can have created a task, which can be in groups."""
+        return self.task_id is None or f".{task_id}".endswith(f".{self.task_id}")
 
     def argument(self, name: str) -> ast.expr | None:
         """Return what is given for an argument."""
@@ -117,11 +133,10 @@ class DagSource:
         keywords = [one for node in self._nodes if isinstance(node, ast.Call) for one in node.keywords]
         self.has_own_templates = any(one.arg == "jinja_environment_kwargs" or _has_own_names(one) for one in keywords)
         """Whether a DAG gives templates another syntax, or could give ``conn`` or ``var`` another meaning."""
-        configurations = (one.value for one in keywords if one.arg in _CONFIGURATION)
-        self._places = frozenset(node for one in configurations for node in ast.walk(one))
+        self._places = frozenset(self._configurations())
         self.mappings = dict(self._assigned())
-        """Name -> the mapping that is assigned to it, once, and that is used only for configuration."""
-        self._reused = frozenset(self._used_again())
+        """Name -> the mapping that is assigned to it, once, and that only operators for Spark get."""
+        self._reused = min((node.lineno for node in self._expressions() if self._can_use_again(node)), default=0)
 
     def calls(self) -> Iterator[OperatorCall]:
         """Yield the calls that create tasks, in the order of the source."""
@@ -158,17 +173,41 @@ class DagSource:
         """Return where a name is used."""
         return [node for node in self._nodes if isinstance(node, ast.Name) and node.id == name]
 
-    def _used_again(self) -> Iterator[ast.expr]:
-        """Yield the calls whose result has a name and an attribute with configuration that the file uses."""
-        attributes = (node for node in self._nodes if isinstance(node, ast.Attribute) and node.attr in _CONFIGURATION)
-        names = {node.value.id for node in attributes if isinstance(node.value, ast.Name)}
+    def _expressions(self) -> Iterator[ast.expr]:
+        return (node for node in self._nodes if isinstance(node, ast.expr))
+
+    def _can_use_again(self, node: ast.expr) -> bool:
+        """Return whether ``node`` can be the configuration of a task: an attribute that is not known to be another."""
+        match node:
+            case ast.Attribute(value=base, attr=name):
+                pass
+            case ast.Call(func=ast.Name(id="getattr"), args=[base, ast.Constant(value=name), *_]):
+                pass
+            case _:
+                return False
+        return name in CONFIGURATION and not (self._path(base) or self._is_run_or_session(base))
+
+    def _is_run_or_session(self, node: ast.expr) -> bool:
+        """Return whether ``node`` has the name of a run, or is the ``spark`` that a function of PySpark gets."""
+        is_got = isinstance(node, ast.Name) and not any(isinstance(use.ctx, ast.Store) for use in self.uses(node.id))
+        return _last_name(node) == "dag_run" or (is_got and _last_name(node) == "spark")
+
+    def _configurations(self) -> Iterator[ast.AST]:
+        """Yield the nodes of what operators for Spark, and the subclasses in this file, get as configuration."""
+        classes = (node for node in self._nodes if isinstance(node, ast.ClassDef))
+        own = {node.name for node in classes if any(spec_of_path(self._path(base)) for base in node.bases)}
         for node in self._nodes:
-            if isinstance(node, ast.Assign) and names & {one.id for one in node.targets if isinstance(one, ast.Name)}:
-                yield node.value
+            if isinstance(node, ast.Call) and (_last_name(node.func) in own or spec_of_path(self._class(node))):
+                values = (one.value for one in node.keywords if one.arg in CONFIGURATION)
+                yield from (inner for value in values for inner in ast.walk(value))
+
+    def _class(self, node: ast.Call) -> str:
+        """Return the full name of what is called, or of that of which ``partial`` is called."""
+        is_partial = isinstance(node.func, ast.Attribute) and node.func.attr == "partial"
+        return self._path(node.func.value if is_partial and isinstance(node.func, ast.Attribute) else node.func)
 
     def _call(self, node: ast.Call) -> OperatorCall | None:
-        is_partial = isinstance(node.func, ast.Attribute) and node.func.attr == "partial"
-        path = self._path(node.func.value if is_partial and isinstance(node.func, ast.Attribute) else node.func)
+        path = self._class(node)
         spec = spec_of_path(path)
         if spec is None:
             return None
@@ -176,7 +215,7 @@ class DagSource:
         conf = [setting for name in _conf_arguments(spec) for setting in self._settings(arguments.get(name))]
         env_vars = self._settings(arguments.get("env_vars"))
         task_id = _text(arguments.get("task_id"))
-        return OperatorCall(node, path, spec, task_id, tuple(conf), tuple(env_vars), node in self._reused)
+        return OperatorCall(node, path, spec, task_id, tuple(conf), tuple(env_vars), self._reused)
 
     def _settings(self, node: ast.expr | None) -> Iterator[Setting]:
         """Yield the entries of a mapping, and of the mappings that it includes."""
@@ -207,7 +246,7 @@ class DagSource:
                 yield from ((alias.asname or alias.name.partition(".")[0], _bound(alias)) for alias in node.names)
 
     def _assigned(self) -> Iterator[tuple[str, ast.Dict]]:
-        """Yield each name that is assigned once, a mapping, and that is used only for configuration."""
+        """Yield each name that is assigned once, a mapping, and that only operators for Spark get."""
         for node in self._nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Dict):
                 (target,) = node.targets
@@ -220,8 +259,20 @@ class DagSource:
         return len(stored) == 1 and all(node in self._places for node in uses if isinstance(node.ctx, ast.Load))
 
 
-_CONFIGURATION: Final = frozenset({"conf", "spark_conf", "config_kwargs", "env_vars"})
+CONFIGURATION: Final = frozenset({"conf", "spark_conf", "config_kwargs", "env_vars"})
 """The arguments of operators with configuration, and the attributes that have it."""
+
+
+def _last_name(node: ast.expr) -> str:
+    """Return the last name, or the last key, of an expression: ``dag_run`` in ``context["dag_run"]``."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Subscript(slice=ast.Constant(value=str(name))):
+            return name
+        case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(name)), *_]):
+            return name
+    return ""
 
 
 def _has_own_names(keyword: ast.keyword) -> bool:

@@ -29,8 +29,8 @@ class Edit:
     text: str = field(default="", repr=False)
 
 
-_CLOSING: Final = re.compile(rb"(?:\s|#[^\n]*\n)*\)")
-"""A closing parenthesis, and what can be before it."""
+_OPENING, _CLOSING, _COMMA = (re.compile(rb"(?:\s|#[^\n]*\n)*" + sign) for sign in (rb"\(", rb"\)", rb","))
+"""An opening parenthesis, a closing one and a comma, each with what can be before it."""
 
 
 class Positions:
@@ -73,8 +73,11 @@ class Positions:
 
         If the entry has lines of its own, they are removed as a whole, with a comment at their end.
         """
-        value = mapping.values[next(index for index, one in enumerate(mapping.keys) if one is key)]
-        start, end = self.span(key)[0], self._past_comma(self._past_parentheses(self.span(value)[1]))
+        index = next(index for index, one in enumerate(mapping.keys) if one is key)
+        value, end = mapping.values[index], self._past_entry(mapping.values[index])
+        before = self._past_entry(mapping.values[index - 1]) if index else self.span(mapping)[0] + 1
+        parenthesis = _OPENING.match(self._bytes, before, self.span(key)[0])
+        start = parenthesis.end() - 1 if parenthesis else self.span(key)[0]
         if self._is_alone(start, end):
             return Edit(self._line_start(start), self._line_end(end))
         if value is not mapping.values[-1]:
@@ -96,16 +99,13 @@ class Positions:
     def _line(self, place: int) -> int:
         return bisect_right(self._starts, place)
 
-    def _past_parentheses(self, place: int) -> int:
-        """Return the end of the parentheses around a value, such as a string in several lines; a node has none."""
+    def _past_entry(self, value: ast.expr) -> int:
+        """Return the end of an entry with its comma, and with parentheses around its value, which no node has."""
+        place = self.span(value)[1]
         while found := _CLOSING.match(self._bytes, place):
             place = found.end()
-        return place
-
-    def _past_comma(self, place: int) -> int:
-        rest = self._bytes[place:]
-        stripped = rest.lstrip()
-        return place + len(rest) - len(stripped) + 1 if stripped.startswith(b",") else place
+        comma = _COMMA.match(self._bytes, place)
+        return comma.end() if comma else place
 
     def _past_blanks(self, place: int) -> int:
         rest = self._bytes[place:]

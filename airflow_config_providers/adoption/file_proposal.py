@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall, SecretRead, Setting
+from airflow_config_providers.adoption.dag_source import CONFIGURATION, DagSource, OperatorCall, SecretRead, Setting
 from airflow_config_providers.adoption.edits import Edit, Positions, edited, without_overlaps
 from airflow_config_providers.adoption.patch_lines import unknown_lines
 from airflow_config_providers.adoption.references import Providers, reads_json, reads_secrets, with_references
@@ -67,7 +68,8 @@ _OWN_TEMPLATES: Final = (
     "Write the reference if the template reads a connection or a variable of Airflow."
 )
 _REUSED: Final = (
-    "'{}': the file also uses this configuration elsewhere, where a reference would not be resolved. Change it by hand."
+    "'{}': line {} can read the configuration of this task, as in task.conf, and would get the reference as it is "
+    "written. Change it by hand."
 )
 _NO_REFERENCE: Final = (
     "'{}': no reference can express the name of the {} that it reads, because of a colon, a brace or a template in it. "
@@ -109,9 +111,8 @@ class MeaningDifference:
     key: str = ""
 
     def is_of(self, call: OperatorCall) -> bool:
-        """Return whether ``call`` can have created the task, which can be in groups."""
-        task_id = call.task_id
-        return not (self.task_id and task_id) or f".{self.task_id}".endswith(f".{task_id}")
+        """Return whether ``call`` can have created the task."""
+        return not self.task_id or call.can_be_of(self.task_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ class FileProposer:
         self._uses_classes = rules.uses_classes
         self._calls = tuple(self._dag.calls())
         self._hidden = unknown_lines(self._dag, self._calls)
-        self._left = frozenset(node for one in differences for node in _entries_of(one, self._calls))
+        self._left = frozenset(_left_entries(differences, self._calls))
         self._edits: list[Edit] = []
         self._replacements: list[Replacement] = []
         self._by_hand: list[ByHand] = []
@@ -220,8 +221,8 @@ class FileProposer:
         if setting.node in self._left:
             return
         read = self._dag.read_of(setting.node)
-        if call.is_reused and (read is not None or reads_secrets(setting.text or "")):
-            self._leave(setting.node, _REUSED.format(printable(setting.key)))
+        if call.reused and (read is not None or reads_secrets(setting.text or "")):
+            self._leave(setting.node, _REUSED.format(printable(setting.key), call.reused))
             return
         if is_conf and self._is_dead(call, setting):
             return
@@ -262,7 +263,7 @@ class FileProposer:
     def _is_dead(self, call: OperatorCall, setting: Setting) -> bool:
         """Remove an entry that always loses, or that says what every job has anyway; return whether it is removed."""
         key = key_node(setting)
-        if not setting.key or key is None or setting.text is None or call.is_reused:
+        if not setting.key or key is None or setting.text is None or call.reused:
             return False
         named = {spark_key: argument for argument, spark_key in call.spec.named.keys.items()}
         value = call.argument(named.get(setting.key, ""))
@@ -320,12 +321,10 @@ class FileProposer:
             )
 
     def _report_other_templates(self, call: OperatorCall) -> None:
-        known = {setting.node for setting in (*call.conf, *call.env_vars)}
-        for keyword in call.node.keywords:
-            for node, text in _strings(keyword.value, but=known):
-                if reads_secrets(text):
-                    name = printable(keyword.arg or "**")
-                    self._leave(node, f"{name}: its template reads a connection or a variable. {_ELSEWHERE}")
+        for node, argument, text in call.other_strings():
+            if reads_secrets(text):
+                advice = _IN_CODE if argument in CONFIGURATION else _ELSEWHERE
+                self._leave(node, f"{printable(argument)}: its template reads a connection or a variable. {advice}")
 
     def _report_reads(self) -> None:
         for read in self._dag.reads():
@@ -346,6 +345,10 @@ _ELSEWHERE: Final = (
     "Only conf and env_vars are changed: in other arguments, others could read the value. Pass a secret under a key of "
     "conf, and let the job read it there; leave anything else as it is."
 )
+_IN_CODE: Final = (
+    "Only a mapping {...} is changed, with other mappings in it by ** and a name that only operators for Spark use. "
+    "Write it as one, or change it by hand."
+)
 _EMPTY: Final = "'{}' is empty after the patch. Remove it, and where it is used."
 _NO_CLASS: Final = "{}: this package has no class of its own for it. Use configured(), or set apply_to."
 _ODD_IMPORT: Final = (
@@ -361,10 +364,16 @@ def emptied(proposal: FileProposal) -> Iterator[ByHand]:
             yield ByHand(proposal.path, mapping.lineno, _EMPTY.format(name))
 
 
-def _entries_of(difference: MeaningDifference, calls: Sequence[OperatorCall]) -> Iterator[ast.expr]:
-    """Yield the values under the key of a difference: in the calls of its task or, if none is known to be, in all."""
-    for call in [call for call in calls if difference.is_of(call)] or calls:
-        yield from (one.node for one in (*call.conf, *call.env_vars) if one.key == difference.key)
+def _left_entries(differences: Collection[MeaningDifference], calls: Sequence[OperatorCall]) -> Iterator[ast.expr]:
+    """
+    Yield the values under the key of each difference: those in the calls of its task.
+
+    If those calls have none, or if it is still there without them, all in the file: the task got a mapping otherwise.
+    """
+    for one, count in Counter(differences).items():
+        found = [(call, entry.node) for call in calls for entry in call.entries() if entry.key == one.key]
+        own = [node for call, node in found if one.is_of(call)]
+        yield from own if own and count == 1 else (node for _, node in found)
 
 
 def plain_settings(call: OperatorCall, replaced: Mapping[ast.expr, str]) -> Iterator[tuple[Setting, str]]:
@@ -385,12 +394,6 @@ def key_node(setting: Setting) -> ast.expr | None:
     """Return the key of an entry in the source."""
     place = next(index for index, value in enumerate(setting.mapping.values) if value is setting.node)
     return setting.mapping.keys[place]
-
-
-def _strings(node: ast.expr, *, but: set[ast.expr]) -> Iterator[tuple[ast.expr, str]]:
-    for one in ast.walk(node):
-        if isinstance(one, ast.Constant) and isinstance(one.value, str) and one not in but:
-            yield one, one.value
 
 
 def _is_always_set(value: object) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from airflow_config_providers.adoption.dag_source import NO_PYTHON
+from airflow_config_providers.adoption.dag_source import NO_PYTHON, OperatorCall
 from airflow_config_providers.adoption.file_proposal import (
     ByHand,
     FileProposal,
@@ -20,6 +20,7 @@ from airflow_config_providers.adoption.file_proposal import (
     ProposalRules,
     Replacement,
 )
+from airflow_config_providers.adoption.references import reads_secrets
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.text import printable
@@ -44,12 +45,14 @@ class Meaning:
     :param texts: name -> string with references
     :param authored: the keys that the DAG file sets itself
     :param unread: the layer files of the job that cannot be read here
+    :param is_known: whether it is known what the DAG file sets
     """
 
     configs: Mapping[str, str] = field(repr=False)
     texts: Mapping[str, str] = field(repr=False)
     authored: frozenset[str] = frozenset()
     unread: tuple[str, ...] = ()
+    is_known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,7 @@ def differences(
     if old.keys() != new.keys():
         return [MeaningDifference("it has other tasks")]
     found = [one for task in old for one in _task_differences(task[1], old[task], new[task], proposal.replacements)]
+    found += _other_differences(before, after, proposal.replacements)
     return found or list(_missing(proposal.replacements, new))
 
 
@@ -126,21 +130,53 @@ def are_in_all(files: Iterable[DagFile]) -> Callable[[str, str], bool]:
     return lambda key, text: is_known and all(meaning.configs.get(key) == text for meaning in meanings)
 
 
+_NOT_KNOWN: Final = (
+    "cannot be compared, because the configuration of this task is not known here: it has a value that is no string, "
+    "number or boolean, such as a password that the connection does not have, or one that is known only in a run"
+)
+
+
 def _task_differences(
-    task: str, old: Meaning, new: Meaning, replacements: Iterable[Replacement]
+    task: str, old: Meaning, new: Meaning, replacements: Collection[Replacement]
 ) -> Iterator[MeaningDifference]:
     mine, shown = [one for one in replacements if _is_of(one, task)], printable(task)
     expected = {(one.key, one.text) for one in mine if one.is_conf}
     for key in sorted(old.configs.keys() | new.configs.keys()):
         before, after = old.configs.get(key), new.configs.get(key)
         if before != after and (before is None or (key, after) not in expected):
-            yield MeaningDifference(f"'{printable(key)}' of task '{shown}' differs", task, key)
+            why = "differs" if old.is_known else _NOT_KNOWN
+            yield MeaningDifference(f"'{printable(key)}' of task '{shown}' {why}", task, key)
     for key in sorted(old.authored - new.authored) if new.unread else ():
         where = f"could come from '{printable(new.unread[0])}', which cannot be read here"
         yield MeaningDifference(f"'{printable(key)}' of task '{shown}' {where}", task, key)
     added = {text for name, text in new.texts.items() if old.texts.get(name) != text}
-    if not old.texts.keys() <= new.texts.keys() or not added <= {one.text for one in mine if not one.is_conf}:
-        yield MeaningDifference(f"the references of task '{shown}' differ")
+    wrong = added - {one.text for one in mine if not one.is_conf}
+    if wrong or not old.texts.keys() <= new.texts.keys():
+        yield from _of_texts(f"the references of task '{shown}' differ", task, wrong, replacements)
+
+
+def _other_differences(
+    before: DagFile, after: DagFile, replacements: Collection[Replacement]
+) -> Iterator[MeaningDifference]:
+    """Yield what the DAGs and their other tasks would get, which resolve no references."""
+    old, new = ({(one.dag_id, one.task_id): one.texts for one in file.texts} for file in (before, after))
+    jobs = {(one.dag_id, one.task_id) for one in before.stored}
+    for dag_id, task_id in sorted((old.keys() | new.keys()) - jobs):
+        was, texts = old.get((dag_id, task_id), ()), new.get((dag_id, task_id), ())
+        added = set(texts) - set(was)
+        if texts != was:
+            shown = f"task '{printable(task_id)}'" if task_id else f"DAG '{printable(dag_id)}'"
+            yield from _of_texts(f"{shown} would get other values", "", added, replacements)
+
+
+def _of_texts(
+    why: str, task: str, texts: Collection[str], replacements: Iterable[Replacement]
+) -> Iterator[MeaningDifference]:
+    """Yield a difference for each key whose reference is in ``texts``; if there is none, one for the whole file."""
+    keys = sorted({one.key for one in replacements if any(one.text in text for text in texts)})
+    yield from (MeaningDifference(f"{why} through '{printable(key)}'", task, key) for key in keys)
+    if not keys:
+        yield MeaningDifference(why)
 
 
 def _missing(
@@ -178,7 +214,7 @@ def _meaning(job: AuthoredJob, read_file: ReadFile) -> Meaning:
     layers = deployed_layers(job, {}, warn=_silent, read_file=read)
     settled = LayeredConfig(layers, spark_definition()).settled
     authored = frozenset(key for layer in job.layers for key in layer.configs)
-    return Meaning(dict(settled), dict(job.texts), authored, tuple(unread))
+    return Meaning(dict(settled), dict(job.texts), authored, tuple(unread), job.is_known)
 
 
 def _silent(text: str) -> None:
@@ -280,12 +316,14 @@ class ProofMaker:
             if not again:
                 break
             for path, differing in again.items():
-                left.setdefault(path, []).extend(differing)
+                left.setdefault(path, []).extend(dict.fromkeys(differing))
                 found[path] = self._proposal(path, texts[path], problems, left[path])
         checked = [_refused_without_gain(one, left.get(one.proposal.path, ())) for one in checked]
         refused = {one.proposal.path: one.problem() for one in checked if not one.is_proved}
         problems += [ByHand(path, 0, problem) for path, problem in refused.items()]
         problems += _left_problems({path: differing for path, differing in left.items() if path not in refused})
+        for path, proposal in found.items():
+            problems += _unseen(path, self.before[path], proposal.calls if proposal else (), left.get(path, ()))
         return ProvedProposals([one.kept() for one in checked], layers, notes, problems)
 
     def _proposal(
@@ -333,6 +371,31 @@ def _refused_without_gain(one: _CheckedFile, left: Sequence[MeaningDifference]) 
     """Return a file as refused if only the class of its operators would change, because all else is left."""
     has_gain = one.proposal.replacements or one.proposal.removed
     return replace(one, differing=left) if one.is_proved and left and not has_gain else one
+
+
+_UNSEEN: Final = (
+    "{} '{}': its template reads a connection or a variable, and is in no mapping that only this task is known to use. "
+    "Write it into a mapping in the call of an operator that the file imports by name, or change it by hand."
+)
+
+
+def _unseen(
+    path: str, file: DagFile, calls: Sequence[OperatorCall], left: Iterable[MeaningDifference]
+) -> Iterator[ByHand]:
+    """Yield the templates that a job of the file gets in a way that its source does not show."""
+    reported = {(one.task_id, one.key) for one in left}
+    texts = {(one.dag_id, one.task_id): one.texts for one in file.texts}
+    for (dag_id, task_id), meaning in _meanings(file, _reader({}), ()):
+        mine = [call for call in calls if call.can_be_of(task_id)]
+        entries = {(key, one.text) for call in mine for one in call.conf for key in (one.key, "")}
+        others = {one.text for call in mine for one in call.env_vars}
+        others |= {text for call in mine for _, _, text in call.other_strings()}
+        for text in filter(reads_secrets, texts.get((dag_id, task_id), ())):
+            for key in [key for key, value in meaning.configs.items() if value == text] or [""]:
+                is_seen = text in others or (key, text) in entries
+                if not (is_seen or reported & {("", key), (task_id, key)}):
+                    where = f"'{printable(key)}' of task" if key else "task"
+                    yield ByHand(path, 0, _UNSEEN.format(where, printable(task_id)))
 
 
 def _left_problems(left: Mapping[str, Sequence[MeaningDifference]]) -> Iterator[ByHand]:

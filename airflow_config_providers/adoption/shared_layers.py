@@ -132,7 +132,7 @@ class Sharing:
 
     def _can_share(self, call: OperatorCall, proposal: FileProposal, positions: Positions) -> bool:
         """Return whether the call can name one more layer file, as the strongest."""
-        if call.is_reused or call.argument("properties_file") is not None:
+        if call.reused or call.argument("properties_file") is not None:
             return False
         if not self.uses_classes:
             return call.argument("config_files") is None

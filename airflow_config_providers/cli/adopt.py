@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -53,16 +54,27 @@ def _refuse_existing(folder: str | None) -> None:
 def _write(found: Adoption, folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True)
-        (folder / LAYERS).mkdir()
-        (folder / "adopt.patch").write_bytes(found.patch().encode())
-        (folder / "report.txt").write_bytes(_report(found).encode())
-        for layer in found.layers:
-            (folder / LAYERS / layer.name).write_bytes(layer.text.encode())
+        try:
+            _fill(folder, found)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
     except OSError as error:
         problem = system_reason(error)
     else:
         return
-    raise ConfigException(f"--write: '{printable(str(folder))}' cannot be written: {problem}. Choose another folder.")
+    raise ConfigException(
+        f"--write: '{printable(str(folder))}' cannot be written: {problem}. Choose another folder. Nothing was left in "
+        f"this one."
+    )
+
+
+def _fill(folder: Path, found: Adoption) -> None:
+    (folder / LAYERS).mkdir()
+    (folder / "adopt.patch").write_bytes(found.patch().encode())
+    (folder / "report.txt").write_bytes(_report(found).encode())
+    for layer in found.layers:
+        (folder / LAYERS / layer.name).write_bytes(layer.text.encode())
 
 
 def _document(found: Adoption) -> dict[str, Any]:

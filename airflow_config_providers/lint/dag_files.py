@@ -21,7 +21,7 @@ from airflow_config_providers.core.closing import ClosedOnExit, close_all
 from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.lint.dag_process import AirflowProcess, DagWorker
-from airflow_config_providers.lint.entry import StoredJob, WrittenJob
+from airflow_config_providers.lint.entry import StoredJob, StoredTexts, WrittenJob
 from airflow_config_providers.lint.finding import DAG_IMPORT, DAG_TIMEOUT, Finding, SourcePlace
 
 _TOO_LONG: Final = "Importing the DAG file took more than {}. Do less while it is imported, or raise --timeout."
@@ -36,16 +36,19 @@ class DagFile:
     What a DAG file has in it, and why it could not be read.
 
     :param stored: the jobs as Airflow stores them
+    :param texts: the strings of all tasks as Airflow stores them
     """
 
     jobs: tuple[WrittenJob, ...] = ()
     findings: tuple[Finding, ...] = ()
     stored: tuple[StoredJob, ...] = ()
+    texts: tuple[StoredTexts, ...] = ()
 
     def moved(self, before: Path, after: Path) -> DagFile:
         """Return the same with the paths that the file makes of its own below ``after``, and not below ``before``."""
         old, new = (json.dumps(str(folder))[1:-1] for folder in (before, after))
-        return replace(self, stored=tuple(replace(job, text=job.text.replace(old, new)) for job in self.stored))
+        stored = tuple(replace(job, text=job.text.replace(old, new)) for job in self.stored)
+        return replace(self, stored=stored, texts=tuple(one.moved(str(before), str(after)) for one in self.texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,11 @@ def _dag_file(path: str, absolute: str, found: dict[str, Any], *, is_stored: boo
     errors = (import_error(absolute, trace) for trace in found["errors"])
     findings = tuple(replace(one, place=replace(one.place, path=path)) for one in errors)
     if is_stored:
-        return DagFile(findings=findings, stored=msgspec.convert(found["jobs"], tuple[StoredJob, ...]))
+        return DagFile(
+            findings=findings,
+            stored=msgspec.convert(found["jobs"], tuple[StoredJob, ...]),
+            texts=msgspec.convert(found.get("texts", ()), tuple[StoredTexts, ...]),
+        )
     return DagFile(msgspec.convert(found["jobs"], tuple[WrittenJob, ...]), findings)
 
 

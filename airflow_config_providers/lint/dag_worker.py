@@ -19,15 +19,19 @@ from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import psutil
 
 from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.templates import is_known_only_in_run
+from airflow_config_providers.job.authored_job import STORED
 from airflow_config_providers.job.deployed_task import deployed_job, is_configured
+from airflow_config_providers.job.nested_texts import strings
 from airflow_config_providers.lint.dag_process import LARGEST_MESSAGE
-from airflow_config_providers.lint.entry import StoredJob
+from airflow_config_providers.lint.entry import StoredJob, StoredTexts
 
 _SET_CHILD_SUBREAPER: Final = 36
 """``PR_SET_CHILD_SUBREAPER`` of ``prctl``."""
@@ -36,12 +40,15 @@ _SECONDS: Final = 1.0
 """The longest time for ending orphans, such as those of another user, which cannot be killed."""
 
 
-def stored_jobs(dag: Any) -> Iterator[StoredJob]:
-    """Yield the job of each configured task of ``dag``, after storing and reading it as Airflow does."""
+def stored_parts(dag: Any) -> Iterator[StoredJob | StoredTexts]:
+    """Yield the strings of ``dag`` and of each task, and the jobs of configured tasks, as Airflow stores them."""
     from airflow.serialization.serialized_objects import DagSerialization  # noqa: PLC0415 - heavy
 
-    stored = DagSerialization.from_dict(DagSerialization.to_dict(dag))
-    yield from (_stored(dag.dag_id, task) for task in stored.tasks if is_configured(task))
+    written = DagSerialization.to_dict(dag)
+    for task in ({**written["dag"], "tasks": None}, *(task["__var"] for task in written["dag"]["tasks"])):
+        found = filter(is_known_only_in_run, strings({**task, STORED: None}))
+        yield StoredTexts(dag.dag_id, task.get("task_id", ""), tuple(found))
+    yield from (_stored(dag.dag_id, task) for task in DagSerialization.from_dict(written).tasks if is_configured(task))
 
 
 def _stored(dag_id: str, task: Any) -> StoredJob:
@@ -185,10 +192,10 @@ def _read(*, path: str, name: str, roots: list[str], is_stored: bool = False, da
     bag = _bag()
     try:
         bag.process_file(path, only_if_updated=False)
-        jobs = _stored_jobs(bag) if is_stored else _checked_jobs(bag, name, path)
+        found = _stored_parts(bag) if is_stored else {"jobs": _checked_jobs(bag, name, path)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the file is reported, and the next one is read
         return {"jobs": [], "errors": [*bag.import_errors.values(), f"{type(error).__module__}.{type(error).__name__}"]}
-    return {"jobs": jobs, "errors": list(bag.import_errors.values())}
+    return {**found, "errors": list(bag.import_errors.values())}
 
 
 def _move_dags(folder: str) -> None:
@@ -203,8 +210,11 @@ def _checked_jobs(bag: Any, name: str, path: str) -> list[dict[str, Any]]:
     return [asdict(job) for job in all_jobs(bag.dags.values(), name, Path(path).read_bytes())]
 
 
-def _stored_jobs(bag: Any) -> list[dict[str, Any]]:
-    return [asdict(job) for dag in bag.dags.values() for job in stored_jobs(dag)]
+def _stored_parts(bag: Any) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {"jobs": [], "texts": []}
+    for one in chain.from_iterable(map(stored_parts, bag.dags.values())):
+        found["jobs" if isinstance(one, StoredJob) else "texts"].append(asdict(one))
+    return found
 
 
 if __name__ == "__main__":

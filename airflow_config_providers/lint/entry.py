@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Self
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.lint.finding import SourcePlace
@@ -85,6 +86,23 @@ class StoredJob:
     task_id: str
     text: str = field(repr=False)
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTexts:
+    """
+    The strings with templates or references that Airflow stores of a task, configured or not, or of the DAG itself.
+
+    :param task_id: the task; empty for the DAG
+    """
+
+    dag_id: str
+    task_id: str
+    texts: tuple[str, ...] = field(repr=False)
+
+    def moved(self, before: str, after: str) -> Self:
+        """Return the same with ``after`` in place of each ``before``."""
+        return replace(self, texts=tuple(text.replace(before, after) for text in self.texts))
 
 
 @dataclass(frozen=True, slots=True)

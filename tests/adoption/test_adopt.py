@@ -21,11 +21,14 @@ from jinja2 import Environment
 
 pytest.importorskip("airflow")
 
+from airflow_config_providers.adoption.adopter import Adoption
 from airflow_config_providers.adoption.file_proposal import FileProposal, FileProposer, ProposalRules
 from airflow_config_providers.adoption.proof import ENVIRONMENT, Imports, Meaning, _meanings, _reader
 from airflow_config_providers.adoption.references import Providers
-from airflow_config_providers.cli.adopt import adopt
+from airflow_config_providers.adoption.shared_layers import SharedLayer
+from airflow_config_providers.cli.adopt import _write, adopt
 from airflow_config_providers.core.document import read_key
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from tests.limits import LONGEST
 
@@ -452,6 +455,12 @@ CALL = 'SparkSubmitOperator(task_id="x", conf={"spark.app.user": "{{ conn.db.log
         pytest.param(f'@dag(jinja_environment_kwargs={{"x": "y"}})\ndef f():\n    {CALL}\n', id="own-syntax"),
         pytest.param(f"x = {CALL}\nOther(env=x.conf)\n", id="used-elsewhere"),
         pytest.param(f"x = {CALL}\nx.conf.clear()\n", id="changed-elsewhere"),
+        pytest.param(f"x: Any = {CALL}\nOther(env=x.conf)\n", id="annotated"),
+        pytest.param(f"x = {CALL}\ny = x\nOther(env=y.conf)\n", id="alias"),
+        pytest.param(f"def f():\n    return {CALL}\nOther(env=f().conf)\n", id="result"),
+        pytest.param(f"{CALL}\nOther(env=d.get_task('x').conf)\n", id="task-of-a-dag"),
+        pytest.param(f"x = {CALL}\nOther(env=getattr(x, 'conf'))\n", id="getattr"),
+        pytest.param(f"spark = {CALL}\nOther(env=spark.conf)\n", id="task-named-spark"),
     ],
 )
 def test_a_template_that_could_mean_something_else_stays_as_it_is(text: str):
@@ -466,10 +475,134 @@ def test_a_template_that_could_mean_something_else_stays_as_it_is(text: str):
     [
         pytest.param(f'DAG("x", user_defined_macros={{"f": f}})\n{CALL}\n', id="other-macros"),
         pytest.param(f"x = {CALL}\nx >> y\ndag_run.conf\n", id="used-as-a-task"),
+        pytest.param(f"{CALL}\nf(context['dag_run'].conf, context.get('dag_run').conf, ti.dag_run.conf)\n", id="run"),
+        pytest.param(f"{CALL}\ndef f(spark):\n    spark.conf.set('a', 'b')\n", id="session"),
+        pytest.param(f"{CALL}\nimport settings\nsettings.conf\n", id="module"),
     ],
 )
 def test_a_template_with_its_usual_meaning_is_replaced(text: str):
     assert "${connection:db:login}" in proposal_of(text).after
+
+
+ENTRY = 'conf={"spark.app.own": "{{ conn.db.host }}"}'
+
+
+def by_hand_of(folder: Path, text: str, **options: Any) -> tuple[str, list[str]]:
+    """Return what is added to a file with a DAG, and why the rest stays by hand."""
+    (folder / "x.py").write_text(f"{STOCK}from airflow.sdk import DAG, BaseHook\n{text}")
+    code, out, err = run(folder, **options)
+    assert code == 0, err
+    document = json.loads(out)
+    added = [line[1:] for line in document["patch"].splitlines() if line.startswith("+") and line[1] != "+"]
+    return "".join(added), [one["reason"] for one in document["by_hand"]]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param('TriggerDagRunOperator(task_id="o", trigger_dag_id="y", conf=SHARED)', id="other-operator"),
+        pytest.param("remember(conf=SHARED)", id="function"),
+    ],
+)
+def test_a_mapping_that_is_not_only_for_spark_stays_as_it_is(environ: Path, tmp_path: Path, other: str):
+    added, reasons = by_hand_of(
+        tmp_path,
+        "from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator\n"
+        'SHARED = {"spark.app.user": "{{ conn.db.login }}"}\nSEEN = []\ndef remember(conf):\n    SEEN.append(conf)\n'
+        f'with DAG("x", schedule=None):\n    {other}\n    SparkSubmitOperator(task_id="t", conf=SHARED)\n'
+        f'    SparkSubmitOperator(task_id="own", {ENTRY})\n',
+    )
+
+    assert "spark.app.own" in added
+    assert "spark.app.user" not in added
+    assert [one.partition(":")[0] for one in reasons] == ["'spark.app.user' of task 't'"]
+
+
+@pytest.mark.parametrize(
+    ("more", "other", "reason"),
+    [
+        pytest.param(
+            "",
+            'TriggerDagRunOperator(task_id="o", trigger_dag_id="y", conf=dict(vars(t)["conf"]))',
+            "after the change, task 'o' would get other values through 'spark.app.user'.",
+            id="task",
+        ),
+        pytest.param(
+            "", 'd.doc_md = str(vars(t)["conf"])', "after the change, DAG 'x' would get other values", id="dag"
+        ),
+        pytest.param(
+            'MORE = {"spark.app.user": "{{ conn.db.login }}"}\n',
+            'SparkSubmitOperator(task_id="o", conf=MORE | {"spark.app.b": "1"})\n'
+            '    SparkSubmitOperator(task_id="m", conf=MORE)',
+            "after the change, 'spark.app.user' of task 'o' differs.",
+            id="merged",
+        ),
+    ],
+)
+def test_an_entry_that_would_change_something_else_stays_alone(
+    environ: Path, tmp_path: Path, more: str, other: str, reason: str
+):
+    added, reasons = by_hand_of(
+        tmp_path,
+        "from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator\n"
+        f'{more}with DAG("x", schedule=None) as d:\n'
+        '    t = SparkSubmitOperator(task_id="t", conf={"spark.app.user": "{{ conn.db.login }}"})\n'
+        f'    SparkSubmitOperator(task_id="own", {ENTRY})\n    {other}\n',
+    )
+
+    assert "spark.app.own" in added
+    assert "spark.app.user" not in added
+    assert any(one.startswith(reason) and one.endswith("This key is left as it is.") for one in reasons), reasons
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f'Op = SparkSubmitOperator\nwith DAG("x"):\n    Op(task_id="t", {ENTRY})\n', id="alias"),
+        pytest.param(
+            f'from {STOCK.split()[1]} import *\nwith DAG("x"):\n'
+            f'    globals()["SparkSubmitOperator"](task_id="t", {ENTRY})\n',
+            id="not-by-its-name",
+        ),
+        pytest.param(
+            f'with DAG("x", default_args=dict({ENTRY})):\n    SparkSubmitOperator(task_id="t")\n', id="default"
+        ),
+        pytest.param(
+            'BASE = {}\nBASE |= {"spark.app.own": "{{ conn.db.host }}"}\nwith DAG("x"):\n'
+            '    SparkSubmitOperator(task_id="t", conf=dict(BASE))\n',
+            id="changed-mapping",
+        ),
+    ],
+)
+def test_a_template_that_is_in_no_known_call_is_reported(environ: Path, tmp_path: Path, text: str):
+    added, reasons = by_hand_of(tmp_path, text)
+
+    assert added == ""
+    assert [one.partition(":")[0] for one in reasons] == ["'spark.app.own' of task 't'"]
+
+
+def test_a_configuration_with_a_value_that_is_missing_is_said_to_be_unknown(
+    environ: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("AIRFLOW_CONN_BARE", "postgres://host")
+
+    added, reasons = by_hand_of(
+        tmp_path,
+        'with DAG("x"):\n    SparkSubmitOperator(\n        task_id="t",\n'
+        '        conf={"spark.app.a": BaseHook.get_connection("bare").password},\n    )\n',
+    )
+
+    assert added == ""
+    assert any("'spark.app.a' of task 't' cannot be compared" in one for one in reasons), reasons
+
+
+def test_a_folder_that_cannot_be_filled_is_removed(tmp_path: Path):
+    layer = SharedLayer("x" * 300, {}, 3)
+
+    with pytest.raises(ConfigException, match=r"File name too long\. Choose another folder\. Nothing was left"):
+        _write(Adoption([], [layer], [], [], tmp_path), tmp_path / "new")
+
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_file_that_others_import_stays_as_it_is(environ: Path, tmp_path: Path):

@@ -47,6 +47,8 @@ def without(source: str, *keys: str) -> str:
         pytest.param('x = {\r\n    "a": 1,\r\n}\r\n', "a", "x = {\r\n}\r\n", id="line-ends-of-windows"),
         pytest.param('x = {"a": ("1"), "b": 2}\n', "a", 'x = {"b": 2}\n', id="in-parentheses"),
         pytest.param('x = {"b": 2, "a": (("1") )}\n', "a", 'x = {"b": 2,}\n', id="last-in-parentheses"),
+        pytest.param('x = {("a"): 1, "b": 2}\n', "a", 'x = {"b": 2}\n', id="key-in-parentheses"),
+        pytest.param('x = {"b": ("2"),\n  (  # (why)\n  "a"): 1}\n', "a", 'x = {"b": ("2"),\n}\n', id="key-in-lines"),
         pytest.param(
             'x = {\n    "a": (\n        "1"\n        "2"  # why (not)\n    ),\n    "b": 2,  # (c)\n}\n',
             "a",

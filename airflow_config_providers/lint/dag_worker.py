@@ -26,6 +26,7 @@ from typing import Any, Final
 import psutil
 
 from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.per_process import run_in_children
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.job.authored_job import STORED
 from airflow_config_providers.job.deployed_task import deployed_job, is_configured
@@ -157,7 +158,7 @@ def _serve(descriptor: int) -> None:
     """Answer requests until there are no more. If a DAG file forks, only the process that was asked answers."""
     asked = os.getpid()
     with socket.socket(fileno=descriptor) as stream, stream.makefile(encoding="utf-8") as requests:
-        os.register_at_fork(after_in_child=partial(_leave, stream))
+        run_in_children(partial(_leave, stream))
         for line in requests:
             found = _read(**json.loads(line))
             if os.getpid() != asked:

@@ -240,7 +240,7 @@ def test_one_that_is_wrong_does_not_take_the_others_with_it(shelf):
     assert backend.get_connection("lake").host == "h"
 
 
-@pytest.mark.parametrize("value", ["5432x", "", "-1", "99999999", "\u0665"], ids=ascii)
+@pytest.mark.parametrize("value", ["5432x", "", "-54321", "99999999", "\u0665"], ids=ascii)
 def test_a_value_that_is_no_port_is_told_without_the_value(shelf, value):
     shelf.book.data = {"db": {"port": value}}
     backend = shelf.backend({"db": {"conn_type": "x", "host": "h", "port": "${book:db:port}"}})

@@ -70,6 +70,7 @@ _SESSION_BUILDER: Final = "pyspark.sql.session:SparkSession.Builder"
 _FIND_SPARK: Final = "pyspark.find_spark_home"
 
 _SENTRY: Final = "sentry_sdk.scope"
+_SENTRY_API: Final = "sentry_sdk.api"
 
 _FILE_SYSTEM: Final = "fsspec.asyn:AsyncFileSystem"
 
@@ -220,6 +221,7 @@ TABLE: Final = (
     # Sentry's SDK
     ForeignName(_SENTRY, "global_event_processors", "what Sentry gets"),
     ForeignName(_SENTRY, "add_global_event_processor", "what Sentry gets", ("processor",)),
+    ForeignName(_SENTRY_API, "get_client", "what Sentry gets", ()),
     # fsspec
     ForeignName(
         _FILE_SYSTEM,

@@ -30,9 +30,12 @@ def open_named(path: str) -> int:
     """
     Return a file descriptor for reading ``path``. Opening does not wait for the writer of a pipe; reading does.
 
-    :raises OSError: the error of the system
+    :raises OSError: the error of the system, also for a directory
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):  # os.fdopen would refuse it, and leave it open
+        os.close(descriptor)
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     os.set_blocking(descriptor, True)
     return descriptor
 

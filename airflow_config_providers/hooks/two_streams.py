@@ -22,9 +22,6 @@ _LARGEST: Final = 64 * 1024
 _EXEC: Final = 'exec "$@" 2>'
 """How the shell's script begins."""
 
-_LAST_OF_SH: Final = 9
-"""The last descriptor that each shell can close."""
-
 
 class TwoStreams(ClosedOnExit):
     """
@@ -51,15 +48,15 @@ class TwoStreams(ClosedOnExit):
         """
         Return the command that runs ``words``, in the same process, with a separate standard error.
 
-        The process has no other descriptor of the pipe: a daemon that it leaves behind would hold it open. For one of
-        two digits, that takes bash, which Spark's scripts need too; the usual ``sh`` starts in half of its time.
+        The process has no other descriptor of the pipe: a daemon that it leaves behind would hold it open. That takes
+        bash, which Spark's scripts need too. Other shells can only close descriptors below 10.
         """
         number = self._entrance.fileno()
-        if number > _LAST_OF_SH and (bash := shutil.which("bash")):
-            # Otherwise it would run BASH_ENV, and ~/.bashrc if its standard input is a socket, as that of a task is.
-            return [bash, "--norc", "-pc", f"{_EXEC}/dev/fd/{number} {number}>&-", "bash", *words]
-        closed = f" {number}>&-" if number <= _LAST_OF_SH else ""
-        return ["/bin/sh", "-c", f"{_EXEC}/dev/fd/{number}{closed}", "sh", *words]
+        bash = shutil.which("bash")
+        if bash is None:
+            return ["/bin/sh", "-c", f"{_EXEC}/dev/fd/{number}", "sh", *words]
+        # Otherwise it would run BASH_ENV, and ~/.bashrc if its standard input is a socket, as that of a task is.
+        return [bash, "--norc", "-pc", f"{_EXEC}/dev/fd/{number} {number}>&-", "bash", *words]
 
     @staticmethod
     def words(command: Sequence[str]) -> list[str]:

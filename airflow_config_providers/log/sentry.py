@@ -9,10 +9,10 @@ from typing import Any, Final
 from airflow_config_providers.foreign import require
 from airflow_config_providers.log.guards import ActiveReversers
 
-_SCOPE: Final = "sentry_sdk.scope"
+_SCOPE, _API = "sentry_sdk.scope", "sentry_sdk.api"
 
-_APART: Final = ("before_send_log", "before_send_metric", "before_send_span")
-"""Options of a client whose functions get what is no event."""
+_APART: Final = ("before_breadcrumb", "before_send_log", "before_send_metric", "before_send_span")
+"""Options of a client whose functions get what is no event, or is kept for a later one."""
 
 Processor = Callable[[Any, Any], Any]
 """Takes an event and a hint, and returns the event to send, or None."""
@@ -52,7 +52,9 @@ def guard_sentry(active: ActiveReversers) -> None:
     if "sentry_sdk" not in sys.modules:
         return
     require(_SCOPE)
-    from sentry_sdk import get_client, scope  # noqa: PLC0415 - a process that has not loaded it sends nothing
+    require(_API)
+    from sentry_sdk import scope  # noqa: PLC0415 - as below
+    from sentry_sdk.api import get_client  # noqa: PLC0415 - a process that has not loaded it sends nothing
 
     if not any(isinstance(each, SentryGuard) for each in scope.global_event_processors):
         scope.add_global_event_processor(SentryGuard(active))

@@ -18,5 +18,5 @@ _PRINTING_ANSWERS: Final = (
 def keep_values_out_of_debug_logs() -> None:
     """Silence the loggers that print whole answers, unless the deployment has set their levels."""
     for logger in map(logging.getLogger, _PRINTING_ANSWERS):
-        if logger.level == logging.NOTSET:
+        if logger.level == logging.NOTSET and logger.isEnabledFor(logging.DEBUG):
             logger.setLevel(logging.INFO)

@@ -66,3 +66,11 @@ def test_a_fifo_without_a_writer_is_not_waited_for(fifo: str) -> None:
 def test_nor_is_one_that_should_have_policies(fifo: str) -> None:
     with pytest.raises(ConfigException, match=r"The policies in .* cannot be read: It is a pipe without a writer"):
         read_policies(fifo)
+
+
+def test_a_folder_is_refused_and_nothing_stays_open(tmp_path: Path) -> None:
+    before = len([*Path("/dev/fd").iterdir()])
+    with pytest.raises(IsADirectoryError):
+        read_named(str(tmp_path))
+
+    assert len([*Path("/dev/fd").iterdir()]) == before

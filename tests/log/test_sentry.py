@@ -181,3 +181,12 @@ def test_the_sdk_is_not_loaded_for_it():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     assert done.stdout == "False\n"
+
+
+def test_a_breadcrumb_that_is_sent_after_the_block_shows_the_reference(sdk, sent):
+    with reversing(reverser()):
+        log.warning("signed in with %s", VALUE)
+    sdk.capture_message("later")
+
+    assert VALUE not in sent()
+    assert REFERENCE in sent()

@@ -53,3 +53,15 @@ def test_a_level_that_the_deployment_has_set_stays(caplog: pytest.LogCaptureFixt
         ask("kubernetes.client.rest")
 
     assert CANARY in caplog.text
+
+
+def test_a_stricter_level_above_stays() -> None:
+    parent = logging.getLogger("google")
+    before = parent.level
+    parent.setLevel(logging.WARNING)
+    try:
+        ask("google.auth.transport.requests")
+
+        assert not logging.getLogger("google.auth").isEnabledFor(logging.INFO)
+    finally:
+        parent.setLevel(before)

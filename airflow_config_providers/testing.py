@@ -136,8 +136,8 @@ def _connections(connections: Mapping[str, Mapping[str, Any]]) -> dict[str, str]
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
     """Set environment variables until the block ends."""
     before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
     try:
+        os.environ.update(variables)
         yield
     finally:
         for name, value in before.items():

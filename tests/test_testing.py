@@ -97,3 +97,11 @@ def test_an_inner_deployment_ends_before_the_outer_one():
         render(report(), team="db")
 
     assert len(outer["vault"].calls) == 1
+
+
+def test_the_environment_is_restored_after_a_value_that_is_no_string():
+    before = dict(os.environ)
+    with pytest.raises(TypeError), deployment(settings={"a_first": "x", "resolve_timeout": 5}):
+        pass
+
+    assert dict(os.environ) == before

@@ -176,7 +176,7 @@ def _of_texts(
     keys = sorted({one.key for one in replacements if any(one.text in text for text in texts)})
     yield from (MeaningDifference(f"{why} through '{printable(key)}'", task, key) for key in keys)
     if not keys:
-        yield MeaningDifference(why)
+        yield MeaningDifference(f"{why}, or it has others each time the file is imported")
 
 
 def _missing(

@@ -70,6 +70,8 @@ POLICIES: Final = """examples:
   airflow config-providers policies test --dag flights --add-config spark.executor.memory=64g
   airflow config-providers policies test --policies-file policies.yaml --dag flights --delete-config spark.app.owner
   airflow config-providers policies test --dag flights --task report --at render
+
+With --detailed-exit-code, it ends with 2 if only a run knows whether a policy allows it; wrong arguments end with 2, too.
 """
 
 PROVIDERS: Final = """examples:

@@ -136,7 +136,14 @@ def _keep_orphans() -> None:
 
 def _children() -> frozenset[int]:
     """Return the ids of the processes whose parent is this process."""
-    return frozenset(one.pid for one in psutil.Process().children())
+    return frozenset(filter(_is_child, psutil.pids()))
+
+
+def _is_child(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).ppid() == os.getpid()
+    except psutil.Error:  # it has ended meanwhile, or is hidden because it is another user's
+        return False
 
 
 def _end_orphans(but: Container[int]) -> None:

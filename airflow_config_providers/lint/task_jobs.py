@@ -133,11 +133,11 @@ class _TaskReader:
             self._layers(self._fields.clusters),
             tuple(self._texts()),
             tuple(self._files()),
-            conn_id=options.conn_id,
+            conn_id=str(options.conn_id),  # a DAG can give arguments of any type
             is_configured=is_configured(self._task),
             takes_any_key=self._spec.takes_any_key,
             is_remote=self._spec.is_remote,
-            allows_exposed=options.allows_exposed,
+            allows_exposed=bool(options.allows_exposed),
             keeps_unresolved=options.keeps_unresolved,
             refused=tuple(WrittenEntry(key, why, self._at(key, conf.argument)) for conf, key, why in self._refused),
             unresolved=tuple(WrittenEntry(name, why, self._at(name)) for name, why in self._unresolved),

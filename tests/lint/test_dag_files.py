@@ -44,7 +44,7 @@ with DAG("flights", schedule=None):
         config_conn_id="own_providers",
         config_files=["/etc/base.properties", "/etc/{{{{ ds }}}}.properties"],
         unresolved="keep",
-        allow_exposed_arguments=True,
+        allow_exposed_arguments=1,  # DAG files give such values for true
     )
     ConfiguredSparkSubmitOperator.partial(task_id="mapped", application="x.py", conf={{"spark.app.m": "1"}}).expand(
         name=["a", "b"]

@@ -71,7 +71,7 @@ POLICIES: Final = """examples:
   airflow config-providers policies test --policies-file policies.yaml --dag flights --delete-config spark.app.owner
   airflow config-providers policies test --dag flights --task report --at render
 
-With --detailed-exit-code, it ends with 2 if only a run knows whether a policy allows it; wrong arguments end with 2, too.
+With --detailed-exit-code, 2 says that only a run knows whether a policy allows it. Wrong arguments end with 2, too.
 """
 
 PROVIDERS: Final = """examples:

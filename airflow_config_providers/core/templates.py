@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from airflow_config_providers.core.variable import parse, scan
@@ -13,6 +14,9 @@ ONLY_A_RUN_KNOWS: Final = "only a run knows"
 _JINJA: Final = re.compile(r"\{[{%#]")
 _OPENING: Final = re.compile(r"\{[{%]")
 _CLOSING: Final = {"{{": "}}", "{%": "%}"}
+
+_FILLED_IN: Final = "\0"
+"""What stands for the result of a template; no path has this character."""
 
 
 def is_template(text: str) -> bool:
@@ -31,7 +35,12 @@ def can_become(template: str, text: str) -> bool:
 
     What is between the statements of a template can be left out by a run, and counts as one expression.
     """
-    first, *rest = _literals(template)
+    return fits(literals(template), text)
+
+
+def fits(literals: Sequence[str], text: str) -> bool:
+    """Return whether ``text`` has ``literals`` in the same order: the first at its beginning, the last at its end."""
+    first, *rest = literals
     if not rest:
         return first == text
     *inner, last = rest
@@ -45,18 +54,21 @@ def can_become(template: str, text: str) -> bool:
     return True
 
 
-def _literals(template: str) -> list[str]:
-    """Return the literals before, between and after what a run fills in; some can be empty."""
+def literals(template: str) -> list[str]:
+    """
+    Return the literals before, between and after what a run fills in; some can be empty.
+
+    A run renders templates first, so a reference can have some in it.
+    """
     before, _, after = template.partition("{%")
     _, closing, after = after.rpartition("%}")
-    if closing:
-        return [*_literals(before), *_literals(after)]
-    literals = [""]
-    for part in parse(template):
-        first, *others = _around_templates(part) if isinstance(part, str) else ("", "")
-        literals[-1] += first
-        literals += others
-    return literals
+    text = f"{before}{_FILLED_IN}{after}" if closing else template
+    found = [""]
+    for part in parse(_FILLED_IN.join(_around_templates(text))):
+        first, *others = part.split(_FILLED_IN) if isinstance(part, str) else ("", "")
+        found[-1] += first
+        found += others
+    return found
 
 
 def without_templates(text: str) -> str:

@@ -34,6 +34,9 @@ def test_templates_are_left_out_from_each_opening_to_the_next_closing(text: str)
         pytest.param("conf/prod.yaml", "conf/prod.yaml", True, id="no-template"),
         pytest.param("conf/prod.yaml", "conf/dev.yaml", False, id="no-template-and-another"),
         pytest.param("{% x", "{% x", True, id="not-closed"),
+        pytest.param("${vault:{{ x }}:k}/a.yaml", "conf/a.yaml", True, id="expression-in-a-reference"),
+        pytest.param("${vault:{{ x }}:k}/a.yaml", "conf/b.yaml", False, id="after-such-a-reference"),
+        pytest.param("${vault:{% if x %}a{% endif %}:k}.yaml", "conf.yaml", True, id="statements-in-a-reference"),
     ],
 )
 def test_a_template_can_become_a_text_that_has_its_literals_in_order(template: str, text: str, expected: bool) -> None:

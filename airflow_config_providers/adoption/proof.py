@@ -381,7 +381,7 @@ class ProofMaker:
         after = self._after[one.path, one.after]
         again = self._again.get(one.path, [])
         found = differences(one, [self.before[one.path], *again], after, layers, self.folder)
-        if not found or again:
+        if not found or again or after.findings:
             return found
         self._again[one.path] = self.imports.before([one.path])
         return self._differences(one, layers)

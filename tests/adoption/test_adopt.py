@@ -644,6 +644,26 @@ def test_what_differs_each_time_a_file_is_imported_does_not_keep_the_rest_from_b
 
 
 @pytest.mark.parametrize(
+    ("value", "imports"),
+    [pytest.param("{DAG.__name__}", 2, id="nothing-differs"), pytest.param("{uuid4()}", 3, id="differs")],
+)
+def test_the_unchanged_file_is_imported_again_only_if_something_differs(
+    environ: Path, tmp_path: Path, value: str, imports: int
+):
+    log = tmp_path / "imports"
+    (dags := tmp_path / "dags").mkdir()
+
+    added, _ = by_hand_of(
+        dags,
+        f'from uuid import uuid4\nwith open({str(log)!r}, "a") as file:\n    file.write("x")\nwith DAG("x"):\n'
+        f'    SparkSubmitOperator(task_id="t", name=f"{value}", {ENTRY})\n',
+    )
+
+    assert "${connection:db:host}" in added
+    assert log.read_text() == "x" * imports
+
+
+@pytest.mark.parametrize(
     "command",
     [
         pytest.param("f\"{uuid4()} {{{{ ds }}}} {vars(t)['conf']}\"", id="in-the-string"),

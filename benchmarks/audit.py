@@ -12,8 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -201,8 +203,12 @@ def rates(  # noqa: PLR0913, PLR0917 - what run has made
 
 def in_one_process(finder: OccurrenceFinder, parts: Sequence[bytes]) -> float:
     """Return the megabytes that ``finder`` searches in a second: one buffer takes too short a time to be measured."""
-    seconds = [timed(lambda part=part: list(finder.find(part)))[0] for _ in range(5) for part in parts]
+    seconds = [timed(partial(all_in, finder, part))[0] for _ in range(5) for part in parts]
     return len(parts[0]) / MB / statistics.median(seconds)
+
+
+def all_in(finder: OccurrenceFinder, part: bytes) -> None:
+    deque(finder.find(part), maxlen=0)
 
 
 def by_rules(home: Path, values: Sequence[str]) -> Iterator[Report]:
@@ -217,7 +223,7 @@ def by_rules(home: Path, values: Sequence[str]) -> Iterator[Report]:
     path.write_text("\n".join(lines) + "\n")
     finder = LeakFinder(known(values[:50]))
     times = {"**ours**": timed(lambda: lines_with(finder, path.read_bytes()))}
-    times |= {tool.__name__: timed(lambda tool=tool: tool(path)) for tool in tools}
+    times |= {tool.__name__: timed(partial(tool, path)) for tool in tools}
     megabytes = path.stat().st_size / MB
     yield Report(
         "Find given values, and what looks like a secret",
@@ -247,7 +253,14 @@ def gitleaks(path: Path) -> set[int]:
 
 def kingfisher(path: Path) -> set[int]:
     """Return the lines in which it finds something. It asks nobody whether a token is valid."""
-    command = [program("kingfisher"), "scan", "--no-validate", "--no-update-check", "--no-dedup", "--confidence=low"]
+    command = [
+        program(kingfisher.__name__) or "",
+        "scan",
+        "--no-validate",
+        "--no-update-check",
+        "--no-dedup",
+        "--confidence=low",
+    ]
     options = ["--git-history=none", f"--rule-cache-dir={path.parent.parent / 'rules'}", "--format=jsonl"]
     done = subprocess.run([*command, *options, str(path.parent)], capture_output=True, check=False)
     if done.returncode not in {0, 200}:  # nothing found, and something
@@ -265,7 +278,7 @@ def growth(audit: LeakAudit, home: Path, parts: Sequence[bytes]) -> Report:
     rows = []
     for gigabytes in (1, 2, 5, 10):
         write(path := home / "growing", gigabytes * 1_000 * MB, parts)
-        rows.append(row(f"one file of {gigabytes} GB", gigabytes, *timed(lambda path=path: searched(audit, path))))
+        rows.append(row(f"one file of {gigabytes} GB", gigabytes, *timed(partial(searched, audit, path))))
         path.unlink()
     many = home / "many"
     for place in range(1_000_000):

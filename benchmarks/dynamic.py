@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from unittest import mock
@@ -164,7 +165,7 @@ def altering(effort: Effort) -> Report:
         transaction = bare_transaction(engine)
         times = effort.each({ours: change, bare: transaction})
         for name, work in ((ours_at_once, change), (bare_at_once, transaction)):
-            times[name] = effort.milliseconds(lambda work=work: at_once(work)) / (THREADS * CHANGES)
+            times[name] = effort.milliseconds(partial(at_once, work)) / (THREADS * CHANGES)
         longest = longest_wait(change, 50 if effort.seconds else CHANGES)
         made = len(one.history(DAG))
     assert made == HISTORY

@@ -29,20 +29,26 @@ def kibibytes(pid: int) -> dict[str, int]:
 
 def life() -> tuple[dict[str, float], dict[str, int]]:
     """Return the milliseconds that each part of one helper's life costs the task, and the helper's memory."""
-    helper, times = Helper(SERVER), [time.perf_counter()]
-    key = helper.hold("auth/token/revoke-self", token=TOKEN, body={})
+    helper, times = Helper(lambda: SERVER), [time.perf_counter()]
+    key = held(helper, "auth/token/revoke-self", {})
     times.append(time.perf_counter())
     time.sleep(SECONDS_TO_BEGIN)
     memory = kibibytes(helper.pid or 0)
     times.append(time.perf_counter())
     for _ in range(AGAIN):
-        helper.drop(helper.hold("sys/leases/revoke", token=TOKEN, body={"lease_id": "database/creds/app/" + "x" * 24}))
+        helper.drop(held(helper, "sys/leases/revoke", {"lease_id": "database/creds/app/" + "x" * 24}))
     times.append(time.perf_counter())
     helper.drop(key)
     helper.close()
     times.append(time.perf_counter())
     start, _, more, end = (1000 * (after - before) for before, after in pairwise(times))
     return {"start it": start, "hold a lease, and drop it": more / AGAIN, "end it": end}, memory
+
+
+def held(helper: Helper, path: str, body: dict[str, str]) -> int:
+    key = helper.hold(path, token=TOKEN, body=body)
+    assert key is not None, "the helper is closed"
+    return key
 
 
 def run(effort: Effort) -> list[Report]:

@@ -10,7 +10,8 @@ from typing import Final
 
 from benchmarks.measure import Aim, Effort, Report, number
 from tests.providers.vault.opened import ManualSessions, opened
-from tests.servers.fixtures import VaultAddress, VaultServer
+from tests.servers.fixtures import VaultServer
+from tests.servers.vault_process import VaultAddress
 from tests.servers.vault_stand_in import VaultStandIn
 from tests.servers.web import WebServer
 
@@ -48,9 +49,11 @@ def requests_of_a_job(path_of: Callable[[VaultServer], str], rights: tuple[str, 
         path = path_of(vault)
         with opened(vault, sessions=sessions, role=vault.approle(*rights)) as provider:
             provider.subscribe(path, None, lambda path, data: None)
+            subscriptions = provider._subscriptions
+            assert subscriptions is not None
             for _ in range(SECONDS):
                 sessions.pass_time(1, vault)
-                provider._subscriptions._timetable.run_due()
+                subscriptions._timetable.run_due()
             asked = vault.requests()
         vault.close()
     values = [request for request in asked if "/data/" in request.path or "/creds/" in request.path]

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from watchfiles import watch
@@ -104,7 +105,7 @@ def delay_of_ours(rounds: int) -> float:
         subscribed.subscribe(str(folder), {"password"}, call)
         time.sleep(3)
         return statistics.median(
-            delay(lambda text=str(place): (folder / "password").write_text(text), told) for place in range(rounds)
+            delay(partial((folder / "password").write_text, str(place)), told) for place in range(rounds)
         )
 
 
@@ -121,7 +122,7 @@ def delay_of_floor(rounds: int) -> float:
         thread.start()
         time.sleep(1)
         found = statistics.median(
-            delay(lambda text=str(place): (folder / "password").write_text(text), told) for place in range(rounds)
+            delay(partial((folder / "password").write_text, str(place)), told) for place in range(rounds)
         )
         end.set()
         thread.join()

@@ -99,7 +99,8 @@ Changes nothing, and reads no secret store. --from and --to import DAG files, in
 exit codes with --detailed-exit-code:
   0 nothing changes and nothing is undecided
   1 the plan failed, or a policy denies it
-  2 something changes, or only a run knows what changes
+  2 something changes, or only a run knows what changes: it chooses a layer file
+    that could be another one, differ, or beat another value
 """
 
 ADOPT: Final = """examples:

@@ -255,13 +255,18 @@ class LayeredConfig:
             found.append(ConfigSynonym(names[0], shown, ConfigSource.DEFAULT_CONFIG, "default"))
         return tuple(found)
 
+    def winner(self, key: str) -> ConfigLayer | None:
+        """Return the layer of the value of ``key``; None if no layer sets it."""
+        return next((layer for layer in self._layers if key in layer.configs), None)
+
     def source(self, key: str) -> ConfigSource:
         """Return the source of the value of ``key``; that of a default if no layer sets it."""
-        return next((layer.source for layer in self._layers if key in layer.configs), ConfigSource.DEFAULT_CONFIG)
+        layer = self.winner(key)
+        return ConfigSource.DEFAULT_CONFIG if layer is None else layer.source
 
     def origin(self, key: str) -> str:
         """Return the layer of the value of ``key`` and where it was written, or ``default``."""
-        layer = next((layer for layer in self._layers if key in layer.configs), None)
+        layer = self.winner(key)
         return "default" if layer is None else f"{layer.source.name}, {layer.origin(key)}"
 
     def place(self, key: str) -> str:

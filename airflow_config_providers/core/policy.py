@@ -128,19 +128,35 @@ def validate_all(policies: Sequence[NamedPolicy], request: RequestMetadata) -> N
 
 def denials(policies: Sequence[NamedPolicy], request: RequestMetadata) -> list[str]:
     """Ask as ``validate_all`` does, and return the reasons, one sentence each; empty if all policies allow it."""
-    return [problem for named in policies for problem in _problems(named, request)]
+    return [denial.text for named in policies for denial in denials_by(named, request)]
 
 
-def _problems(named: NamedPolicy, request: RequestMetadata) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """
+    Why a policy denies a change.
+
+    :param reason: what the policy says
+    :param text: the same with the policy, with what it denies, and with the places of the keys
+    """
+
+    reason: str
+    text: str
+
+
+def denials_by(named: NamedPolicy, request: RequestMetadata) -> list[Denial]:
+    """Ask one policy as ``validate_all`` does, and return its denials; empty if it allows the change."""
     who = f"Policy '{printable(named.name)}'"
     what = f"the {_NOUNS[request.at]} of {request.resource}"
     try:
         named.policy.validate(request)
     except PolicyViolation as violation:
         reasons = violation.problems or ("it does not say why.",)
-        return [f"{who} denies {what}: {reason}{_places(reason, named.policy, request)}" for reason in reasons]
+        texts = (f"{who} denies {what}: {one}{_places(one, named.policy, request)}" for one in reasons)
+        return list(map(Denial, reasons, texts))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's policy can raise anything, with a value in its message
-        return [f"{who} failed with {kind_and_place(error)}, so {what} is denied. Correct it."]
+        failure = f"failed with {kind_and_place(error)}"
+        return [Denial(failure, f"{who} {failure}, so {what} is denied. Correct it.")]
     return []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from airflow_config_providers.core.variable import parse, scan
@@ -14,6 +14,9 @@ ONLY_A_RUN_KNOWS: Final = "only a run knows"
 _JINJA: Final = re.compile(r"\{[{%#]")
 _OPENING: Final = re.compile(r"\{[{%]")
 _CLOSING: Final = {"{{": "}}", "{%": "%}", "{#": "#}"}
+
+_FILLED_IN: Final = "\0"
+"""What stands for the result of a template; no path has this character."""
 
 
 def is_template(text: str) -> bool:
@@ -33,7 +36,12 @@ def can_become(template: str, text: str) -> bool:
     What is between the statements of a template can be left out by a run, and counts as one expression. Comments are
     left out by every run.
     """
-    first, *rest = _literals(_without_comments(template))
+    return fits(literals(template), text)
+
+
+def fits(literals: Sequence[str], text: str) -> bool:
+    """Return whether ``text`` has ``literals`` in the same order: the first at its beginning, the last at its end."""
+    first, *rest = literals
     if not rest:
         return first == text
     *inner, last = rest
@@ -47,6 +55,24 @@ def can_become(template: str, text: str) -> bool:
     return True
 
 
+def literals(template: str) -> list[str]:
+    """
+    Return the literals before, between and after what a run fills in; some can be empty.
+
+    A run renders templates first, so a reference can have some in it.
+    """
+    template = _without_comments(template)
+    before, _, after = template.partition("{%")
+    _, closing, after = after.rpartition("%}")
+    text = f"{before}{_FILLED_IN}{after}" if closing else template
+    found = [""]
+    for part in parse(_FILLED_IN.join(_around_templates(text))):
+        first, *others = part.split(_FILLED_IN) if isinstance(part, str) else ("", "")
+        found[-1] += first
+        found += others
+    return found
+
+
 def _without_comments(template: str) -> str:
     kept: list[str] = []
     done = 0
@@ -55,20 +81,6 @@ def _without_comments(template: str) -> str:
             kept.append(template[done:start])
             done = end
     return "".join([*kept, template[done:]])
-
-
-def _literals(template: str) -> list[str]:
-    """Return the literals before, between and after what a run fills in; some can be empty."""
-    before, _, after = template.partition("{%")
-    _, closing, after = after.rpartition("%}")
-    if closing:
-        return [*_literals(before), *_literals(after)]
-    literals = [""]
-    for part in parse(template):
-        first, *others = _around_templates(part) if isinstance(part, str) else ("", "")
-        literals[-1] += first
-        literals += others
-    return literals
 
 
 def without_templates(text: str) -> str:

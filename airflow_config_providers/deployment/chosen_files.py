@@ -20,11 +20,17 @@ def with_chosen_files(rows: Sequence[Row], files: Callable[[], Sequence[str]]) -
     :param files: returns the paths of the files that are layers, strongest last; called if a file could beat a value
     """
     paths = files() if any(row["source"] in BELOW_FILES for row in rows) else ()
-    return [{**row, "or_from": _beating(row, paths)} for row in rows]
+    return [{**row, "or_from": files_that_beat(row, paths)} for row in rows]
 
 
-def _beating(row: Row, paths: Sequence[str]) -> list[str]:
-    if row["source"] not in BELOW_FILES:
+def files_that_beat(value: Row, paths: Sequence[str]) -> list[str]:
+    """
+    Return the files that only a run chooses and that would beat a value.
+
+    :param value: a row with ``source`` and ``origin``
+    :param paths: the paths of the files that are layers, strongest last
+    """
+    if value["source"] not in BELOW_FILES:
         return []
-    after = paths.index(file) + 1 if (file := file_of(row)) in paths else 0
+    after = paths.index(file) + 1 if (file := file_of(value)) in paths else 0
     return list(filter(is_known_only_in_run, paths[after:]))

@@ -7,7 +7,7 @@ That is decided by the rows of a description, and by what a deployment reads: wh
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import PurePath
@@ -21,7 +21,7 @@ from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import nearest, one_line, printable
-from airflow_config_providers.deployment.chosen_files import BELOW_FILES
+from airflow_config_providers.deployment.chosen_files import BELOW_FILES, files_that_beat
 from airflow_config_providers.deployment.rows import SECRET, Hidden, Row, file_of, is_secret
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, ProviderUnavailableError
@@ -44,7 +44,7 @@ class Reading:
     What jobs get of what people write. Without arguments, nothing is known to be left out.
 
     :param unread: source -> why jobs do not get its layers
-    :param files: the paths of the files that are layers, as they are written
+    :param files: the paths of the files that are layers, as they are written, strongest last
     :param environ: the environment of the jobs, of which only names are shown
     :param unknown_keys: what the deployment does with keys that Spark does not know
     :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
@@ -52,7 +52,7 @@ class Reading:
     """
 
     unread: Mapping[str, str] = field(default_factory=dict)
-    files: Collection[str] = ()
+    files: Sequence[str] = ()
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     unknown_keys: UnknownKeys = UnknownKeys.WARN
     takes_any_key: bool = False
@@ -209,12 +209,26 @@ def _verdict(row: Row, synonym: Row, winner: Row, reading: Reading) -> StatusAnd
         return problem
     if reason := READ_ONLY.get(synonym["key"]):
         return SettingStatus.NOT_READ, f"Jobs do not take it from the configuration: {reason}"
+    return SettingStatus.APPLIES, f"{_winning(row)}{_unless_chosen(row, synonym, reading)}"
+
+
+def _winning(row: Row) -> str:
     if row.get("pending"):
         had = "nothing" if row["applied"] is None else one_line(str(row["applied"]))
-        return SettingStatus.APPLIES, f"It wins, and waits for the next submit. The last job had {had}."
+        return f"It wins, and waits for the next submit. The last job had {had}."
     if row["key"] in RELOAD_ACTION_KEYS and row.get("pending", False) is None:
-        return SettingStatus.APPLIES, f"It wins. {_READ_AT_ONCE}"
-    return SettingStatus.APPLIES, "It wins."
+        return f"It wins. {_READ_AT_ONCE}"
+    return "It wins."
+
+
+def _unless_chosen(row: Row, winner: Row, reading: Reading) -> str:
+    """Return a sentence about the files that only a run chooses and that would beat a winner; empty if none would."""
+    files = files_that_beat(winner, reading.files) or row.get("or_from")  # which a server tells of its deployment
+    if not files:
+        return ""
+    return (
+        f" A run can have another value from {', '.join(map(printable, files))}, which is not read here and beats it."
+    )
 
 
 def _beaten(synonym: Row, winner: Row) -> StatusAndReason:

@@ -86,7 +86,7 @@ class Comparison:
         for task in sorted(tasks):
             before, after = (state.layers(task, warn=self.warn) for state in (self.before, self.after))
             old, new = [*before, self.before.arguments(task)], [*after, self.after.arguments(task)]
-            marks = _mark(old), _mark(new)
+            marks = mark(old), mark(new)
             if marks not in known:
                 known[marks] = list(self._compared(old, new)) if marks[0] != marks[1] else []
             is_new, is_removed = task not in self.before.jobs, task not in self.after.jobs
@@ -118,7 +118,7 @@ def _entry(config: LayeredConfig, key: str) -> ConfigEntry | None:
     return config.describe(key) if key in config.settled else None
 
 
-def _mark(layers: Sequence[ConfigLayer]) -> Hashable:
+def mark(layers: Sequence[ConfigLayer]) -> Hashable:
     """Return what is equal for equal layers."""
     return tuple((layer.source, layer.name, _items(layer.configs), _items(layer.origins)) for layer in layers)
 

@@ -7,8 +7,8 @@ It is shown as one document to programs, and as tables to people.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self, TypeVar
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer
@@ -70,6 +70,19 @@ class Judgement:
         """Whether the policy denies because of the change."""
         return self.verdict.text == "denies" and not self.is_old
 
+    def repeated(self) -> set[tuple[str, str]]:
+        """Return the policy and what it says, if it denies the change itself: tasks are denied with the same words."""
+        is_first = self.denies and self.verdict.at is Moment.ALTER
+        return {(self.verdict.policy, denial.reason) for denial in self.verdict.denials} if is_first else set()
+
+    def without(self, repeated: Collection[tuple[str, str]]) -> Self | None:
+        """Return the judgement of a task without what is ``repeated``; None if it says nothing else."""
+        verdict = self.verdict
+        if not self.denies or verdict.at is Moment.ALTER:
+            return self
+        kept = tuple(one for one in verdict.denials if (verdict.policy, one.reason) not in repeated)
+        return replace(self, verdict=replace(verdict, denials=kept)) if kept else None
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -100,9 +113,15 @@ class Plan:
         return cls(tasks, sorted(judgements, key=_rank), running, counts, undecided)
 
     @property
+    def told(self) -> list[Judgement]:
+        """The judgements for people: a denial of a task is left out if the same is said of the change itself."""
+        repeated = set[tuple[str, str]]().union(*(one.repeated() for one in self.judgements))
+        return [told for one in self.judgements if (told := one.without(repeated))]
+
+    @property
     def denials(self) -> list[str]:
         """The reasons of the policies that deny the change."""
-        return [reason for one in self.judgements if one.denies for reason in one.verdict.reasons]
+        return [reason for one in self.told if one.denies for reason in one.verdict.reasons]
 
     @property
     def is_empty(self) -> bool:
@@ -209,7 +228,7 @@ def changed_keys(plan: Plan) -> list[Row]:
 
 def verdicts(plan: Plan) -> list[Row]:
     """Return a row for each verdict of a policy, denials first, with the tasks that it is about."""
-    judged = [(one.resource, _judgement(one)) for one in plan.judgements]
+    judged = [(one.resource, _judgement(one)) for one in plan.told]
     plain = [(resource, {**row, "reasons": _without(row["reasons"], resource)}) for resource, row in judged]
     return [{**row, "of": named(resources)} for row, resources in _grouped(plain)]
 

@@ -10,13 +10,13 @@ from typing import Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
-from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, ConfigSynonym, LayeredConfig
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSynonym, LayeredConfig
 from airflow_config_providers.core.policy import NamedPolicy
 from airflow_config_providers.core.text import counted, nearest, one_line, printable
-from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.exceptions import UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.lint.paths import dags_folder
+from airflow_config_providers.planning.changed_files import ChangedFiles
 from airflow_config_providers.planning.changes import Comparison, TaskChange
 from airflow_config_providers.planning.dag_folder import DagFolder, Jobs, stored_dag_ids, stored_jobs
 from airflow_config_providers.planning.git_revision import Checkout, checked_out
@@ -36,6 +36,7 @@ from airflow_config_providers.planning.state import (
     stored_dynamic_layers,
     unread,
 )
+from airflow_config_providers.planning.undecided import undecided_tasks
 from airflow_config_providers.spark.catalogue import spark_definition
 
 _NOT_CONFIGURED: Final = (
@@ -72,11 +73,6 @@ class PlanRequest:
     seconds: float = 60.0
 
     @property
-    def is_only_alter(self) -> bool:
-        """Whether only dynamic configuration changes."""
-        return bool(self.operations) and not (self.replaced or self.environ is not None or self.reads_files)
-
-    @property
     def reads_files(self) -> bool:
         """Whether DAG files are imported."""
         return bool(self.before or self.after)
@@ -104,11 +100,13 @@ class PlanMaker:
         """
         altered = self._altered(request)
         with ExitStack() as stack:
-            before, after = self._states(request, altered, stack)
+            first, second = (_checkout(revision, stack) for revision in (request.before, request.after))
+            before, after = self._states(request, altered, first, second)
             for path in unread(request.replaced, after.jobs):
                 self.warn(_unread(path, after.tasks_that_can_choose(path)))
             changes = self._changes(request, before, after, () if altered is None else altered.keys)
-            undecided = _undecided(request, altered, before, after)
+            tasks = _selected(request.resource, before.jobs.keys() | after.jobs.keys())
+            undecided = undecided_tasks(tasks, before, after, ChangedFiles(first, second, request.replaced))
             if altered is not None and settings.dynamic_enabled():
                 self._explain(request, altered, changes, after, undecided)
         judgements = [*self._judgements(changes, before, after)]
@@ -121,8 +119,9 @@ class PlanMaker:
             return None
         return PlannedAlter.checked(request.resource, request.operations, warn=self.warn)
 
-    def _states(self, request: PlanRequest, altered: PlannedAlter | None, stack: ExitStack) -> tuple[State, State]:
-        first, second = (_checkout(revision, stack) for revision in (request.before, request.after))
+    def _states(
+        self, request: PlanRequest, altered: PlannedAlter | None, first: Checkout | None, second: Checkout | None
+    ) -> tuple[State, State]:
         before = self._first_jobs(request, first)
         after = self._folder_jobs(DagFolder(second, request.seconds)) if request.reads_files else before
         changed = {} if altered is None else {altered.resource: altered.layer}
@@ -184,25 +183,6 @@ def _unread(path: str, choosing: Sequence[ConfigResource]) -> str:
 
 def _checkout(revision: str, stack: ExitStack) -> Checkout | None:
     return stack.enter_context(checked_out(revision, folder=dags_folder())) if revision else None
-
-
-def _undecided(request: PlanRequest, altered: PlannedAlter | None, before: State, after: State) -> list[ConfigResource]:
-    """
-    Return the tasks of which only a run knows what changes, because it chooses a layer file.
-
-    A key of dynamic configuration is known all the same if a layer that beats every file has it in both states.
-    """
-    states = (before, after)
-    tasks = _selected(request.resource, before.jobs.keys() | after.jobs.keys())
-    chosen = sorted(task for task in tasks if any(state.has_chosen_file(task) for state in states))
-    if altered is None or not request.is_only_alter:
-        return chosen
-    return [task for task in chosen if any(_can_be_of_file(state, task, altered.keys) for state in states)]
-
-
-def _can_be_of_file(state: State, task: ConfigResource, keys: Iterable[str]) -> bool:
-    layered = LayeredConfig(state.layers(task, warn=no_notes), spark_definition())
-    return any(key not in layered.settled or layered.source(key) < ConfigSource.DAG_CONFIG for key in keys)
 
 
 def _selected(resource: ConfigResource | None, tasks: Collection[ConfigResource]) -> Collection[ConfigResource]:

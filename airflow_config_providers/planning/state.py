@@ -73,13 +73,18 @@ class State:
 
     def has_chosen_file(self, task: ConfigResource) -> bool:
         """Return whether only a run knows the path of a layer file of a task."""
-        return any(map(is_known_only_in_run, self._files(task)))
+        return bool(self.chosen_files(task))
+
+    def chosen_files(self, task: ConfigResource) -> list[str]:
+        """Return the paths, with templates and references, of the layer files of a task that only a run knows."""
+        return list(filter(is_known_only_in_run, self.files(task)))
 
     def tasks_that_can_choose(self, path: str) -> list[ConfigResource]:
         """Return the tasks with a layer file whose path is ``path`` in some run, as far as its literals say."""
-        return sorted(task for task in self.jobs if any(_can_be_at(file, path) for file in self._files(task)))
+        return sorted(task for task in self.jobs if any(_can_be_at(file, path) for file in self.files(task)))
 
-    def _files(self, task: ConfigResource) -> tuple[str, ...]:
+    def files(self, task: ConfigResource) -> tuple[str, ...]:
+        """Return the paths of the layer files of a task, strongest last; those of the deployment for any other task."""
         named = self.jobs[task].files.values() if task in self.jobs else ()
         return (*settings.config_files(), *named)
 

@@ -23,6 +23,19 @@ policies:
     params:
       spark.executor.memory: {max: 4g}
 """
+CHOSEN = """
+from pathlib import Path
+from airflow.sdk import DAG
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+
+with DAG("gates", schedule=None):
+    for name in ("var.value.env", "params.env"):
+        ConfiguredSparkSubmitOperator(
+            task_id=name.partition(".")[0],
+            application="x.py",
+            config_files=[f"{Path(__file__).parent}/conf/{{{{ {name} }}}}.yaml"],
+        )
+"""
 BEFORE = """
 from airflow.sdk import DAG
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
@@ -273,6 +286,29 @@ def test_policies_are_asked_and_denials_come_first(cli: Cli, tmp_path: Path):
     assert done.rows["summary"]["denied"]
 
 
+@pytest.mark.parametrize("words", ["--dag flights --task report", "--dag flights", "--default"])
+def test_a_denial_that_is_the_same_for_the_change_and_its_tasks_is_shown_once(cli: Cli, tmp_path: Path, words: str):
+    (policies := tmp_path / "policies.yaml").write_text(POLICIES)
+
+    done = cli(f"plan {words} --add-config spark.executor.memory=8g --output plain --policies-file {policies}")
+
+    (row,) = (line.split() for line in done.out.splitlines() if line.startswith("small") and " as before " not in line)
+    assert (row[1], row[2]) == ("alter", "denies")
+    (error,) = done.errors
+    assert error.startswith("Policy 'small' denies the change of ")
+
+
+def test_a_denial_of_a_task_alone_is_shown(cli: Cli, tmp_path: Path):
+    (policies := tmp_path / "policies.yaml").write_text(POLICIES)
+    (tmp_path / "next.properties").write_text("spark.executor.memory=8g\n")
+    replaced = f"{cli.deployment.home / 'base.properties'}={tmp_path / 'next.properties'}"
+
+    done = cli(f"plan --dag flights --task query --replace-file {replaced} --policies-file {policies}")
+
+    (error,) = done.errors
+    assert error.startswith("Policy 'small' denies the configuration of task 'query' of DAG 'flights'")
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -293,6 +329,23 @@ def test_a_detailed_exit_code_does_not_say_that_nothing_changes_if_only_a_run_kn
     done = cli(words, config_files=str(base))
 
     assert (done.out.splitlines()[-1], done.code) == ("Plan: nothing is known to change.", 2)
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        pytest.param("/data/2026-01-01.properties", 2, id="could be chosen"),
+        pytest.param("/elsewhere/2026-01-01.properties", 0, id="cannot be chosen"),
+    ],
+)
+def test_a_replaced_file_that_no_run_chooses_changes_nothing(cli: Cli, tmp_path: Path, path: str, code: int):
+    (tmp_path / "next.properties").write_text("spark.app.a=1\n")
+
+    done = cli(
+        f"plan --dag flights --task files --detailed-exit-code --replace-file {path}={tmp_path / 'next.properties'}"
+    )
+
+    assert done.code == code, done.out
 
 
 def test_without_detailed_exit_codes_a_change_ends_with_0(cli: Cli):
@@ -459,6 +512,42 @@ def test_a_revision_is_compared_with_the_files_as_they_are(cli: Cli, repository:
     done = of_repository(cli, repository, "--from", "v1")
 
     assert {one["after"] for one in done.rows["tasks"][0]["keys"]} == {"2g", "new", "${vault:apps/v2:token}"}
+
+
+@pytest.fixture(scope="module")
+def gated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository whose tasks choose a file in a run, with the revisions ``v1``, ``readme``, ``conf`` and ``code``."""
+    folder = tmp_path_factory.mktemp("gated") / "repository"
+    (folder / "dags" / "conf").mkdir(parents=True)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    for tag, name, text in (
+        ("v1", "gates.py", CHOSEN),
+        ("readme", "readme.md", "new"),
+        ("conf", "conf/prod.yaml", "spark.app.x: 1"),
+        ("code", "other.py", "x = 1"),
+    ):
+        (folder / "dags" / name).write_text(text)
+        git(folder, "add", ".")
+        git(folder, "commit", "--quiet", "--message", tag)
+        git(folder, "tag", tag)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("first", "second", "expected", "code"),
+    [
+        pytest.param("v1", "readme", [], 0, id="another file"),
+        pytest.param("readme", "conf", ["gates.params", "gates.var"], 2, id="a file that a run can choose"),
+        pytest.param("conf", "code", ["gates.params"], 2, id="code that has a part in a path"),
+    ],
+)
+def test_a_pull_request_is_undecided_if_it_can_concern_a_file_that_a_run_chooses(
+    cli: Cli, gated: Path, first: str, second: str, expected: list[str], code: int
+):
+    done = of_repository(cli, gated, "--from", first, "--to", second, "--detailed-exit-code")
+
+    assert (done.rows["undecided"], done.code) == (expected, code), done.err
 
 
 @pytest.mark.slow

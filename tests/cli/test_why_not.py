@@ -43,6 +43,16 @@ def test_people_get_the_verdict_and_the_reason(cli: Cli):
     assert done.out.splitlines()[1].endswith("DAG_CONFIG, argument executor_memory  applies  It wins.")
 
 
+def test_a_value_that_a_file_of_a_run_can_beat_is_not_only_said_to_win(cli: Cli):
+    base = str(cli.deployment.home / "base.properties")
+    (answer,) = answers(cli, "spark.app.base=yes", "--dag flights --task files", config_files=base)
+
+    assert (answer["verdict"], answer["reason"]) == (
+        "applies",
+        "It wins. A run can have another value from /data/{{ ds }}.properties, which is not read here and beats it.",
+    )
+
+
 def test_a_file_is_a_layer(cli: Cli):
     (answer,) = answers(cli, str(cli.deployment.home / "base.properties"))
 

@@ -310,3 +310,34 @@ def test_a_file_that_a_run_chooses_is_named_if_a_stronger_layer_wins():
     answer = only(f"{MEMORY}=77g", rows(), Reading(files=[CHOSEN]))
 
     assert answer["reason"].endswith(f"It can be in {CHOSEN}, which is not read here, but would be beaten there, too.")
+
+
+@pytest.mark.parametrize(
+    ("found", "files", "is_told"),
+    [
+        pytest.param([FILE], ["base.properties", CHOSEN], True, id="a stronger file"),
+        pytest.param([FILE], [CHOSEN, "base.properties"], False, id="a weaker file"),
+        pytest.param([FILE], ["base.properties"], False, id="no such file"),
+        pytest.param([FILE, conf({MEMORY: "1g"})], ["base.properties", CHOSEN], False, id="a stronger layer"),
+    ],
+)
+def test_a_winner_that_a_file_of_a_run_can_beat_says_so(found: list[ConfigLayer], files: list[str], is_told: bool):
+    answers = why_not(f"{MEMORY}=1g", rows(*found), Reading(files=files))
+
+    told = f"It wins. A run can have another value from {CHOSEN}, which is not read here and beats it."
+    assert [one["reason"] == told for one in answers if one["verdict"] == "applies"] == [is_told]
+
+
+def test_a_winner_that_waits_can_be_beaten_by_a_file_of_a_run_too():
+    found = [{**row, "pending": True, "applied": None} for row in rows(FILE)]
+
+    assert only(f"{MEMORY}=1g", found, Reading(files=["base.properties", CHOSEN]))["reason"] == (
+        f"It wins, and waits for the next submit. The last job had nothing. A run can have another value from "
+        f"{CHOSEN}, which is not read here and beats it."
+    )
+
+
+def test_what_a_server_says_of_the_files_of_a_run_is_told():
+    found = [{**row, "or_from": [CHOSEN]} for row in rows(FILE)]
+
+    assert only(f"{MEMORY}=1g", found)["reason"].startswith(f"It wins. A run can have another value from {CHOSEN}, ")

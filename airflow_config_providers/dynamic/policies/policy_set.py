@@ -11,7 +11,14 @@ from typing import Any, Final, Self, TypeVar, overload
 from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.foreign_errors import kind_and_place
-from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, NamedPolicy, RequestMetadata, denials
+from airflow_config_providers.core.policy import (
+    AlterConfigPolicy,
+    Denial,
+    Moment,
+    NamedPolicy,
+    RequestMetadata,
+    denials_by,
+)
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import not_one_of
 from airflow_config_providers.dynamic.policies.cel import CelExpression
@@ -211,13 +218,18 @@ class PolicyVerdict:
     :param at: the occasion; None if the policy was only opened
     :param text: ``denies``, ``allows``, ``only a run knows``, or, if the policy is not about this resource,
         ``not asked``; None as above
-    :param reasons: the reasons of a denial, without values
+    :param denials: why the policy denies, without values
     """
 
     policy: str
     at: Moment | None = None
     text: str | None = None
-    reasons: tuple[str, ...] = ()
+    denials: tuple[Denial, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The reasons of a denial for people, without values."""
+        return tuple(denial.text for denial in self.denials)
 
 
 class LastRequest(AlterConfigPolicy):
@@ -238,8 +250,8 @@ def verdict_of(policy: NamedPolicy, request: RequestMetadata | None, *, is_whole
     """
     if request is None:
         return PolicyVerdict(policy.name)
-    if reasons := denials([policy], request):
-        return PolicyVerdict(policy.name, request.at, "denies", tuple(reasons))
+    if denials := denials_by(policy, request):
+        return PolicyVerdict(policy.name, request.at, "denies", tuple(denials))
     matched = policy.policy
     if not is_whole and (not isinstance(matched, MatchedPolicy) or matched.fits(request)):
         return PolicyVerdict(policy.name, request.at, ONLY_A_RUN_KNOWS)

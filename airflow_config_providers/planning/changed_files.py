@@ -1,0 +1,179 @@
+"""The files that differ between two states, as far as a run could choose them as layer files."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.core.templates import fits, literals
+from airflow_config_providers.planning.git_revision import Checkout
+
+_GIT: Final = ".git"
+_CODE: Final = (".py", ".zip")
+"""How the names of files with code of DAGs end."""
+
+_TO_LAST_STEP: Final = re.compile(r".*/(?:\.{1,2}(?:/|$)|/)|\.{1,2}(?:/|$)", re.DOTALL)
+"""All up to the last of the steps that are not in the path of a file itself, such as ``/../`` and ``//``."""
+
+_Pattern = tuple[str, ...]
+"""The literals of a path in order, with anything between them. The first one begins with a slash, or is empty."""
+
+
+class ChangedFiles:
+    """
+    The files that differ between two states: those that are replaced, and those of the repository with other bytes.
+
+    The names of the files in the repository are read when they are needed, and then kept. A file is read if it is
+    asked whether it differs, and only then. Not thread-safe.
+
+    :param first: the revision of the first state; None for the files as they are
+    :param second: the revision of the second state; None for the files as they are
+    :param replaced: the paths of the files that the second state replaces
+    """
+
+    def __init__(self, first: Checkout | None, second: Checkout | None, replaced: Iterable[str] = ()) -> None:
+        self._checkouts = _with_folder(first, second)
+        self._replaced = {one for path in replaced for one in (_absolute(path), os.path.realpath(path))}
+
+    def could_be(self, templates: Collection[str]) -> set[str]:
+        """Return those of ``templates``, paths of layer files, that a run could make that of a file that differs."""
+        patterns = {template: set(self._with_links(template)) for template in templates}
+        found = {one for one, known in patterns.items() if self._lead_elsewhere(known)}
+        for name in (*self._replaced, *self._names):
+            could = {one for one in patterns.keys() - found if any(fits(pattern, name) for pattern in patterns[one])}
+            if could and (name in self._replaced or self._differs(name)):
+                found |= could
+        return found
+
+    @property
+    def have_code(self) -> bool:
+        """Whether code of DAGs is among the files of the repository that differ."""
+        return bool(self._moved) or any(self._differs(name) for name in self._names if name.endswith(_CODE))
+
+    @cached_property
+    def _trees(self) -> list[_Tree]:
+        return list(map(_Tree.of, self._checkouts))
+
+    @cached_property
+    def _names(self) -> set[str]:
+        return set[str]().union(*(tree.files for tree in self._trees))
+
+    @cached_property
+    def _links(self) -> set[tuple[str, str]]:
+        """Return the links that lead to the same folder in both states, each with that folder."""
+        return set.intersection(*({*tree.links.items()} for tree in self._trees)) if self._trees else set()
+
+    @cached_property
+    def _moved(self) -> set[str]:
+        """Return the links to a folder that do not lead to the same one in the other state."""
+        return {link for tree in self._trees for link, _ in tree.links.items() - self._links}
+
+    def _differs(self, name: str) -> bool:
+        """Return whether the file with a name in the repository differs. What cannot be read could."""
+        first, second = (checkout.inside(name) for checkout in self._checkouts)
+        if os.path.realpath(first) == os.path.realpath(second):  # through links that lead out of the repository
+            return False
+        try:
+            are_files = Path(first).is_file(), Path(second).is_file()  # and not pipes, which would block
+            return any(are_files) and not (all(are_files) and filecmp.cmp(first, second, shallow=False))
+        except OSError:
+            return True
+
+    def _lead_elsewhere(self, patterns: Iterable[_Pattern]) -> bool:
+        """Return whether one of ``patterns`` can lead through a link to a folder that is another one now."""
+        return any(_can_lead_into(pattern, link) for pattern in patterns for link in self._moved)
+
+    def _with_links(self, template: str) -> Iterator[_Pattern]:
+        """Yield the patterns of a template, also of where links to folders lead."""
+        found: set[_Pattern] = set()
+        new = set(_patterns(template))
+        while new:
+            yield from new
+            found |= new
+            new = {
+                _through(link, folder, pattern)
+                for pattern in new
+                for link, folder in self._links
+                if _can_lead_into(pattern, link)
+            } - found
+
+
+def _with_folder(first: Checkout | None, second: Checkout | None) -> list[Checkout]:
+    """Return both states, of which one can be the repository itself; nothing if no revision is read."""
+    if (known := first or second) is None:
+        return []
+    return [one or Checkout(known.repository, known.repository) for one in (first, second)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """
+    The names of a repository in one state, as they are in the repository.
+
+    :param files: the paths of all files, with links to files
+    :param links: the path of a link to a folder -> the path of the folder; both end with a slash
+    """
+
+    files: set[str]
+    links: dict[str, str]
+
+    @classmethod
+    def of(cls, checkout: Checkout) -> Self:
+        """Return the tree in a folder, without what Git keeps there."""
+        files, links = set[str](), {}
+        for folder, folders, names in os.walk(checkout.folder):
+            folders[:] = [name for name in folders if name != _GIT]
+            place = checkout.outside(folder)
+            files.update(f"{place}/{name}" for name in names if name != _GIT)
+            for name in folders:
+                if (path := Path(folder, name)).is_symlink():
+                    links[f"{place}/{name}/"] = f"{checkout.outside(os.path.realpath(path))}/"
+        return cls(files, links)
+
+
+def _patterns(template: str) -> set[_Pattern]:
+    """Return the patterns of a template: with the directory in which it begins as written, and with links followed."""
+    first, *rest = literals(template)
+    if not first:
+        return {("", *_after_steps(rest))}
+    directory, name = first[: first.rfind("/") + 1], first[first.rfind("/") + 1 :]
+    if (after := _after_steps(rest)) != rest:
+        name = ""  # a step up can take it away, but does not leave the directory
+    return {(f"{one.rstrip('/')}/{name}", *after) for one in (_absolute(directory), os.path.realpath(directory))}
+
+
+def _after_steps(rest: list[str]) -> list[str]:
+    """Return the literals after the last step, because what is before it need not be in the path of the file."""
+    for index in reversed(range(len(rest))):
+        if found := _TO_LAST_STEP.match(rest[index]):
+            return [rest[index][found.end() :], *rest[index + 1 :]]
+    return rest
+
+
+def _can_lead_into(pattern: _Pattern, folder: str) -> bool:
+    """Return whether a path that fits ``pattern`` can be in ``folder``, which ends with a slash."""
+    first, *rest = pattern
+    return first.startswith(folder) or (bool(rest) and folder.startswith(first))
+
+
+def _through(link: str, folder: str, pattern: _Pattern) -> _Pattern:
+    """
+    Return what a pattern becomes if a path that fits it goes through a link.
+
+    If the pattern does not say what is below the link, only the end of the name of the file is certain.
+    """
+    first, *rest = pattern
+    if first.startswith(link):
+        return (folder + first.removeprefix(link), *rest)
+    end = rest[-1].rpartition("/")[2]
+    return pattern if rest == [end] and folder.startswith(first) else (folder, end)
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(path)  # noqa: PTH100 - links stay as they are

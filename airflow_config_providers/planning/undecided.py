@@ -1,0 +1,97 @@
+"""The tasks of which only a run knows what changes between two states, because it chooses a layer file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.dynamic.admin import no_notes
+from airflow_config_providers.planning.changed_files import ChangedFiles
+from airflow_config_providers.planning.changes import mark
+from airflow_config_providers.planning.path_code import depends_on_code
+from airflow_config_providers.planning.state import State
+from airflow_config_providers.spark.catalogue import spark_definition
+
+
+def undecided_tasks(
+    tasks: Iterable[ConfigResource], before: State, after: State, files: ChangedFiles
+) -> list[ConfigResource]:
+    """
+    Return those of ``tasks`` of which only a run knows what changes, in order.
+
+    Such a task has a layer file that only a run chooses. Its run could choose another file, or the same one could have
+    other keys, or beat what it did not beat: then, what the states show is not what changes. Otherwise, the file has
+    the same part in both states.
+    """
+    chosen = {task: paths for task in sorted(tasks) if (paths := _chosen(task, before, after))}
+    if not chosen or before.environ != after.environ:
+        return list(chosen)
+    differing = _differing(set[str]().union(*chosen.values()), files)
+    winners = _Winners(before, after)
+    return [
+        task
+        for task, paths in chosen.items()
+        if before.files(task) != after.files(task) or paths & differing or winners.differ_near_files(task)
+    ]
+
+
+def _chosen(task: ConfigResource, before: State, after: State) -> set[str]:
+    return {*before.chosen_files(task), *after.chosen_files(task)}
+
+
+def _differing(paths: Collection[str], files: ChangedFiles) -> set[str]:
+    """Return those of ``paths`` with which a run can have another file than before."""
+    by_code = set(filter(depends_on_code, paths))
+    return files.could_be(paths) | (by_code if by_code and files.have_code else set())
+
+
+@dataclass(frozen=True, slots=True)
+class _Winners:
+    """Compares the layers that win in two states. Tasks with equal layers are compared once."""
+
+    before: State
+    after: State
+    _known: dict[Hashable, bool] = field(default_factory=dict)
+
+    def differ_near_files(self, task: ConfigResource) -> bool:
+        """Return whether another layer wins for a key of a task, and a file can beat one of the two."""
+        old, new = (state.layers(task, warn=no_notes) for state in (self.before, self.after))
+        marks = mark(old), mark(new)
+        if marks not in self._known:
+            self._known[marks] = marks[0] != marks[1] and _differ_near_files(old, new)
+        return self._known[marks]
+
+
+def _differ_near_files(old: Sequence[ConfigLayer], new: Sequence[ConfigLayer]) -> bool:
+    before, after = (LayeredConfig(layers, spark_definition()) for layers in (old, new))
+    keys = before.settled.keys() | after.settled.keys()
+    pairs = ((_Winner.of(key, before), _Winner.of(key, after)) for key in keys)
+    return any(one != other and (one.can_lose_to_file or other.can_lose_to_file) for one, other in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Winner:
+    """
+    The layer that wins for a key, with its value. The line in a file does not matter.
+
+    :param name: the name of the layer; empty if no layer sets the key
+    :param value: None if no layer sets the key
+    """
+
+    source: ConfigSource = ConfigSource.DEFAULT_CONFIG
+    name: str = ""
+    value: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, key: str, config: LayeredConfig) -> Self:
+        """Return the winner for a key."""
+        layer = config.winner(key) if key in config.settled else None
+        return cls() if layer is None else cls(layer.source, layer.name, layer.configs[key])
+
+    @property
+    def can_lose_to_file(self) -> bool:
+        """Whether a layer file can beat it."""
+        return self.source < ConfigSource.DAG_CONFIG

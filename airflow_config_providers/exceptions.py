@@ -30,16 +30,19 @@ message, its ``args``, its cause or its context.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 _Error = TypeVar("_Error", bound="ConfigProvidersError")
+
+_MOST_LISTED: Final = 100
+"""How many problems a message lists: a file of 1 MiB can have tens of thousands."""
 
 
 class ConfigProvidersError(Exception):
     """
     Base of every error of this package.
 
-    :param problems: all the problems that were found, not only the first
+    :param problems: all the problems that were found, not only the first; the message lists at most 100
     """
 
     def __init__(self, *problems: str) -> None:
@@ -66,7 +69,7 @@ class ConfigProvidersError(Exception):
     def __str__(self) -> str:
         if len(self.problems) == 1:
             return self.problems[0]
-        return "\n".join([f"{len(self.problems)} problems:", *(f"- {problem}" for problem in self.problems)])
+        return "\n".join([f"{len(self.problems):,} problems:", *(f"- {problem}" for problem in listed(self.problems))])
 
 
 def _equal(kind: type[_Error], args: tuple[Any, ...], attributes: Mapping[str, Any]) -> _Error:
@@ -76,6 +79,12 @@ def _equal(kind: type[_Error], args: tuple[Any, ...], attributes: Mapping[str, A
     if "__notes__" in attributes:  # a list, to which others are added
         vars(made)["__notes__"] = [*attributes["__notes__"]]
     return made
+
+
+def listed(problems: Sequence[str]) -> list[str]:
+    """Return the problems that a message lists, and how many more there are."""
+    more = len(problems) - _MOST_LISTED
+    return [*problems[:_MOST_LISTED], *([f"... and {more:,} more. Solve these first."] if more > 0 else [])]
 
 
 def problems_of(check: Callable[[], object]) -> tuple[str, ...]:

@@ -10,13 +10,13 @@ import json
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 from uuid import uuid4
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider import BatchConfigProvider, ConfigChangeCallback, ConfigProvider
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
 
 
@@ -75,6 +75,9 @@ def deployment(
 
     Sets environment variables of this process, as a deployment would, and restores them. Not thread-safe.
 
+    A provider that is given is asked as it is, also for a check, several paths together or subscriptions, if it can do
+    that. It is neither configured nor closed; a subscription ends with the task or the sensor that has made it.
+
     :param providers: name -> what it answers, path -> key -> value; or a provider, such as one that raises an error
     :param settings: option of ``[config_providers]`` -> value
     :param connections: ID of another connection -> its fields, such as ``{"conn_type": "spark", "host": "yarn"}``
@@ -87,7 +90,8 @@ def deployment(
     }
     place = uuid4().hex
     definition = {"conn_type": "config_providers", "extra": _definitions(fakes, place)}
-    options = {"config_conn_id": config_conn_id, **(settings or {}), "allowed_provider_classes": _FAKE}
+    allowed = ",".join(map(_path, _KINDS.values()))
+    options = {"config_conn_id": config_conn_id, **(settings or {}), "allowed_provider_classes": allowed}
     _DEPLOYED[place] = fakes
     try:
         with _environment({**_options(options), **_connections({**(connections or {}), config_conn_id: definition})}):
@@ -100,6 +104,10 @@ class _DeployedProvider(ConfigProvider):
     """Stands in a ``deployment`` for one of its providers, and asks that one."""
 
     params: ClassVar[Collection[str]] = ("deployment", "name")
+    _provider: ConfigProvider
+
+    def __init__(self) -> None:
+        self._subscribed: list[tuple[str, Collection[str] | None, ConfigChangeCallback]] = []
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         """Find the provider."""
@@ -109,19 +117,76 @@ class _DeployedProvider(ConfigProvider):
         """Return what the provider answers."""
         return self._provider.get(path, keys)
 
+    def subscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
+        """Subscribe to changes of the provider."""
+        self._provider.subscribe(path, keys, callback)
+        self._subscribed.append((path, keys, callback))
 
-_FAKE: Final = f"{__name__}.{_DeployedProvider.__name__}"
+    def unsubscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
+        """Undo one ``subscribe``."""
+        self._provider.unsubscribe(path, keys, callback)
+        self._subscribed.remove((path, keys, callback))
+
+    def unsubscribe_all(self) -> None:
+        """Undo each ``subscribe`` that was made here: other tasks of the test can have their own."""
+        while self._subscribed:
+            self._provider.unsubscribe(*self._subscribed.pop())
+
+    def close(self) -> None:
+        """Undo each ``subscribe``, if the provider can; it stays open for the next task."""
+        with suppress(NotImplementedError):
+            self.unsubscribe_all()
+
+
+class _DeployedBatch(_DeployedProvider, BatchConfigProvider):
+    """As above, for a provider that reads several paths together."""
+
+    _provider: BatchConfigProvider
+
+    def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
+        """Return what the provider answers."""
+        return self._provider.get_batch(wanted)
+
+
+class _DeployedChecked(_DeployedProvider):
+    """As above, for a provider that has a check: of another one, people are told that it has none."""
+
+    def check(self) -> str | None:
+        """Return what the provider says."""
+        return self._provider.check()
+
+
+class _DeployedCheckedBatch(_DeployedChecked, _DeployedBatch):
+    """As above, for a provider that does both."""
+
+
+_KINDS: Final[Mapping[tuple[bool, bool], type[_DeployedProvider]]] = {
+    (False, False): _DeployedProvider,
+    (True, False): _DeployedBatch,
+    (False, True): _DeployedChecked,
+    (True, True): _DeployedCheckedBatch,
+}
+"""Whether a provider reads several paths together, and whether it has a check -> what stands in for it."""
+
 
 _DEPLOYED: Final[dict[str, dict[str, ConfigProvider]]] = {}
 """Identifier of a ``deployment`` whose block has not ended -> its providers."""
 
 
-def _definitions(names: Collection[str], place: str) -> dict[str, str]:
-    found = {"config.providers": ",".join(names)}
-    for name in names:
-        prefix = f"config.providers.{name}"
-        found |= {f"{prefix}.class": _FAKE, f"{prefix}.param.deployment": place, f"{prefix}.param.name": name}
+def _definitions(fakes: Mapping[str, ConfigProvider], place: str) -> dict[str, str]:
+    found = {"config.providers": ",".join(fakes)}
+    for name, fake in fakes.items():
+        prefix, kind = f"config.providers.{name}", _path(_kind_of(fake))
+        found |= {f"{prefix}.class": kind, f"{prefix}.param.deployment": place, f"{prefix}.param.name": name}
     return found
+
+
+def _kind_of(fake: ConfigProvider) -> type[_DeployedProvider]:
+    return _KINDS[isinstance(fake, BatchConfigProvider), type(fake).check is not ConfigProvider.check]
+
+
+def _path(kind: type) -> str:
+    return f"{__name__}.{kind.__name__}"
 
 
 def _options(options: Mapping[str, str]) -> dict[str, str]:

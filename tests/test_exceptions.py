@@ -76,6 +76,21 @@ def test_an_equal_error_has_notes_of_its_own(duplicate):
     assert (error.__notes__, other.__notes__) == (["one"], ["one", "two"])
 
 
+@pytest.mark.parametrize(
+    ("count", "end"),
+    [
+        pytest.param(100, "- problem 99", id="all"),
+        pytest.param(60_000, "- ... and 59,900 more. Solve these first.", id="too-many"),
+    ],
+)
+def test_a_message_lists_at_most_100_problems_and_the_error_has_all(count: int, end: str):
+    error = ConfigProvidersError(*(f"problem {number}" for number in range(count)))
+
+    first, *lines = str(error).splitlines()
+    assert (first, lines[99], lines[-1]) == (f"{count:,} problems:", "- problem 99", end)
+    assert (len(error.problems), len(error.args)) == (count, count)
+
+
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_an_error_is_alone_after_it_was_caused(make):
     error = make("It is wrong.")

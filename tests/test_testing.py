@@ -6,8 +6,13 @@ import os
 
 import pytest
 
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import BatchConfigProvider
+from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError, UnresolvedReferenceError
+from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from airflow_config_providers.sensors.config_change import watching
 from airflow_config_providers.testing import InMemoryConfigProvider, deployment
 
 DB = {"apps/db": {"password": "x", "user": "ada"}}
@@ -61,6 +66,84 @@ def test_a_provider_can_be_given_instead_of_answers():
     broken = InMemoryConfigProvider(error=ProviderUnavailableError("sealed"))
     with deployment({"vault": broken}), pytest.raises(ConfigProvidersError, match="sealed"):
         render(report(), team="db")
+
+
+class Batched(InMemoryConfigProvider, BatchConfigProvider):
+    """Answers several paths together."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        self.together = []
+
+    def get_batch(self, wanted):
+        self.together.append({path: set(keys) for path, keys in wanted.items()})
+        return {path: self.get(path, keys) for path, keys in wanted.items()}
+
+
+def test_a_provider_that_reads_several_paths_together_does_so():
+    fake = Batched({"a": {"k": "1"}, "b": {"k": "2"}})
+    with deployment({"vault": fake}):
+        render(report(conf={"spark.app.a": "${vault:a:k}", "spark.app.b": "${vault:b:k}"}))
+
+    assert fake.together == [{"a": {"k"}, "b": {"k"}}]
+
+
+class Checked(InMemoryConfigProvider):
+    """Says in a check whether it can answer."""
+
+    def check(self):
+        if self.error is not None:
+            raise self.error
+        return f"{len(self.data)} paths"
+
+
+class CheckedBatch(Checked, Batched):
+    """Does both."""
+
+
+@pytest.mark.parametrize(
+    ("fake", "answer"),
+    [
+        pytest.param(Checked(DB), (True, "vault: 1 paths"), id="it can answer"),
+        pytest.param(CheckedBatch(DB), (True, "vault: 1 paths"), id="several paths together"),
+        pytest.param(Checked(error=ProviderUnavailableError("sealed")), (False, "vault: sealed"), id="it cannot"),
+        pytest.param(DB, (True, "vault: not checked, because the class has no check()"), id="no check"),
+    ],
+)
+def test_a_provider_is_checked_as_its_class_is(fake, answer):
+    with deployment({"vault": fake}):
+        assert ConfigProvidersHook().test_connection() == answer
+
+
+class Watched(InMemoryConfigProvider):
+    """Has subscriptions of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.subscribed = []
+
+    def subscribe(self, path, keys, callback):
+        self.subscribed.append((path, keys, callback))
+
+    def unsubscribe(self, path, keys, callback):
+        self.subscribed.remove((path, keys, callback))
+
+
+def test_a_subscription_is_that_of_the_provider_until_its_sensor_ends():
+    fake, changed = Watched(), []
+    places = {("vault", "p"): [ConfigVariable("vault", "p", "k")]}
+    with deployment({"vault": fake}), watching("config_providers_default", places, changed.append):
+        ((path, keys, call),) = fake.subscribed
+        call(path, ConfigData({"k": "2"}))
+
+    assert (path, keys, changed, fake.subscribed) == ("p", {"k"}, [("vault", "p")], [])
+
+
+def test_a_provider_is_neither_configured_nor_closed_by_a_task():
+    with deployment({"vault": DB}) as providers:
+        render(report(), team="db")
+
+    assert (providers["vault"].configs, providers["vault"].closed) == (None, 0)
 
 
 def test_options_and_the_connection_are_those_of_the_block():

@@ -65,6 +65,11 @@ class Setting:
     node: ast.expr
     mapping: ast.Dict
 
+    def strings(self) -> Iterator[str]:
+        """Yield the strings in the value, such as the parts of an f-string."""
+        texts = (_text(node) for node in ast.walk(self.node) if isinstance(node, ast.Constant))
+        yield from (text for text in texts if text)
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorCall:
@@ -91,8 +96,8 @@ class OperatorCall:
         return (*self.conf, *self.env_vars)
 
     def other_strings(self) -> Iterator[tuple[ast.expr, str, str]]:
-        """Yield the strings in the call that are no values of its entries, with the arguments that have them."""
-        known = {setting.node for setting in self.entries()}
+        """Yield the strings in the call that are in no value of its entries, with the arguments that have them."""
+        known = {node for setting in self.entries() for node in ast.walk(setting.node)}
         for keyword in self.node.keywords:
             for node in ast.walk(keyword.value):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in known:

@@ -75,6 +75,10 @@ _NO_REFERENCE: Final = (
     "'{}': no reference can express the name of the {} that it reads, because of a colon, a brace or a template in it. "
     "Give the {} another name first."
 )
+PUT_TOGETHER: Final = (
+    "'{}': its template reads a connection or a variable, and is not one string in the source. Write it as one, or "
+    "change it by hand."
+)
 _UNSUPPORTED: Final = (
     "'{}': its template does more than a reference can, such as a filter, a default or a condition. Make it simpler, "
     "or leave it."
@@ -232,6 +236,8 @@ class FileProposer:
             self._of_template(call, setting, setting.text, is_conf=is_conf)
         elif setting.text is not None:
             self._report_literal(setting)
+        elif any(map(reads_secrets, setting.strings())):
+            self._leave(setting.node, PUT_TOGETHER.format(printable(setting.key)))
 
     def _of_read(self, call: OperatorCall, setting: Setting, read: SecretRead, *, is_conf: bool) -> None:
         self._read.update(ast.walk(read.node))

@@ -11,8 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from airflow_config_providers.adoption.dag_source import NO_PYTHON, OperatorCall
+from airflow_config_providers.adoption.dag_source import CONFIGURATION, NO_PYTHON, OperatorCall, Setting
 from airflow_config_providers.adoption.file_proposal import (
+    PUT_TOGETHER,
     ByHand,
     FileProposal,
     FileProposer,
@@ -53,6 +54,11 @@ class Meaning:
     authored: frozenset[str] = frozenset()
     unread: tuple[str, ...] = ()
     is_known: bool = True
+
+    def differing(self, other: Meaning) -> set[str]:
+        """Return the keys and the names of the texts that the other has otherwise."""
+        pairs = ((self.configs, other.configs), (self.texts, other.texts))
+        return {key for one, two in pairs for key in one.keys() | two.keys() if one.get(key) != two.get(key)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +107,12 @@ def _write(path: Path, text: str) -> None:
 
 
 def differences(
-    proposal: FileProposal, before: DagFile, after: DagFile, layers: Sequence[SharedLayer], folder: str
+    proposal: FileProposal, unchanged: Sequence[DagFile], after: DagFile, layers: Sequence[SharedLayer], folder: str
 ) -> list[MeaningDifference]:
     """
     Return what the changed file does not mean as before, apart from its references; nothing if it means the same.
 
+    :param unchanged: the file as it was, imported once or twice; what the second import has otherwise is left out
     :param layers: the proposed layer files
     :param folder: the folder of the layer files, as the jobs see it
     """
@@ -113,13 +120,23 @@ def differences(
         return [MeaningDifference(f"it cannot be imported: {after.findings[0].message.removesuffix('.')}")]
     reader = _reader({f"{folder}/{layer.name}": layer.configs for layer in layers})
     of_deployment = [f"{folder}/{layer.name}" for layer in layers if layer.is_of_deployment]
-    old = dict(_meanings(before, reader, ()))
+    old, same = (dict(_meanings(unchanged[place], reader, ())) for place in (0, -1))
     new = dict(_meanings(after, reader, of_deployment))
-    if old.keys() != new.keys():
+    if not old.keys() == same.keys() == new.keys():
         return [MeaningDifference("it has other tasks")]
-    found = [one for task in old for one in _task_differences(task[1], old[task], new[task], proposal.replacements)]
-    found += _other_differences(before, after, proposal.replacements)
+    found: list[MeaningDifference] = []
+    for task, meaning in old.items():
+        unsteady = meaning.differing(same[task])
+        was, now = _without(meaning, unsteady), _without(new[task], unsteady)
+        found += _task_differences(task[1], was, now, proposal.replacements)
+    found += _other_differences(unchanged, after, proposal.replacements)
     return found or list(_missing(proposal.replacements, new))
+
+
+def _without(meaning: Meaning, names: Collection[str]) -> Meaning:
+    """Return a meaning without some keys and texts."""
+    configs = {key: text for key, text in meaning.configs.items() if key not in names}
+    return replace(meaning, configs=configs, texts={k: text for k, text in meaning.texts.items() if k not in names})
 
 
 def are_in_all(files: Iterable[DagFile]) -> Callable[[str, str], bool]:
@@ -156,17 +173,27 @@ def _task_differences(
 
 
 def _other_differences(
-    before: DagFile, after: DagFile, replacements: Collection[Replacement]
+    unchanged: Sequence[DagFile], after: DagFile, replacements: Collection[Replacement]
 ) -> Iterator[MeaningDifference]:
-    """Yield what the DAGs and their other tasks would get, which resolve no references."""
-    old, new = ({(one.dag_id, one.task_id): one.texts for one in file.texts} for file in (before, after))
-    jobs = {(one.dag_id, one.task_id) for one in before.stored}
+    """
+    Yield what the DAGs and their other tasks would get, which resolve no references.
+
+    Of a task that gets other texts from the unchanged file, too, only those that it gets each time are compared.
+    """
+    old, same, new = (_texts_of_tasks(file) for file in (unchanged[0], unchanged[-1], after))
+    jobs = {(one.dag_id, one.task_id) for one in unchanged[0].stored}
     for dag_id, task_id in sorted((old.keys() | new.keys()) - jobs):
-        was, texts = old.get((dag_id, task_id), ()), new.get((dag_id, task_id), ())
+        was, then, texts = (found.get((dag_id, task_id), ()) for found in (old, same, new))
         added = set(texts) - set(was)
-        if texts != was:
+        is_steady = then == was and ((dag_id, task_id) in old or old.keys() == same.keys())
+        is_other = texts != was if is_steady else not set(was) & set(then) <= set(texts)
+        if is_other or any(one.text in text for one in replacements for text in added):
             shown = f"task '{printable(task_id)}'" if task_id else f"DAG '{printable(dag_id)}'"
             yield from _of_texts(f"{shown} would get other values", "", added, replacements)
+
+
+def _texts_of_tasks(file: DagFile) -> dict[tuple[str, str], tuple[str, ...]]:
+    return {(one.dag_id, one.task_id): one.texts for one in file.texts}
 
 
 def _of_texts(
@@ -176,7 +203,7 @@ def _of_texts(
     keys = sorted({one.key for one in replacements if any(one.text in text for text in texts)})
     yield from (MeaningDifference(f"{why} through '{printable(key)}'", task, key) for key in keys)
     if not keys:
-        yield MeaningDifference(f"{why}, or it has others each time the file is imported")
+        yield MeaningDifference(why)
 
 
 def _missing(
@@ -298,6 +325,7 @@ class ProofMaker:
     sharing: Sharing
     imports: Imports
     folder: str
+    _again: dict[str, list[DagFile]] = field(default_factory=dict, init=False, repr=False)
     _after: dict[tuple[str, str], DagFile] = field(default_factory=dict, init=False, repr=False)
 
     def proposals(self, texts: Mapping[str, str]) -> ProvedProposals:
@@ -346,8 +374,17 @@ class ProofMaker:
             if refusal or not one.edits:
                 yield _CheckedFile(one, refusal)
             else:
-                after = self._after[one.path, one.after]
-                yield _CheckedFile(one, "", differences(one, self.before[one.path], after, layers, self.folder))
+                yield _CheckedFile(one, "", self._differences(one, layers))
+
+    def _differences(self, one: FileProposal, layers: Sequence[SharedLayer]) -> list[MeaningDifference]:
+        """Return the differences, without those that the unchanged file has from one import to the next."""
+        after = self._after[one.path, one.after]
+        again = self._again.get(one.path, [])
+        found = differences(one, [self.before[one.path], *again], after, layers, self.folder)
+        if not found or again or after.findings:
+            return found
+        self._again[one.path] = self.imports.before([one.path])
+        return self._differences(one, layers)
 
     def _refusal(self, one: FileProposal) -> str:
         """Return why a file cannot be changed at all; empty if it can."""
@@ -374,8 +411,9 @@ def _refused_without_gain(one: _CheckedFile, left: Sequence[MeaningDifference]) 
 
 
 _UNSEEN: Final = (
-    "{} '{}': its template reads a connection or a variable, and is in no mapping that only this task is known to use. "
-    "Write it into a mapping in the call of an operator that the file imports by name, or change it by hand."
+    "{} '{}': its template reads a connection or a variable, and is not a string in a mapping that only this task is "
+    "known to use. Write it into a mapping in the call of an operator that the file imports by name, or change it by "
+    "hand."
 )
 
 
@@ -384,18 +422,59 @@ def _unseen(
 ) -> Iterator[ByHand]:
     """Yield the templates that a job of the file gets in a way that its source does not show."""
     reported = {(one.task_id, one.key) for one in left}
-    texts = {(one.dag_id, one.task_id): one.texts for one in file.texts}
+    texts = _texts_of_tasks(file)
     for (dag_id, task_id), meaning in _meanings(file, _reader({}), ()):
-        mine = [call for call in calls if call.can_be_of(task_id)]
-        entries = {(key, one.text) for call in mine for one in call.conf for key in (one.key, "")}
-        others = {one.text for call in mine for one in call.env_vars}
-        others |= {text for call in mine for _, _, text in call.other_strings()}
-        for text in filter(reads_secrets, texts.get((dag_id, task_id), ())):
+        templates = [text for text in texts.get((dag_id, task_id), ()) if reads_secrets(text)]
+        mine = _WrittenTask([call for call in calls if call.can_be_of(task_id)], templates)
+        for text in templates:
             for key in [key for key, value in meaning.configs.items() if value == text] or [""]:
-                is_seen = text in others or (key, text) in entries
-                if not (is_seen or reported & {("", key), (task_id, key)}):
+                if mine.shows(key, text) or reported & {("", key), (task_id, key)}:
+                    continue
+                made = mine.put_together(key)
+                yield from (ByHand(path, one.node.lineno, PUT_TOGETHER.format(printable(key))) for one in made)
+                if not made:
                     where = f"'{printable(key)}' of task" if key else "task"
                     yield ByHand(path, 0, _UNSEEN.format(where, printable(task_id)))
+
+
+@dataclass(frozen=True, slots=True)
+class _WrittenTask:
+    """
+    A task and the calls that can have created it.
+
+    :param templates: the strings of the task that read connections or variables
+    """
+
+    calls: Sequence[OperatorCall]
+    templates: Collection[str] = field(repr=False)
+
+    def shows(self, key: str, text: str) -> bool:
+        """
+        Return whether a call has ``text`` as it is, or a part of what it is put together from, which is reported.
+
+        :param key: the key of the Spark configuration; empty for anything else
+        """
+        return any(self._shows(call, key, text) for call in self.calls)
+
+    def _shows(self, call: OperatorCall, key: str, text: str) -> bool:
+        others = [(argument, written) for _, argument, written in call.other_strings()]
+        entries = {(name, one.text) for one in call.conf for name in (one.key, "")}
+        whole = {*(one.text for one in call.env_vars), *(written for _, written in others)}
+        parts = [*others, *(("env_vars", part) for one in call.env_vars if one.text is None for part in one.strings())]
+        setting = {name for name, part in parts if reads_secrets(part) and part not in self.templates}
+        return text in whole or (key, text) in entries or any(_can_set(call, name, key) for name in setting)
+
+    def put_together(self, key: str) -> list[Setting]:
+        """Return the entries of a key of the Spark configuration that are no strings in the source."""
+        entries = (one for call in self.calls for one in call.conf)
+        return [one for one in entries if one.text is None and key and one.key == key]
+
+
+def _can_set(call: OperatorCall, argument: str, key: str) -> bool:
+    """Return whether an argument can have set a key of the Spark configuration, or for an empty key anything else."""
+    if argument in call.spec.named.keys:
+        return call.spec.named.keys[argument] == key
+    return argument == "**" or bool(key) == (argument in CONFIGURATION and argument != "env_vars")
 
 
 def _left_problems(left: Mapping[str, Sequence[MeaningDifference]]) -> Iterator[ByHand]:

@@ -21,6 +21,7 @@ from airflow_config_providers.exceptions import (
     ForbiddenError,
     PolicyViolation,
     ProviderUnavailableError,
+    listed,
 )
 
 WRONG_ARGUMENTS: Final = 2
@@ -111,7 +112,7 @@ def _has_no_reader() -> bool:
 def _end(problems: Sequence[str]) -> None:
     """Write the output and the problems, or drop what cannot be written: Python would end with a code of its own."""
     is_full = write_or_drop(sys.stdout, "") in _FULL
-    for problem in dict.fromkeys((*problems, *([_NO_SPACE] if is_full else []))):
+    for problem in (*listed(list(dict.fromkeys(problems))), *([_NO_SPACE] if is_full else [])):
         _write("error", problem)
     write_or_drop(sys.stderr, "")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from airflow_config_providers.cli.arguments import seconds
+from airflow_config_providers.cli.arguments import seconds, text_of
 from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import how_many, printable
@@ -85,4 +85,6 @@ def _providers(args: Any) -> KnownProviders | None:
         raise WrongArgumentsError("Use either --providers or --conn-extra, but not both.")
     if args.providers:
         return of_file(args.providers)
-    return of_extra(sys.stdin.read() if args.conn_extra == "-" else args.conn_extra) if args.conn_extra else None
+    if args.conn_extra == "-":
+        return of_extra(text_of("-", kind="value of --conn-extra"))
+    return of_extra(args.conn_extra) if args.conn_extra else None

@@ -24,11 +24,12 @@ _REFUSED: Final = f"[= {_UNSEEN}]"
 """An equals sign ends a key in the argument ``key=value``, and a space ends it in a line of a file."""
 
 
-def key_problem(key: str, where: str) -> ConfigException | None:
+def key_problem(key: str, where: str, *, is_stored: bool = False) -> ConfigException | None:
     """
     Return the error for a key that is not allowed in a layer; None if it is allowed.
 
     :param where: what the message calls the key
+    :param is_stored: whether its length was checked when it was stored, perhaps by a version with another limit
     """
     if is_reserved(key):
         return ReservedKeyError(
@@ -37,7 +38,7 @@ def key_problem(key: str, where: str) -> ConfigException | None:
         )
     if not key:
         return ConfigException(f"{where}: a key must not be empty. Give it a name.")
-    if len(key) > LONGEST_KEY:
+    if len(key) > LONGEST_KEY and not is_stored:
         return ConfigException(f"{where}: a key has more than {LONGEST_KEY} characters. Shorten it.")
     if scan(key):
         return ConfigException(f"{where}: a key cannot contain a reference. Write the key itself.")
@@ -58,15 +59,18 @@ def text_problem(text: str, where: str) -> ConfigException | None:
     )
 
 
-def key_problems(keys: Collection[str], where: Callable[[str], str]) -> list[ConfigException]:
+def key_problems(
+    keys: Collection[str], where: Callable[[str], str], *, is_stored: bool = False
+) -> list[ConfigException]:
     """
     Return the error for each of ``keys`` that is not allowed in a layer.
 
     :param where: returns what the message says after a key, such as ``in base.properties:12``
+    :param is_stored: as for ``key_problem``
     """
     if _are_ordinary(keys):
         return []
-    problems = (key_problem(key, f"'{printable(key)}' {where(key)}") for key in keys)
+    problems = (key_problem(key, f"'{printable(key)}' {where(key)}", is_stored=is_stored) for key in keys)
     return [problem for problem in problems if problem]
 
 

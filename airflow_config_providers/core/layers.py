@@ -39,6 +39,11 @@ class ConfigSource(IntEnum):
         """Whether people other than the DAG's author and the owner of the deployment can write it."""
         return self >= ConfigSource.DYNAMIC_DEFAULT_CONFIG
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether it is dynamic configuration, of which each change was checked before it was stored."""
+        return self.is_steered and self is not ConfigSource.RUN_CONFIG
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigLayer:
@@ -112,7 +117,7 @@ class ConfigEntry:
 
 def layer_problems(layer: ConfigLayer) -> list[ConfigException]:
     """Return the errors for the keys and values of ``layer`` that are not allowed."""
-    problems = key_problems(layer.configs, lambda key: f"in {layer.origin(key)}")
+    problems = key_problems(layer.configs, lambda key: f"in {layer.origin(key)}", is_stored=layer.source.is_stored)
     if not "".join(layer.configs.values()).isascii():
         for key, text in layer.configs.items():
             if problem := text_problem(text, f"'{printable(key)}' in {layer.origin(key)}"):

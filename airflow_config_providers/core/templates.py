@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from airflow_config_providers.core.variable import parse, scan
@@ -13,7 +13,7 @@ ONLY_A_RUN_KNOWS: Final = "only a run knows"
 
 _JINJA: Final = re.compile(r"\{[{%#]")
 _OPENING: Final = re.compile(r"\{[{%]")
-_CLOSING: Final = {"{{": "}}", "{%": "%}"}
+_CLOSING: Final = {"{{": "}}", "{%": "%}", "{#": "#}"}
 
 _FILLED_IN: Final = "\0"
 """What stands for the result of a template; no path has this character."""
@@ -33,7 +33,8 @@ def can_become(template: str, text: str) -> bool:
     """
     Return whether a run could make ``text`` of ``template``: its literals appear in ``text``, in the same order.
 
-    What is between the statements of a template can be left out by a run, and counts as one expression.
+    What is between the statements of a template can be left out by a run, and counts as one expression. Comments are
+    left out by every run.
     """
     return fits(literals(template), text)
 
@@ -60,6 +61,7 @@ def literals(template: str) -> list[str]:
 
     A run renders templates first, so a reference can have some in it.
     """
+    template = _without_comments(template)
     before, _, after = template.partition("{%")
     _, closing, after = after.rpartition("%}")
     text = f"{before}{_FILLED_IN}{after}" if closing else template
@@ -71,6 +73,16 @@ def literals(template: str) -> list[str]:
     return found
 
 
+def _without_comments(template: str) -> str:
+    kept: list[str] = []
+    done = 0
+    for start, end in _closed(template, _JINJA):
+        if template.startswith("{#", start):
+            kept.append(template[done:start])
+            done = end
+    return "".join([*kept, template[done:]])
+
+
 def without_templates(text: str) -> str:
     """Return ``text`` without the expressions and statements of Jinja in it, in time that grows with its length."""
     return "".join(_around_templates(text))
@@ -79,14 +91,22 @@ def without_templates(text: str) -> str:
 def _around_templates(text: str) -> list[str]:
     """Return what is before, between and after the expressions and statements of Jinja in ``text``."""
     kept: list[str] = []
-    done = place = 0
+    done = 0
+    for start, end in _closed(text, _OPENING):
+        kept.append(text[done:start])
+        done = end
+    return [*kept, text[done:]]
+
+
+def _closed(text: str, opening: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of what is between each ``opening`` and the next closing."""
+    place = 0
     unclosed: set[str] = set()
-    while found := _OPENING.search(text, place):
+    while found := opening.search(text, place):
         end = -1 if found[0] in unclosed else text.find(_CLOSING[found[0]], found.end())
         if end < 0:  # then those after it are not closed either
             unclosed.add(found[0])
             place = found.start() + 1
         else:
-            kept.append(text[done : found.start()])
-            done = place = end + 2
-    return [*kept, text[done:]]
+            place = end + 2
+            yield found.start(), place

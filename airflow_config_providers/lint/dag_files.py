@@ -26,6 +26,11 @@ from airflow_config_providers.lint.finding import DAG_IMPORT, DAG_TIMEOUT, Findi
 
 _TOO_LONG: Final = "Importing the DAG file took more than {}. Do less while it is imported, or raise --timeout."
 
+_NOT_UNDERSTOOD: Final = (
+    "The DAG file was imported, but what was found in it cannot be checked: {}. This is a defect of "
+    "airflow-config-providers: report it, with this sentence and the type of the task."
+)
+
 _WORTH_A_PROCESS: Final = 400
 """The number of files that take as long as starting another process."""
 
@@ -166,6 +171,19 @@ class DagReader(ClosedOnExit):
 def _dag_file(path: str, absolute: str, found: dict[str, Any], *, is_stored: bool) -> DagFile:
     errors = (import_error(absolute, trace) for trace in found["errors"])
     findings = tuple(replace(one, place=replace(one.place, path=path)) for one in errors)
+    try:
+        return _with_jobs(found, findings, is_stored=is_stored)
+    except msgspec.ValidationError as error:
+        problem = _NOT_UNDERSTOOD.format(printable(str(error)))
+    return DagFile(findings=(*findings, Finding(DAG_IMPORT, SourcePlace(path), problem)))
+
+
+def _with_jobs(found: dict[str, Any], findings: tuple[Finding, ...], *, is_stored: bool) -> DagFile:
+    """
+    Return what the process has found in a DAG file.
+
+    :raises ValidationError: a value has another type; the message has the types and the place, but not the value
+    """
     if is_stored:
         return DagFile(
             findings=findings,

@@ -22,6 +22,7 @@ from airflow_config_providers.exceptions import (
     ConfigProvidersError,
     ProviderDefinitionError,
     UnresolvedReferenceError,
+    listed,
 )
 from airflow_config_providers.secrets import definitions, trail
 from airflow_config_providers.secrets.entry_files import (
@@ -188,12 +189,14 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         except UnresolvedReferenceError as error:
             if question.kind != _SETTING:
                 place = self._place(question)
-                _warn(f"{' '.join(error.problems)}{place} Airflow asks its next secrets backend for {question}.")
+                _warn(
+                    f"{' '.join(listed(error.problems))}{place} Airflow asks its next secrets backend for {question}."
+                )
                 return None
-            outcome, reason = _UNRESOLVED, " ".join(error.problems)
+            outcome, reason = _UNRESOLVED, " ".join(listed(error.problems))
         except ConfigProvidersError as error:
             outcome = next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(error, kind))
-            reason = " ".join(error.problems)
+            reason = " ".join(listed(error.problems))
         except Exception as error:  # noqa: BLE001 - Airflow would ask the next backend; the text can hold a value
             outcome, reason = _UNAVAILABLE, f"It failed with {type(error).__name__}, whose text is not shown."
         stop = _refusal(outcome, f"{question} {outcome}. {reason}{self._place(question)}")

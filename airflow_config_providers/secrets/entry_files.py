@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from airflow_config_providers.core.named_file import read_named
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, system_reason
 from airflow_config_providers.secrets.imports import importing
@@ -211,13 +212,14 @@ class ChangingFiles:
 
 def lines_of(path: str) -> Mapping[str, int]:
     """
-    Return name -> the line of the entry that counts, the last one with this name; empty if they cannot be found.
+    Return name -> the line of the entry that counts, the last one with this name.
 
+    Empty if they cannot be found, also in a file of more than 1 MiB: looking for them takes as long as reading it.
     Airflow's parsers do not keep them.
     """
     found = _env_lines if PurePath(path).suffix.lower() == ".env" else _yaml_lines
     try:
-        return dict(found(Path(path).read_text()))
+        return dict(found(read_named(path).decode()))
     except _UNREADABLE:
         return {}
 

@@ -581,6 +581,104 @@ def test_a_template_that_is_in_no_known_call_is_reported(environ: Path, tmp_path
     assert [one.partition(":")[0] for one in reasons] == ["'spark.app.own' of task 't'"]
 
 
+MADE = "its template reads a connection or a variable, and is not one string in the source."
+ELSEWHERE = "its template reads a connection or a variable. Only conf and env_vars are changed"
+
+
+@pytest.mark.parametrize(
+    ("argument", "reason"),
+    [
+        pytest.param('name=f"{X}-{{{{ var.value.y }}}}"', f"6: name: {ELSEWHERE}", id="name"),
+        pytest.param('name="{{ var.value.y }}"', f"6: name: {ELSEWHERE}", id="whole-name"),
+        pytest.param(
+            'application_args=[f"{X}-{{{{ conn.db.host }}}}"]', f"6: application_args: {ELSEWHERE}", id="args"
+        ),
+        pytest.param('conf={"spark.a": f"{X}-{{{{ conn.db.host }}}}"}', f"6: 'spark.a': {MADE}", id="f-string"),
+        pytest.param('conf={"spark.a": "%s-{{ conn.db.host }}" % X}', f"6: 'spark.a': {MADE}", id="percent"),
+        pytest.param('conf={"spark.a": f"{{{{ {\'conn.db\'}.host }}}}"}', f"6: 'spark.a': {MADE}", id="inner"),
+        pytest.param('conf={"spark.a": made()}', f"6: 'spark.a': {MADE}", id="function"),
+        pytest.param("conf=SHARED", f"4: 'spark.a': {MADE}", id="shared"),
+        pytest.param('env_vars={"A": f"{X}-{{{{ conn.db.host }}}}"}', f"6: 'A': {MADE}", id="env-vars"),
+    ],
+)
+def test_a_template_that_is_put_together_is_reported_once_where_it_is_written(
+    environ: Path, tmp_path: Path, argument: str, reason: str
+):
+    (tmp_path / "x.py").write_text(
+        f"{STOCK}from airflow.sdk import DAG\nX = 'x'\n"
+        'SHARED = {"spark.a": f"{X}-{{{{ conn.db.host }}}}"}\nmade = lambda: "{{ conn.db.host }}"\n'
+        f'with DAG("x"): SparkSubmitOperator(task_id="t", {argument})\n'
+    )
+
+    code, out, err = run(tmp_path)
+
+    assert code == 0, err
+    (found,) = [f"{one['line']}: {one['reason']}" for one in json.loads(out)["by_hand"]]
+    assert found.startswith(reason)
+
+
+CHANGING = """from uuid import uuid4
+from airflow.providers.standard.operators.bash import BashOperator
+with DAG("x", schedule=None):
+    BashOperator(task_id="b", bash_command=f"echo {uuid4()} {{{{ ds }}}}")
+    BashOperator(task_id=f"b-{uuid4()}", bash_command="{{ ds }}")
+    t = SparkSubmitOperator(
+        task_id="t",
+        name=f"n-{uuid4()}-{{{{ ds }}}}",
+        application_args=[f"{uuid4()}-${{vault:a:b}}"],
+        conf={
+            "spark.app.user": "{{ conn.db.login }}",
+            "spark.app.run": f"{uuid4()}",
+        },
+    )
+"""
+
+
+def test_what_differs_each_time_a_file_is_imported_does_not_keep_the_rest_from_being_adopted(
+    environ: Path, tmp_path: Path
+):
+    added, reasons = by_hand_of(tmp_path, CHANGING)
+
+    assert added.strip() == '"spark.app.user": "${connection:db:login}",'
+    assert reasons == []
+
+
+@pytest.mark.parametrize(
+    ("value", "imports"),
+    [pytest.param("{DAG.__name__}", 2, id="nothing-differs"), pytest.param("{uuid4()}", 3, id="differs")],
+)
+def test_the_unchanged_file_is_imported_again_only_if_something_differs(
+    environ: Path, tmp_path: Path, value: str, imports: int
+):
+    log = tmp_path / "imports"
+    (dags := tmp_path / "dags").mkdir()
+
+    added, _ = by_hand_of(
+        dags,
+        f'from uuid import uuid4\nwith open({str(log)!r}, "a") as file:\n    file.write("x")\nwith DAG("x"):\n'
+        f'    SparkSubmitOperator(task_id="t", name=f"{value}", {ENTRY})\n',
+    )
+
+    assert "${connection:db:host}" in added
+    assert log.read_text() == "x" * imports
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("f\"{uuid4()} {{{{ ds }}}} {vars(t)['conf']}\"", id="in-the-string"),
+        pytest.param("f\"{uuid4()} {{{{ ds }}}}\", env=dict(vars(t)['conf'])", id="in-another"),
+    ],
+)
+def test_a_task_that_differs_each_time_does_not_get_a_reference(environ: Path, tmp_path: Path, command: str):
+    added, reasons = by_hand_of(
+        tmp_path, f'{CHANGING}    BashOperator(task_id="o", bash_command={command})\n', operators="classes"
+    )
+
+    assert "${connection" not in added
+    assert [one for one in reasons if "task 'o' would get other values through 'spark.app.user'" in one], reasons
+
+
 def test_a_configuration_with_a_value_that_is_missing_is_said_to_be_unknown(
     environ: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

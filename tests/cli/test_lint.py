@@ -6,6 +6,8 @@ import json
 import os
 import sys
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -29,6 +31,20 @@ EXTRA = '{"config.providers": "vault", "config.providers.vault.class": "vault"}'
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
     return tmp_path / "base.properties"
+
+
+@contextmanager
+def standard_input(path: Path, text: str) -> Iterator[None]:
+    """Let the standard input of this process be a file with ``text``."""
+    path.write_text(text)
+    before = os.dup(0)
+    try:
+        with path.open() as file:
+            os.dup2(file.fileno(), 0)
+        yield
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
 
 
 def run(capsys: pytest.CaptureFixture[str], *paths: Path, **options: Any) -> tuple[int, str, str]:
@@ -106,17 +122,25 @@ def test_an_ignored_rule_does_not_fail(base: Path, capsys: pytest.CaptureFixture
     assert run(capsys, base, select=["CP1,CP3"])[0] == 0
 
 
-def test_providers_come_from_a_file_an_extra_or_standard_input(
-    base: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
+def test_providers_come_from_a_file_an_extra_or_standard_input(base: Path, capsys: pytest.CaptureFixture[str]):
     base.write_text("spark.app.x=${other:a:b}\n")
     providers = base.with_name("providers.properties")
     providers.write_text("config.providers=vault\nconfig.providers.vault.class=vault\n")
 
     assert run(capsys, base) == (0, "", f"1 file read, no findings.\n{UNCHECKED}")
-    for given in ({"providers": str(providers)}, {"conn_extra": EXTRA}):
-        code, out, _ = run(capsys, base, **given)
+    for given in ({"providers": str(providers)}, {"conn_extra": EXTRA}, {"conn_extra": "-"}):
+        with standard_input(base.with_name("extra.json"), EXTRA):
+            code, out, _ = run(capsys, base, **given)
         assert (code, "CP102" in out) == (1, True)
+
+
+def test_of_standard_input_no_more_than_1_mib_is_read(base: Path, capsys: pytest.CaptureFixture[str]):
+    base.write_text("")
+    with standard_input(base.with_name("extra.json"), " " * 1024 * 1024 + EXTRA):
+        code, _, err = run(capsys, base, conn_extra="-")
+
+    assert code == 2
+    assert "The value of --conn-extra '-' cannot be read: it has more than 1048576 bytes" in err
 
 
 def test_the_summary_says_that_names_of_providers_were_not_checked(base: Path, capsys: pytest.CaptureFixture[str]):

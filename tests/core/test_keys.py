@@ -109,6 +109,29 @@ def test_a_layer_says_where_each_odd_key_stands() -> None:
     assert [str(problem)[:18] for problem in layer_problems(layer)] == ["'a=b' in base:7: c"]
 
 
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        (ConfigSource.RUN_CONFIG, 1),
+        (ConfigSource.DYNAMIC_TASK_CONFIG, 0),
+        (ConfigSource.DYNAMIC_DAG_CONFIG, 0),
+        (ConfigSource.DYNAMIC_DEFAULT_CONFIG, 0),
+        (ConfigSource.ENVIRONMENT_CONFIG, 1),
+        (ConfigSource.DAG_CONFIG, 1),
+        (ConfigSource.STATIC_FILE_CONFIG, 1),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_a_key_that_was_stored_when_longer_ones_were_allowed_is_read(source: ConfigSource, count: int) -> None:
+    assert len(layer_problems(ConfigLayer(source, "x", {"k" * 1001: "1"}))) == count
+
+
+def test_an_odd_key_that_was_stored_is_refused() -> None:
+    (problem,) = layer_problems(ConfigLayer(ConfigSource.DYNAMIC_DAG_CONFIG, "x", {"k" * 1001 + "=": "1"}))
+
+    assert "character 1002 of the key is an equals sign" in str(problem)
+
+
 def test_half_of_a_surrogate_pair_is_no_text_of_a_layer() -> None:
     layer = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.a": "x\ud800", "spark.b": "\U0001f600é"})
 

@@ -34,6 +34,11 @@ def test_templates_are_left_out_from_each_opening_to_the_next_closing(text: str)
         pytest.param("conf/prod.yaml", "conf/prod.yaml", True, id="no-template"),
         pytest.param("conf/prod.yaml", "conf/dev.yaml", False, id="no-template-and-another"),
         pytest.param("{% x", "{% x", True, id="not-closed"),
+        pytest.param("conf/{# of {% x #}prod.yaml", "conf/prod.yaml", True, id="comment"),
+        pytest.param("conf/{# of ${env:X} #}prod.yaml", "conf/dev.yaml", False, id="comment-and-another"),
+        pytest.param("conf/{{ '{#' }}-{{ x }}{# y #}", "conf/{#-1", True, id="comment-and-a-string"),
+        pytest.param("${vault:{# x #}a:k}/a.yaml", "conf/a.yaml", True, id="comment-in-a-reference"),
+        pytest.param("conf/{# x", "conf/{# x", True, id="comment-that-is-not-closed"),
         pytest.param("${vault:{{ x }}:k}/a.yaml", "conf/a.yaml", True, id="expression-in-a-reference"),
         pytest.param("${vault:{{ x }}:k}/a.yaml", "conf/b.yaml", False, id="after-such-a-reference"),
         pytest.param("${vault:{% if x %}a{% endif %}:k}.yaml", "conf.yaml", True, id="statements-in-a-reference"),
@@ -46,3 +51,7 @@ def test_a_template_can_become_a_text_that_has_its_literals_in_order(template: s
 @pytest.mark.parametrize("opening", ["{{", "{%", "{{{%"])
 def test_very_many_openings_without_closing_are_read_once(opening: str) -> None:
     assert without_templates(opening * 500_000) == opening * 500_000
+
+
+def test_very_many_comments_are_read_once() -> None:
+    assert can_become("{# x #}" * 200_000 + "{#" * 200_000, "{#" * 200_000)

@@ -239,6 +239,32 @@ def test_a_file_that_cannot_be_imported_is_a_finding(read: Read, name: str, line
     assert CANARY not in found.message
 
 
+ODD = f"""\
+{HEAD}
+from dataclasses import replace
+from airflow_config_providers.lint import task_jobs
+read = task_jobs.all_jobs
+task_jobs.all_jobs = lambda *given: [replace(job, conn_id=7, files=("{CANARY}",)) for job in read(*given)]
+with DAG("odd", schedule=None):
+    ConfiguredSparkSubmitOperator(task_id="odd", application="x.py")
+"""
+
+
+def test_a_value_of_an_unexpected_type_is_a_finding_and_the_next_file_is_read(tmp_path: Path):
+    for name, text in {"odd.py": ODD, "plain.py": "x = 1\n"}.items():
+        (tmp_path / name).write_text(text)
+    paths = [str(tmp_path / "odd.py"), str(tmp_path / "plain.py")]
+
+    with AirflowProcess({}) as origin:
+        odd, plain = read_all(paths, source=DagImports([], LONGEST), origin=origin, tick=lambda: None)
+
+    (found,) = odd.findings
+    assert (found.rule.code, found.place.path) == ("CP001", paths[0])
+    assert "Expected `str`, got `int` - at `$[0].conn_id`. This is a defect of airflow-config-prov" in found.message
+    assert CANARY not in found.message
+    assert plain == DagFile()
+
+
 HANGS = """\
 # a DAG file for Airflow
 import signal, subprocess, time

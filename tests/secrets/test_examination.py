@@ -64,6 +64,12 @@ def test_a_line_is_named_if_it_can_be_found(shelf, name, content, expected):
     assert place_of(path, "x", lines_of(path)) == f"{path}{expected}"
 
 
+def test_a_file_that_is_too_large_to_look_into_has_no_line(shelf):
+    path = shelf.write("a.env", f"x=1\n#{'y' * 1024 * 1024}")
+
+    assert place_of(path, "x", lines_of(path)) == path
+
+
 def test_a_file_that_is_gone_has_no_line(tmp_path):
     path = str(tmp_path / "gone.yaml")
 

@@ -27,6 +27,7 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, Laye
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.job_layers import ReadFile, deployed_layers, file_as_deployed
+from airflow_config_providers.lint.copied_folder import lead_as_before
 from airflow_config_providers.lint.dag_files import DagFile, DagImports, read_all
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -87,6 +88,7 @@ class Imports:
             copy = Path(temporary).resolve() / "dags"
             with suppress(shutil.Error):  # pipes, and files that vanish or cannot be read; a DAG that needs one fails
                 shutil.copytree(self.root, copy, symlinks=True, ignore=_IGNORED)
+            lead_as_before(self.root, copy)
             paths = [copy / Path(one.path).resolve().relative_to(self.root) for one in proposals]
             for path, one in zip(paths, proposals, strict=True):
                 _write(path, one.after)

@@ -71,8 +71,8 @@ def describe(args: Any) -> None:
     if other:
         # Of two deployments, neither changed into the other.
         history = (lambda _: ()) if address_in(args) else partial(known_history, found, notes)
-        first, second = (_is_chosen(found, resource, side) for side in sides)
-        differing = with_authors(differences(rows, other[0], are_chosen=(first, second)), resource, history)
+        first, second = (_unread(found, resource, side) for side in sides)
+        differing = with_authors(differences(rows, other[0], unread=(first, second)), resource, history)
         show(differing, args.output, nothing="There are no differences.")
         return
     if args.key and is_for_people(args.output):
@@ -127,9 +127,9 @@ def refresh(args: Any) -> None:
     show(configurations(args, Notes()).refresh(resource), args.output)
 
 
-def _is_chosen(found: Configurations, resource: ConfigResource, side: runs.Side) -> bool:
-    """Return whether a side of a comparison lacks a file that only a run chooses."""
-    return not (side.choice or side.address) and bool(resource.task_id) and found.has_chosen_file(resource)
+def _unread(found: Configurations, resource: ConfigResource, side: runs.Side) -> str:
+    """Return why a side of a comparison lacks layer files; empty if it has all."""
+    return "" if side.choice or side.address or not resource.task_id else found.unread_files(resource)
 
 
 def _described(found: Configurations, resource: ConfigResource, side: runs.Side, selection: KeySelection) -> list[Row]:

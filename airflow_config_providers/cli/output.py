@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import one_line
+from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE
 from airflow_config_providers.deployment.rows import Row, as_json
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _COLOURS: Final[Mapping[str, Mapping[str, str]]] = {
         "changed": _NOTABLE,
         "other secret": _NOTABLE,
         ONLY_A_RUN_KNOWS: _NOTABLE,
+        NOT_READ_HERE: _NOTABLE,
     },
     "verdict": {
         "allows": _GOOD,

@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 from airflow_config_providers.cli.failing import WrongArgumentsError
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE
 from airflow_config_providers.deployment.failures import NOT_FOUND, error_of
 from airflow_config_providers.deployment.rows import KeySelection, Row, of_json
 from airflow_config_providers.deployment.why_not import Reading, refusals, why_not
@@ -102,9 +103,9 @@ class ServerConfigurations:
         """Have the values of references read again, and return the resources that this concerns."""
         return self._rows("POST", f"{path(resource)}/refresh", body={})
 
-    def has_chosen_file(self, task: ConfigResource) -> bool:
-        """Return False: a server reads no file that a task names, and a note of it says so."""
-        return False
+    def unread_files(self, task: ConfigResource) -> str:
+        """Return why a description of a task can lack layer files: a server reads none that a task names."""
+        return NOT_READ_HERE
 
     def references(self, pattern: str) -> list[Row]:
         """Return the tasks whose last job used a reference, as far as the user may see their runs."""

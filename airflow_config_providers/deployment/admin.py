@@ -12,7 +12,9 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
+from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS, is_known_only_in_run
 from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE
 from airflow_config_providers.deployment.failures import NOT_FOUND
 from airflow_config_providers.deployment.objections import DeployedObjections, JobRules
 from airflow_config_providers.deployment.rows import Row
@@ -142,6 +144,19 @@ class DeployedLayers:
         """
         job = self._job(resource) if resource.dag_id else None
         return [*settings.config_files(), *(job.files.values() if job else ())]
+
+    def unread_files(self, task: ConfigResource) -> str:
+        """
+        Return why the layers of a task lack files: only a run knows them, or the caller does not read them.
+
+        :return: empty if no file is missing
+        :raises ProviderUnavailableError: the database is unavailable
+        """
+        jobs = (deployed_job(one, str(task), no_notes) for one in self._configured(task))
+        named = [path for job in jobs if job for path in job.files.values()]
+        if any(map(is_known_only_in_run, (*settings.config_files(), *named))):
+            return ONLY_A_RUN_KNOWS
+        return NOT_READ_HERE if named and not set(named) <= set(self.files(task)) else ""
 
     def jobs(self, resource: ConfigResource) -> list[JobRules]:
         """

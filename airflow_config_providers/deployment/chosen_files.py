@@ -1,4 +1,4 @@
-"""The layer files that only a run chooses, and the values of a description that they can override."""
+"""The layer files that are not read, such as those that only a run chooses, and the values that they can override."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from airflow_config_providers.deployment.rows import Row, file_of
 
 BELOW_FILES: Final = frozenset({ConfigSource.STATIC_FILE_CONFIG.name, ConfigSource.DEFAULT_CONFIG.name})
 """The sources of values that another file can beat."""
+
+
+NOT_READ_HERE: Final = "not read here"
+"""What is known of a key that a file can have, if the server does not read it."""
 
 
 def with_chosen_files(rows: Sequence[Row], files: Callable[[], Sequence[str]]) -> list[Row]:

@@ -9,7 +9,6 @@ from typing import Final
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
-from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.deployment import record_rows, records, rows
@@ -62,7 +61,7 @@ class DeployedConfigurations:
             described = [{**row, **key_columns(row["key"], row["value"])} for row in described]
         files = cache(partial(self._files, resource))
         described = with_chosen_files(described, files)
-        return self._with_applied(resource, described, selection, files) if resource.task_id else described
+        return self._with_applied(resource, described, selection) if resource.task_id else described
 
     def describe_run(self, task: ConfigResource, choice: RunChoice, selection: KeySelection) -> list[Row]:
         """Return the selected keys that one try had, each with its synonyms."""
@@ -116,7 +115,6 @@ class DeployedConfigurations:
         task: ConfigResource,
         described: list[Row],
         selection: KeySelection,
-        files: Callable[[], Sequence[str]],
     ) -> list[Row]:
         """Return the rows with what the last job of ``task`` had; unchanged if there is no record of one to show."""
         if not self._reader.may_see_runs():
@@ -132,7 +130,7 @@ class DeployedConfigurations:
         is_whole = not (selection.keys or selection.first)
         if is_whole and (gone := self._no_longer_set(task, described, record)):
             self._warn(f"The last job had these keys, which the next one will not have: {_named(gone)}")
-        return record_rows.with_applied(described, record, files)
+        return record_rows.with_applied(described, record, partial(self.unread_files, task))
 
     def _no_longer_set(self, task: ConfigResource, described: list[Row], record: TryRecord) -> list[str]:
         gone = record_rows.no_longer_set(described, record, shows_dag=True)
@@ -179,9 +177,9 @@ class DeployedConfigurations:
         concerned = DeployedLayers(self._warn, self._reader).concerned(resource)
         return [{"resource": str(one), "version": version} for one in concerned]
 
-    def has_chosen_file(self, task: ConfigResource) -> bool:
-        """Return whether a description of a task lacks a file that only a run chooses."""
-        return any(map(is_known_only_in_run, self._files(task)))
+    def unread_files(self, task: ConfigResource) -> str:
+        """Return why a description of a task lacks layer files, as differences show it; empty if it has all."""
+        return DeployedLayers(no_notes, self._reader).unread_files(task)
 
     def tasks(self, dag: ConfigResource) -> list[Row]:
         """Return the tasks of a DAG, and whether this package configures them."""

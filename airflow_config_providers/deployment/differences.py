@@ -9,7 +9,6 @@ from typing import Any, Final, Self
 
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.layers import ConfigSource
-from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.deployment.chosen_files import BELOW_FILES
 from airflow_config_providers.deployment.rows import Hidden, Row
 from airflow_config_providers.dynamic.inheritance import SOURCES, inherited
@@ -17,28 +16,26 @@ from airflow_config_providers.dynamic.inheritance import SOURCES, inherited
 _MISSING: Final[Mapping[str, Any]] = {"value": None, "source": None, "origin": None}
 
 
-def differences(
-    before: Sequence[Row], after: Sequence[Row], *, are_chosen: tuple[bool, bool] = (False, False)
-) -> list[Row]:
+def differences(before: Sequence[Row], after: Sequence[Row], *, unread: tuple[str, str] = ("", "")) -> list[Row]:
     """
     Return a row for each key whose value, or the value of whose references, differs.
 
     ``change`` is ``added``, ``removed``, ``changed`` or, for the same references with other values, ``other secret``.
-    Plaintext secrets cannot be compared, and are treated as equal. It is ``only a run knows`` if a file that only a run
-    chooses can have the key, too.
+    Plaintext secrets cannot be compared, and are treated as equal. If a file that is not read can have the key, too, it
+    says why the file is not read.
 
-    :param are_chosen: for each side, whether it lacks a file that only a run chooses
+    :param unread: for each side, why files of it are not read; empty if all are
     """
     old, new = ({row["key"]: row for row in rows} for rows in (before, after))
-    rows = (_row(key, old.get(key), new.get(key), are_chosen) for key in sorted(old.keys() | new.keys()))
+    rows = (_row(key, old.get(key), new.get(key), unread) for key in sorted(old.keys() | new.keys()))
     return [row for row in rows if row["change"]]
 
 
-def _row(key: str, before: Row | None, after: Row | None, are_chosen: tuple[bool, bool]) -> Row:
+def _row(key: str, before: Row | None, after: Row | None, unread: tuple[str, str]) -> Row:
     old, new = before or _MISSING, after or _MISSING
     return {
         "key": key,
-        "change": _known_change(before, after, are_chosen),
+        "change": _known_change(before, after, unread),
         "before": old["value"],
         "after": new["value"],
         "before_layer": _layer(old),
@@ -46,18 +43,11 @@ def _row(key: str, before: Row | None, after: Row | None, are_chosen: tuple[bool
     }
 
 
-def _known_change(before: Row | None, after: Row | None, are_chosen: tuple[bool, bool]) -> str:
+def _known_change(before: Row | None, after: Row | None, unread: tuple[str, str]) -> str:
     change = _change(before, after)
-    sources = {(one or other or _MISSING)["source"] for one, other in _lacking(before, after, are_chosen)}
-    return ONLY_A_RUN_KNOWS if change and sources & BELOW_FILES else change
-
-
-def _lacking(
-    before: Row | None, after: Row | None, are_chosen: tuple[bool, bool]
-) -> list[tuple[Row | None, Row | None]]:
-    """Return the row of each side that lacks a file, with that of the other side."""
-    pairs = ((before, after), (after, before))
-    return [pair for pair, is_chosen in zip(pairs, are_chosen, strict=True) if is_chosen]
+    pairs = zip(((before, after), (after, before)), unread, strict=True)
+    why = [why for (one, other), why in pairs if why and (one or other or _MISSING)["source"] in BELOW_FILES]
+    return why[0] if change and why else change
 
 
 def _change(before: Row | None, after: Row | None) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
-from airflow_config_providers.core.templates import is_known_only_in_run, is_template
+from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.deployment.chosen_files import BELOW_FILES
@@ -82,16 +82,16 @@ def about(record: TryRecord) -> Iterator[str]:
     yield from map(one_line, record.notes)
 
 
-def with_applied(rows: Sequence[Row], record: TryRecord, files: Callable[[], Iterable[str]] = tuple) -> list[Row]:
+def with_applied(rows: Sequence[Row], record: TryRecord, has_unread_file: Callable[[], object] = bool) -> list[Row]:
     """
     Return ``rows`` of what would settle now, with what the job of ``record`` had, and whether it differs.
 
-    :param files: returns the paths of the job's files; called if it matters whether a run chooses one of them
+    :param has_unread_file: returns whether a layer file of the job is not in ``rows``; called if that matters
     """
     found: list[Row] = [
         {**row, **_applied(row, _hidden(row["key"], record.configs.get(row["key"], ())[:1]))} for row in rows
     ]
-    if not any(map(_can_be_of_file, found)) or not any(map(is_known_only_in_run, files())):
+    if not any(map(_can_be_of_file, found)) or not has_unread_file():
         return found
     return [{**row, "pending": None} if _can_be_of_file(row) else row for row in found]
 

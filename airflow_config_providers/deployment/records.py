@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 from airflow_config_providers import settings
@@ -194,11 +195,21 @@ def recent_tries(session: Any, task: ConfigResource | None = None, *, limit: int
     """
     for model in record_models():
         when = written_at(model)
-        query = sa.select(when, model.key, model.dag_id, model.task_id, model.run_id, map_index_of(model))
-        ours = query.where(*of_records(model, task)).order_by(when.desc()).limit(limit)
-        for at, key, dag_id, task_id, run_id, map_index in session.execute(ours).all():
-            for number in tries_of([key]):
-                yield StoredTry(TaskTry(dag_id, task_id, run_id, map_index, number), at)
+        ours = _first_entries(model).where(*of_records(model, task)).order_by(when.desc()).limit(limit)
+        yield from _tries(session, ours)
+
+
+def _first_entries(model: Any) -> Any:
+    """Return a query for entries of which ``_tries`` makes tries; those with the rest of a record are left out."""
+    columns = (written_at(model), model.key, model.dag_id, model.task_id, model.run_id, map_index_of(model))
+    rest = f"{PREFIX}_%_%".replace("_", "/_")
+    return sa.select(*columns).where(model.key.not_like(rest, escape="/"))
+
+
+def _tries(session: Any, query: Any) -> Iterator[StoredTry]:
+    for at, key, dag_id, task_id, run_id, map_index in session.execute(query).all():
+        for number in tries_of([key]):
+            yield StoredTry(TaskTry(dag_id, task_id, run_id, map_index, number), at)
 
 
 def record_models() -> list[Any]:
@@ -323,12 +334,33 @@ def about(rows: Sequence[Row]) -> Iterator[str]:
 def _last_of_each(session: Any) -> Iterator[_Stored]:
     """Yield the record of the last job of each task instance; a try that was refused, or followed a job, had none."""
     seen: set[tuple[str, str, int]] = set()
-    for one in recent_tries(session):
+    for one in _last_tries_of_each(session):
         instance = (one.task.dag_id, one.task.task_id, one.task.map_index)
-        record = None if instance in seen else kept(session, one.task)
-        if record is not None and not record.problems and record.follows is None:
+        if instance not in seen and (found := _last_job(session, one)):
             seen.add(instance)
-            yield one.at, record
+            yield found
+
+
+def _last_tries_of_each(session: Any) -> Iterator[StoredTry]:
+    """Yield the last try of each task instance in each table, and no others, of which there can be many more."""
+    for model in record_models():
+        when = written_at(model)
+        instance = (model.dag_id, model.task_id, map_index_of(model).label("map_index"))
+        entries = _first_entries(model).where(*of_records(model))
+        last = entries.with_only_columns(*instance, sa.func.max(when).label("at")).group_by(*instance).subquery()
+        same = (column == last.c[column.key] for column in instance)
+        yield from _tries(session, entries.join(last, sa.and_(*same, when == last.c.at)))
+
+
+def _last_job(session: Any, last: StoredTry) -> _Stored | None:
+    """Return the record of the last job of a task instance, whose last try could have had none."""
+    task = ConfigResource.of_task(last.task.dag_id, last.task.task_id)
+    earlier = (one for one in recent_tries(session, task) if one.task.map_index == last.task.map_index)
+    for one in chain((last,), earlier):
+        record = kept(session, one.task)
+        if record is not None and not record.problems and record.follows is None:
+            return one.at, record
+    return None
 
 
 def _newest(stored: Iterable[_Stored]) -> dict[str, tuple[str, str]]:

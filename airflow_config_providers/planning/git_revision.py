@@ -19,6 +19,7 @@ from typing import Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.lint.copied_folder import lead_as_before, moved
 
 _LOCAL: Final = {
     "GIT_LFS_SKIP_SMUDGE": "1",
@@ -50,11 +51,11 @@ class Checkout:
 
     def inside(self, path: str) -> str:
         """Return where the file at ``path`` is in the revision; ``path`` itself if it is not in the repository."""
-        return _moved(path, self.repository, self.folder)
+        return moved(path, self.repository, self.folder)
 
     def outside(self, path: str) -> str:
         """Return where a file of the revision is in the repository; ``path`` itself if it is none of its files."""
-        return _moved(path, self.folder, self.repository)
+        return moved(path, self.folder, self.repository)
 
 
 @contextmanager
@@ -74,18 +75,8 @@ def checked_out(revision: str, *, folder: str) -> Iterator[Checkout]:
         filler = _Filler(revision, Path(folder).resolve(), {"GIT_INDEX_FILE": str(Path(temporary) / "index")})
         found = Checkout(repository, files)
         filler.fill(found, commit)
-        _lead_as_deployed(found)
+        lead_as_before(repository, files)
         yield found
-
-
-def _lead_as_deployed(checkout: Checkout) -> None:
-    """Let each link lead to a file of the revision, if it leads into the repository, or to the same file outside."""
-    for folder, folders, files in os.walk(checkout.folder):
-        for link in (Path(folder, name) for name in (*folders, *files)):
-            if link.is_symlink():
-                leads_to = checkout.inside(str(Path(checkout.outside(folder), link.readlink())))
-                link.unlink()
-                link.symlink_to(leads_to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +176,3 @@ def _git(folder: Path, *words: str, environ: Mapping[str, str] | None = None) ->
         errors="replace",
         check=False,
     )
-
-
-def _moved(path: str, before: Path, after: Path) -> str:
-    """Return ``path`` below ``after`` if it is below ``before``, also if it goes there through links."""
-    for one in (os.path.abspath(path), os.path.realpath(path)):  # noqa: PTH100 - links stay as they are
-        if Path(one).is_relative_to(before):
-            return str(after / Path(one).relative_to(before))
-    return path

@@ -203,12 +203,14 @@ def compare_run(
 ) -> Response:
     """Return how one try of a task differs from another; from what would settle now, if there is no other."""
     before = asked.configurations.describe_run(asked.resource, chosen, KeySelection())
+    unread = ""
     if other is None:
         after = asked.configurations.describe(asked.resource, KeySelection())
+        unread = asked.configurations.unread_files(asked.resource)
     else:
         compared = RunChoice(other, other_try, chosen.map_index)
         after = asked.configurations.describe_run(asked.resource, compared, KeySelection())
-    return asked.answer(differences(before, after))
+    return asked.answer(differences(before, after, unread=("", unread)))
 
 
 def explain(asked: AskedDep, key: str) -> Response:

@@ -347,6 +347,20 @@ def test_what_cannot_be_copied_or_lies_elsewhere_does_not_keep_other_files_from_
     assert [line for line in document["patch"].splitlines() if line.startswith("+++")] == ["+++ b/trains.py"]
 
 
+def test_a_file_that_imports_through_a_link_out_of_the_folder_is_adopted(environ: Path, tmp_path: Path):
+    folder = tmp_path / "dags"
+    folder.mkdir()
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "common_names.py").write_text("OWNER = 'trains'\n")
+    (folder / "common").symlink_to("../shared")
+    (folder / "trains.py").write_text(f"from common.common_names import OWNER\n{TRAINS}")
+
+    code, out, err = run(folder)
+
+    assert code == 0, err
+    assert "+++ b/trains.py" in json.loads(out)["patch"]
+
+
 def test_a_deployment_without_a_folder_of_dags_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(tmp_path / "nowhere"))
 

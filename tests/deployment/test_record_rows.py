@@ -51,18 +51,17 @@ def test_a_secret_that_the_last_job_had_is_hidden():
 
 
 @pytest.mark.parametrize(
-    ("source", "path", "pending"),
+    ("source", "is_unread", "pending"),
     [
-        pytest.param("STATIC_FILE_CONFIG", "/etc/{{ var.value.env }}.properties", None, id="template"),
-        pytest.param("STATIC_FILE_CONFIG", "${env:CONF}/a.properties", None, id="reference"),
-        pytest.param("DEFAULT_CONFIG", "/etc/{{ var.value.env }}.properties", None, id="default"),
-        pytest.param("STATIC_FILE_CONFIG", "/etc/a.properties", True, id="known file"),
-        pytest.param("DYNAMIC_DAG_CONFIG", "/etc/{{ var.value.env }}.properties", True, id="stronger layer"),
+        pytest.param("STATIC_FILE_CONFIG", True, None, id="file"),
+        pytest.param("DEFAULT_CONFIG", True, None, id="default"),
+        pytest.param("STATIC_FILE_CONFIG", False, True, id="all files are read"),
+        pytest.param("DYNAMIC_DAG_CONFIG", True, True, id="stronger layer"),
     ],
 )
-def test_only_a_run_decides_what_a_file_can_beat_that_it_chooses(source, path, pending):
+def test_it_is_not_known_whether_a_value_waits_that_a_file_can_beat_which_is_not_read(source, is_unread, pending):
     now = {"key": "spark.app.x", "value": "1", "source": source}
-    (row,) = with_applied([now], record("spark.app.x", "2"), lambda: [path])
+    (row,) = with_applied([now], record("spark.app.x", "2"), lambda: is_unread)
 
     assert row["pending"] is pending
 

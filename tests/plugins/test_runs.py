@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
 
+from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
 from airflow_config_providers.job.record_store import packed
 from tests.cli.conftest import Cli
@@ -24,6 +25,26 @@ def test_a_try_is_described(server: Server, records: Records):
 
     assert [(row["key"], row["value"]) for row in content["rows"]] == [("spark.app.a", "1")]
     assert "driver-1" in content["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("task", "source", "change"),
+    [
+        pytest.param(
+            "report", ConfigSource.STATIC_FILE_CONFIG, "not read here", id="file that the server does not read"
+        ),
+        pytest.param("files", ConfigSource.STATIC_FILE_CONFIG, "only a run knows", id="file that a run chooses"),
+        pytest.param("report", ConfigSource.DAG_CONFIG, "removed", id="conf"),
+    ],
+)
+def test_a_key_of_a_file_that_is_not_read_is_not_called_removed(
+    server: Server, records: Records, task: str, source: ConfigSource, change: str
+):
+    records({"spark.app.gone": "1"}, task=task, source=source)
+    path = f"/dags/flights/tasks/{task}/runs/{RUN.replace('+', '%2B')}/differences"
+    found = {row["key"]: row["change"] for row in server.ask("ann", "GET", path).json()["rows"]}
+
+    assert found["spark.app.gone"] == change
 
 
 def test_synonyms_are_only_for_those_who_ask(server: Server, records: Records):

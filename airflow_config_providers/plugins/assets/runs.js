@@ -7,7 +7,7 @@ import { layerAndOrigin } from "./layers.js";
 import { addressWith, ask, askForKeys } from "./server.js";
 import { valueOf } from "./values.js";
 
-const CHANGES = { added: "added", removed: "removed", changed: "changed", "other secret": "same reference, other secret" };
+const CHANGES = { added: "added", removed: "removed", changed: "changed", "other secret": "same reference, other secret", "not read here": "not known: the server reads no files of authors" };
 
 // Return the view. wanted is the run that the address of the page names, if it names one.
 export async function runsView({ address, wanted }) {

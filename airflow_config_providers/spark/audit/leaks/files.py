@@ -87,6 +87,16 @@ class FileListing:
         listing.files[:] = sorted({one.path: one for one in listing.files}.values(), key=attrgetter("path"))
         return listing
 
+    def present(self, paths: Iterable[str]) -> set[str]:
+        """Return those of ``paths`` that are listed, or that could be there because a folder could not be listed."""
+        listed = {file.path for file in self.files}
+        return {path for path in paths if path in listed or (self.unread and self._is_unread(path))}
+
+    def _is_unread(self, path: str) -> bool:
+        """Return whether a path, or a folder that it is in, could not be listed."""
+        steps = path.split("/")
+        return any("/".join(steps[:count]) in self.unread for count in range(1, len(steps) + 1))
+
     def _add(self, path: str, seen: set[str]) -> None:
         folders = [path]
         try:

@@ -178,7 +178,7 @@ def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore]
             if request.database:
                 report.add_tables(audit.search_database(request.database))
     if seen:
-        seen.compact({file.path for file in listing.files})
+        seen.compact(listing.present(seen.files))
         report.notes = [*seen.notes, *report.notes]
     report.show(telling)
     report.leaks.sort(key=lambda leak: (leak.file, leak.line, leak))  # in Parquet, offsets are those in cells

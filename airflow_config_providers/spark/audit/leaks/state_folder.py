@@ -51,14 +51,15 @@ def _locked(folder: Path) -> int:
 
 
 def _require_private(folder: Path) -> None:
-    """Raise an error if another user could have written what is in ``folder``: files would pass for searched."""
+    """Raise an error if another user can write to ``folder``: files would pass for searched."""
     status = folder.stat()
     if status.st_uid not in {0, os.geteuid()}:
         problem = "it belongs to another user"
-    elif status.st_mode & stat.S_IWOTH:
-        problem = "every user can write to it"
+    elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        problem = "others can write to it"
     else:
         return
     raise ConfigException(
-        f"--state {printable(str(folder))}: {problem}, who could hide leaks there. Name a folder of your own."
+        f"--state {printable(str(folder))}: {problem}, and could hide leaks there. Name a folder of your own, to which "
+        f"only you can write."
     )

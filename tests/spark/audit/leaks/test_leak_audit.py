@@ -400,6 +400,20 @@ class TestSeenFiles:
 
         assert SeenFiles.open(str(tmp_path), SOUGHT).files == {}
 
+    def test_what_cannot_be_listed_is_not_forgotten(self, tmp_path: Path) -> None:
+        logs, state = tmp_path / "mounted" / "logs", tmp_path / "state"
+        logs.mkdir(parents=True)
+        (logs / "a.log").write_text("nothing\n")
+        listing = FileListing.of([str(logs)])
+        SeenFiles.open(str(state), SOUGHT).keep([SearchedFile(one, (), 1, one.size) for one in listing.files])
+        (tmp_path / "mounted").rename(tmp_path / "away")
+
+        report = audit_leaks(LeakRequest([str(logs)], state=str(state)), SOUGHT)
+
+        (tmp_path / "away").rename(tmp_path / "mounted")
+        assert report.unread
+        assert not Work.of(listing, SeenFiles.open(str(state), SOUGHT).files, margin=100).files
+
     def test_what_is_as_it_was_is_not_written_again(self, audit: LeakAudit, tmp_path: Path) -> None:
         logs, state = tmp_path / "logs", tmp_path / "state"
         logs.mkdir()
@@ -605,11 +619,12 @@ class TestStateFolder:
         ):
             pass
 
-    def test_a_folder_to_which_everyone_can_write_is_refused(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702], ids=oct)
+    def test_a_folder_to_which_others_can_write_is_refused(self, tmp_path: Path, mode: int) -> None:
         (tmp_path / "state").mkdir()
-        (tmp_path / "state").chmod(0o777)
+        (tmp_path / "state").chmod(mode)
 
-        with pytest.raises(ConfigException, match="every user can write to it"), locked(str(tmp_path / "state")):
+        with pytest.raises(ConfigException, match="others can write to it"), locked(str(tmp_path / "state")):
             pass
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")

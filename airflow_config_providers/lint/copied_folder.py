@@ -1,0 +1,24 @@
+"""A copy of a folder: where the files of one are in the other, and links that lead to the same files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def moved(path: str, before: Path, after: Path) -> str:
+    """Return ``path`` below ``after`` if it is below ``before``, also if it goes there through links."""
+    for one in (os.path.abspath(path), os.path.realpath(path)):  # noqa: PTH100 - links stay as they are
+        if Path(one).is_relative_to(before):
+            return str(after / Path(one).relative_to(before))
+    return path
+
+
+def lead_as_before(before: Path, copy: Path) -> None:
+    """Let links in ``copy`` lead to files of the copy, if they lead into ``before``, or to the same files outside."""
+    for folder, folders, files in os.walk(copy):
+        for link in (Path(folder, name) for name in (*folders, *files)):
+            if link.is_symlink():
+                leads_to = moved(str(Path(before, link.relative_to(copy).parent, link.readlink())), before, copy)
+                link.unlink()
+                link.symlink_to(leads_to)

@@ -17,7 +17,7 @@ from airflow_config_providers.dynamic.policies.java_options import (
     heap_settings,
     unreadable,
 )
-from airflow_config_providers.dynamic.policies.key_names import current_name, names_of
+from airflow_config_providers.dynamic.policies.key_names import canonical_name, current_name, names_of
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
@@ -111,8 +111,10 @@ class Bounds(AlterConfigPolicy):
         bounds: dict[str, _KeyBounds] = {}
         problems: list[str] = []
         for key, given in configs.items():
+            if (name := canonical_name(key)) in bounds:
+                problems.append(f"{printable(key)}: another bound is for the same key. Keep one of the two.")
             try:
-                bounds[current_name(key)] = _bound(key, given)
+                bounds[name] = _bound(key, given)
             except ConfigException as error:
                 problems += error.problems
         if problems:

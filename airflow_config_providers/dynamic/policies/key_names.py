@@ -65,9 +65,20 @@ class Patterns:
         """Return whether a pattern matches all of ``text``, and no exception does."""
         return self._included.fits(text) and not self._excluded.fits(text)
 
+
+class KeyPatterns(Patterns):
+    """Patterns of keys. One that is a name of a key matches all of its names."""
+
+    def __init__(self, patterns: Iterable[str], *, excluded: Iterable[str] = ()) -> None:
+        super().__init__(_with_canonical(patterns), excluded=_with_canonical(excluded))
+
     def matching(self, keys: Iterable[str]) -> list[str]:
         """Return the keys of which at least one name matches, in order."""
         return sorted(key for key in keys if any(map(self.matches, names_of(key))))
+
+
+def _with_canonical(names: Iterable[str]) -> list[str]:
+    return [one for name in names for one in (name, canonical_name(name))]
 
 
 def _general_names(name: str) -> Iterator[str]:
@@ -87,7 +98,7 @@ class _Compiled:
     def __init__(self, patterns: Iterable[str]) -> None:
         texts = set(patterns)
         plain = {text for text in texts if not re.search(r"[*?\[]", text)}
-        self._plain = plain | {current_name(name) for name in plain}
+        self._plain = plain
         self._others = re.compile("|".join(translate(text) for text in sorted(texts - plain)) or r"(?!)")
 
     def fits(self, text: str) -> bool:

@@ -15,7 +15,7 @@ from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, parse, scan, variables
 from airflow_config_providers.dynamic.policies.java_options import all_settings, unreadable
-from airflow_config_providers.dynamic.policies.key_names import Patterns, current_name, names_of
+from airflow_config_providers.dynamic.policies.key_names import KeyPatterns, Patterns, current_name, names_of
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
@@ -43,7 +43,7 @@ class ForbiddenKeys(AlterConfigPolicy):
     def configure(self, configs: Mapping[str, Any]) -> None:
         """Read the parameters ``keys`` and ``except``."""
         params = Params(configs)
-        self._keys = Patterns(params.texts("keys"), excluded=params.texts("except", ()))
+        self._keys = KeyPatterns(params.texts("keys"), excluded=params.texts("except", ()))
         params.finish()
 
     def validate(self, request: RequestMetadata) -> None:
@@ -66,7 +66,7 @@ class RequiredKeys(AlterConfigPolicy):
     def configure(self, configs: Mapping[str, Any]) -> None:
         """Read the parameter ``keys``."""
         params = Params(configs)
-        self._keys = {key: Patterns([key]) for key in params.texts("keys")}
+        self._keys = {key: KeyPatterns([key]) for key in params.texts("keys")}
         params.finish()
 
     def validate(self, request: RequestMetadata) -> None:
@@ -94,7 +94,7 @@ class ImmutableKeys(AlterConfigPolicy):
     def configure(self, configs: Mapping[str, Any]) -> None:
         """Read the parameters ``keys``, ``except`` and ``deletable``."""
         params = Params(configs)
-        self._keys = Patterns(params.texts("keys"), excluded=params.texts("except", ()))
+        self._keys = KeyPatterns(params.texts("keys"), excluded=params.texts("except", ()))
         self._deletable = params.flag("deletable")
         params.finish()
 

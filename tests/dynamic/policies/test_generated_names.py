@@ -15,7 +15,7 @@ from airflow_config_providers.dynamic.policies.generated_names import (
     CODE_LOADING_SPARK,
     GENERATED_FROM,
 )
-from airflow_config_providers.dynamic.policies.key_names import Patterns
+from airflow_config_providers.dynamic.policies.key_names import KeyPatterns
 from airflow_config_providers.spark.catalogue_file import versions
 
 ROOT = Path(__file__).parents[3]
@@ -75,7 +75,7 @@ def test_the_file_systems_that_pyspark_leaves_out_are_there() -> None:
 def test_a_pattern_fits_every_generated_name() -> None:
     names = [*CODE_LOADING_SPARK, *(f"spark.hadoop.{name}" for name in CODE_LOADING_HADOOP), *CODE_LOADING_HADOOP]
 
-    assert Patterns(CODE_LOADING_KEYS).matching(names) == sorted(names)
+    assert KeyPatterns(CODE_LOADING_KEYS).matching(names) == sorted(names)
 
 
 def test_no_older_name_is_a_current_one() -> None:

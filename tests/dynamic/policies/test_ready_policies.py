@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -23,7 +24,7 @@ from airflow_config_providers.dynamic.policies import (
     RequiredKeys,
 )
 from airflow_config_providers.dynamic.policies.bounds import HARMLESS, UNLIMITED
-from airflow_config_providers.dynamic.policies.key_names import Patterns, names_of
+from airflow_config_providers.dynamic.policies.key_names import KeyPatterns, names_of
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.catalogue_file import versions
@@ -159,6 +160,30 @@ def test_bounds_hold_for_each_spelling_of_a_key_of_hadoop(key):
     assert denied(made(Bounds, {"spark.hadoop.fs.s3a.threads.max": {"max": 64}}), {key: "65"})
 
 
+SPELLINGS = {
+    "s3a": ["fs.s3a.threads.max", "spark.hadoop.fs.s3a.threads.max"],
+    "hive": ["hive.metastore.uris", "spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris"],
+    "renamed": ["spark.executor.memoryOverhead", "spark.yarn.executor.memoryOverhead"],
+    "renamed in Hadoop": ["dfs.block.size", "dfs.blocksize", "spark.hadoop.dfs.block.size"],
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "key"), [pair for names in SPELLINGS.values() for pair in itertools.product(names, names)]
+)
+def test_ready_policies_judge_all_spellings_of_a_key_alike(rule, key):
+    assert denied(made(ForbiddenKeys, {"keys": [rule]}), {key: "65"})
+    assert denied(made(ImmutableKeys, {"keys": [rule]}), {key: "65"}, before={key: "64"})
+    assert denied(made(Bounds, {rule: {"max": 64, "unit": "m"}}), {key: "65"})
+    assert not denied(made(RequiredKeys, {"keys": [rule]}), {key: "65"})
+
+
+def test_a_reference_is_not_allowed_because_a_key_of_spark_has_an_older_name():
+    policy = made(AllowedReferences, {"allow": [{"providers": ["vault"], "keys": ["spark.yarn.jar"]}]})
+
+    assert denied(policy, {"spark.app.x": "${vault:apps:spark.yarn.jars}"})
+
+
 def test_bounds_may_let_references_pass():
     assert not denied(made(Bounds, {MEMORY: {"max": "1g", "references": True}}), {MEMORY: "${file:a:b}"})
 
@@ -188,6 +213,10 @@ def test_bounds_agree_with_arithmetic(number, unit):
         ({MEMORY: {"max": "1g", "maximum": "2g"}}, "'maximum' is unknown"),
         ({CORES: {"max": "8"}}, "the unit of sizes without a unit is missing"),
         ({"spark.app.x": {"max": "1g", "unit": "x"}}, "the unit of sizes without a unit is missing"),
+        (
+            {"spark.executor.memoryOverhead": {"max": "1g"}, "spark.yarn.executor.memoryOverhead": {"max": "64g"}},
+            "spark.yarn.executor.memoryOverhead: another bound is for the same key",
+        ),
     ],
     ids=str,
 )
@@ -482,7 +511,7 @@ def test_what_sparks_catalogue_has_of_them_is_known():
     }
     told = {key for version in versions() for key in spark_definition(version).names() if telling.search(key)}
 
-    assert told - set(Patterns(CODE_LOADING_KEYS).matching(told)) == harmless
+    assert told - set(KeyPatterns(CODE_LOADING_KEYS).matching(told)) == harmless
 
 
 def test_code_loading_keys_can_be_more_and_fewer():

@@ -56,10 +56,10 @@ def items_of(value: object) -> list[Any] | None:
 
 def with_items(value: object, items: list[Any], changed: list[object]) -> object:
     """Return ``value`` itself if no item of it changed; otherwise, a plain collection of the ``changed`` items."""
-    return value if all(map(is_, items, changed)) else _rebuilt(value, changed)
+    return value if all(map(is_, items, changed)) else rebuilt(value, changed)
 
 
-def _rebuilt(value: object, items: list[object]) -> object:
+def rebuilt(value: object, items: list[object]) -> object:
     """Return a collection like ``value`` with other items; those of a mapping are each key followed by its value."""
     if not isinstance(value, ITEMS):
         return dict(zip(items[::2], items[1::2], strict=True))

@@ -1,14 +1,13 @@
-"""Strings inside the fields of an operator, in mappings, lists and tuples, however nested."""
+"""Strings inside the fields of an operator, in collections, however nested."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, Final
 
-from airflow_config_providers.core.nested import is_mapping
+from airflow_config_providers.core.nested import ITEMS, is_mapping, items_of, rebuilt
 from airflow_config_providers.core.text import is_storable, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
@@ -48,8 +47,8 @@ def strings(value: object, depth: int = _DEEPEST) -> Iterator[str]:
     """Yield every string in ``value``, also keys. What is nested too deeply, and other objects, are left out."""
     if isinstance(value, str):
         yield value
-    elif depth and (isinstance(value, list | tuple) or is_mapping(value)):
-        for item in chain.from_iterable(value.items()) if is_mapping(value) else value:
+    elif depth:
+        for item in items_of(value) or ():
             yield from strings(item, depth - 1)
 
 
@@ -89,15 +88,22 @@ def _replace(value: Any, label: str, change: Callable[[NestedString], str], skip
         return value
     if isinstance(value, str):
         return change(NestedString(label, value))
-    if not isinstance(value, list | tuple) and not is_mapping(value):
+    if not isinstance(value, ITEMS) and not is_mapping(value):
         return value
     if depth == 0:
         raise ConfigException(f"{printable(label)}: collections are nested too deeply here. Flatten them.")
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, ITEMS):
         _refuse_references_in(value, label)
         return {k: _replace(v, label_below(label, k), change, skip, depth - 1) for k, v in value.items()}
-    items = [_replace(item, label_below(label, i), change, skip, depth - 1) for i, item in enumerate(value)]
-    return items if isinstance(value, list) else type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    items = [_replace(item, label_below(label, i), change, skip, depth - 1) for i, item in enumerate(_in_order(value))]
+    return type(value)(*items) if hasattr(value, "_fields") else rebuilt(value, items)
+
+
+def _in_order(value: Collection[Any]) -> Collection[Any]:
+    """Return the items of a collection; the strings of a set are sorted, so that each has the same label anywhere."""
+    if not isinstance(value, set | frozenset):
+        return value
+    return sorted(value, key=lambda item: item if isinstance(item, str) else "")
 
 
 def label_below(label: str, step: object) -> str:

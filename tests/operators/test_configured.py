@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 
 import pytest
 from airflow.providers.standard.sensors.filesystem import FileSensor
@@ -39,6 +40,14 @@ def test_references_anywhere_in_a_field_become_values_while_it_runs(dag, run_tas
     assert seen == {"a": [f"x{CANARY}", ("y", {"z": CANARY})], "n": 1, "t": None}
     assert run.task.payload == payload
     assert CANARY not in everything_shown(run, capfd)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set, frozenset, deque])
+def test_references_in_each_kind_of_collection_become_values(dag, run_task, password, kind):
+    seen, run = seen_by(OurOperator, dag, run_task, payload={"a": kind(["x", password, "y"])})
+
+    assert seen == {"a": kind(["x", CANARY, "y"])}
+    assert CANARY not in repr(run.rendered)
 
 
 def test_attack_30_what_airflow_stores_holds_references(dag, run_task, password):

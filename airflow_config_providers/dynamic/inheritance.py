@@ -72,27 +72,29 @@ def settled(configs: Sequence[StoredConfig], beneath: Sequence[ConfigLayer]) -> 
     return winners
 
 
-def task_layers(dag_id: str, task_id: str, read: Read, open_: Open = hidden) -> list[ConfigLayer]:
+def task_configs(task: ConfigResource, read: Read) -> dict[ConfigResource, StoredConfig]:
     """
-    Return the layers of a task at one moment, without layers that are empty.
+    Return what a task has and inherits at one moment, strongest first.
 
     This costs one read if nothing was ever set for the DAG or its tasks, and otherwise two, no matter how much is
     configured. If both documents are changed together between the two reads, it costs a third, and two more for each
     further change meanwhile. If the deployment's document does not exist, nothing was ever changed, since the first
     change of anything creates it.
 
-    :param open_: returns the text of a sealed secret; called only when a job gets it
     :raises ConfigException: a document cannot be read
     """
-    configs = task_configs(ConfigResource.of_task(dag_id, task_id), read)
-    return [dynamic_layer(resource, config, open_) for resource, config in configs.items() if config.values]
-
-
-def task_configs(task: ConfigResource, read: Read) -> dict[ConfigResource, StoredConfig]:
-    """Return what a task has and inherits at one moment, strongest first, with the reads of ``task_layers``."""
     own, default = _documents(task, read)
     documents = {name_of(task): own, name_of(DEPLOYMENT): default}
     return {resource: documents[name_of(resource)].config(resource) for resource in inherited(task)}
+
+
+def layers_of(configs: Mapping[ConfigResource, StoredConfig], open_: Open = hidden) -> list[ConfigLayer]:
+    """
+    Return the layers of ``configs``, without those that are empty.
+
+    :param open_: returns the text of a sealed secret; called only when a job gets it
+    """
+    return [dynamic_layer(resource, config, open_) for resource, config in configs.items() if config.values]
 
 
 def _documents(task: ConfigResource, read: Read) -> tuple[Document, Document]:

@@ -10,7 +10,7 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.dynamic import document, history
 from airflow_config_providers.dynamic.document import DEPLOYMENT, Document, StoredConfig, history_name, name_of
 from airflow_config_providers.dynamic.history import History
-from airflow_config_providers.dynamic.inheritance import Read, inherited, task_configs
+from airflow_config_providers.dynamic.inheritance import inherited
 from airflow_config_providers.dynamic.store import ConfigStore, Kept
 
 
@@ -102,13 +102,3 @@ def change_mark(resource: ConfigResource, snapshot: Snapshot) -> ChangeMark:
     :raises ConfigException: stored configuration cannot be read
     """
     return ChangeMark.of(snapshot.config(one) for one in inherited(resource))
-
-
-def task_mark(task: ConfigResource, read: Read) -> ChangeMark:
-    """
-    Return the mark of ``task``, with the reads that its configuration takes: one or two.
-
-    :raises ProviderUnavailableError: the store is unavailable now
-    :raises ConfigException: stored configuration cannot be read
-    """
-    return ChangeMark.of(task_configs(task, read).values())

@@ -207,8 +207,11 @@ class JobReload(ClosedOnExit):
             mark = run.read_dynamic_mark()
         except Exception:  # noqa: BLE001 - whatever it is, the job runs; a reload would say what is wrong
             return self._next_look()
-        if mark != self._mark:
-            self._mark = mark
+        with self._lock:  # meanwhile, the next run can be watched, which has a mark of its own
+            is_other = self._run is run and mark != self._mark
+            if is_other:
+                self._mark = mark
+        if is_other:
             self._note(run, _DYNAMIC)
         return self._next_look()
 

@@ -47,7 +47,7 @@ class ReloadSource:
 
     :param again: settles and resolves its configuration again, given what replaces the values before
     :param read_mark: returns what differs after each change and each refresh of its dynamic configuration
-    :param mark: what it returned when the configuration was resolved
+    :param mark: what it would have returned when the dynamic configuration was read
     """
 
     again: Callable[[ReverseTransformer], JobRun]
@@ -85,21 +85,23 @@ class JobRun:
         self._resolver = resolver
         self._end = end
         self._source = source
-        self.reverser = resolved.reverser if resolved else ReverseTransformer({}, {})
+        self.reverser = ReverseTransformer({}, {})
         """Replaces values by references, also those before a reload."""
-        if earlier is not None:
-            self.reverser = self.reverser.knowing(earlier)
         self.withheld: frozenset[str] = frozenset()
         """The names of the environment variables that child processes of the job must not inherit."""
         try:
-            self._begin()
+            self._begin(earlier)
         except BaseException:  # the caller has left the providers to this object
             self.clear()
             raise
 
-    def _begin(self) -> None:
+    def _begin(self, earlier: ReverseTransformer | None) -> None:
         if self._resolver is not None:
             self.withheld = self._resolver.withheld()
+        if self._resolved is not None:
+            self.reverser = self._resolved.reverser
+        if earlier is not None:
+            self.reverser = self.reverser.knowing(earlier)
         if self._resolved is not None:
             self._install()
             mask_secrets(self._resolved.values())  # now that a log of this message shows references
@@ -207,7 +209,7 @@ class JobRun:
 
     @property
     def dynamic_mark(self) -> object:
-        """What ``read_dynamic_mark`` returned when this was resolved."""
+        """What ``read_dynamic_mark`` would have returned when the dynamic configuration of this was read."""
         return None if self._source is None else self._source.mark
 
     def read_dynamic_mark(self) -> object:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +20,7 @@ from airflow_config_providers.spark.layer_sources import mapping_layer
 from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, REDACTION_KEY
 
 if TYPE_CHECKING:
-    from airflow_config_providers.dynamic.document import Sealed
+    from airflow_config_providers.dynamic.document import Sealed, StoredConfig
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
     from airflow_config_providers.dynamic.snapshot import ChangeMark
 
@@ -37,11 +37,31 @@ _FORMER: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 """Key of a pattern -> the keys of which the first that is set has the pattern otherwise, and Spark's default."""
 
 
-def dynamic_layers(task: ConfigResource) -> Sequence[ConfigLayer]:
+@dataclass(frozen=True, slots=True)
+class TaskDynamic:
     """
-    Return the layers of a task that is about to run, with one or two requests.
+    The dynamic configuration of a task at one moment.
 
-    Their secrets are decrypted only when the job gets them.
+    :param layers: its layers, strongest first
+    :param configs: what is stored for the task and what it inherits from, strongest first; empty if nothing was read
+    """
+
+    layers: Sequence[ConfigLayer] = ()
+    configs: Collection[StoredConfig] = field(default=(), repr=False)
+
+    @property
+    def mark(self) -> ChangeMark:
+        """What differs as soon as one of them is changed, or its references are to be resolved again."""
+        from airflow_config_providers.dynamic.snapshot import ChangeMark  # noqa: PLC0415 - only to reload
+
+        return ChangeMark.of(self.configs) if self.configs else ChangeMark((), ())
+
+
+def dynamic_config(task: ConfigResource) -> TaskDynamic:
+    """
+    Return the dynamic configuration of a task that is about to run, with one or two requests.
+
+    Its secrets are decrypted only when the job gets them.
 
     A plain Python process, such as a unit test of a DAG, reads nothing.
 
@@ -50,23 +70,18 @@ def dynamic_layers(task: ConfigResource) -> Sequence[ConfigLayer]:
     :raises ConfigException: stored configuration is unreadable
     """
     if not settings.dynamic_enabled() or not has_supervisor():
-        return ()
+        return TaskDynamic()
     return _read(task, Opener())
 
 
 def refresh_mark(task: ConfigResource) -> ChangeMark:
     """
-    Return the mark of a running task, with the requests and errors of ``dynamic_layers``.
+    Return the mark of a running task, with the requests and errors of ``dynamic_config``.
 
     It differs as soon as someone changes the dynamic configuration of the task, or asks for its references to be
     resolved again (``airflow config-providers refresh``).
     """
-    from airflow_config_providers.dynamic.snapshot import ChangeMark, task_mark  # noqa: PLC0415 - only to reload
-    from airflow_config_providers.providers import airflow_secrets  # noqa: PLC0415 - as above
-
-    if not settings.dynamic_enabled() or not has_supervisor():
-        return ChangeMark((), ())
-    return task_mark(task, airflow_secrets.variable)
+    return dynamic_config(task).mark
 
 
 def previewed_layers(task: ConfigResource, *, warn: Callable[[str], None]) -> Sequence[ConfigLayer]:
@@ -74,7 +89,7 @@ def previewed_layers(task: ConfigResource, *, warn: Callable[[str], None]) -> Se
     if not settings.dynamic_enabled():
         return ()
     try:
-        return _read(task)
+        return _read(task).layers
     except ConfigProvidersError as error:
         problems = error.problems
     for problem in problems:
@@ -82,11 +97,12 @@ def previewed_layers(task: ConfigResource, *, warn: Callable[[str], None]) -> Se
     return ()
 
 
-def _read(task: ConfigResource, opener: Opener | None = None) -> Sequence[ConfigLayer]:
-    from airflow_config_providers.dynamic.inheritance import hidden, task_layers  # noqa: PLC0415 - a deployment can turn it off
+def _read(task: ConfigResource, opener: Opener | None = None) -> TaskDynamic:
+    from airflow_config_providers.dynamic.inheritance import hidden, layers_of, task_configs  # noqa: PLC0415 - a deployment can turn it off
     from airflow_config_providers.providers import airflow_secrets  # noqa: PLC0415 - as above
 
-    return task_layers(task.dag_id, task.task_id, airflow_secrets.variable, opener or hidden)
+    configs = task_configs(task, airflow_secrets.variable)
+    return TaskDynamic(layers_of(configs, opener or hidden), configs.values())
 
 
 class Opener:

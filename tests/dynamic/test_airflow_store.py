@@ -22,11 +22,11 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, R
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import name_of
-from airflow_config_providers.dynamic.inheritance import task_layers
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from tests.dynamic import following
 from tests.dynamic.changing import DEFAULT, expected, jars, started
+from tests.dynamic.written import task_layers
 from tests.limits import LONGEST
 
 DAG = ConfigResource(ResourceType.DAG, "flights")

@@ -11,10 +11,10 @@ from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.dynamic.encoder_rotation import Rotation, documents
-from airflow_config_providers.dynamic.inheritance import task_layers
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.testing import FakeClock, InMemoryConfigStore
+from tests.dynamic.written import task_layers
 
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
 DAG = ConfigResource(ResourceType.DAG, "flights")

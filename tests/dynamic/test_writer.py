@@ -11,9 +11,9 @@ import pytest
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import history_name, name_of, read_json
-from airflow_config_providers.dynamic.inheritance import task_layers
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.testing import InMemoryConfigStore
+from tests.dynamic.written import task_layers
 
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
 DAG = ConfigResource(ResourceType.DAG, "flights")

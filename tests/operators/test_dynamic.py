@@ -20,6 +20,10 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     ReservedKeyError,
 )
+from airflow_config_providers.job.authored_job import AuthoredJob
+from airflow_config_providers.job.configuration import JobConfiguration
+from airflow_config_providers.job.options import JobOptions
+from airflow_config_providers.job.resolver import Driver
 from airflow_config_providers.job.steered_layers import refresh_mark
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark.catalogue import READ_ONLY, spark_definition
@@ -239,6 +243,19 @@ def test_the_mark_of_a_task_differs_after_a_change_and_after_a_refresh(store, in
     assert len(set(marks)) == len(marks)
     alter(ConfigResource.of_task("flights", "other"), {"spark.app.a": "1"})
     assert refresh_mark(TASK) == marks[-1]
+
+
+def test_a_change_while_a_job_resolves_differs_from_the_mark_of_its_run(connections, in_task, alter):
+    alter(TASK, {"spark.app.rate": "10"})
+    authored = AuthoredJob(options=JobOptions(reload_action="restart"))
+    run = JobConfiguration(
+        *(TASK, authored, [], Driver(False, lambda: False), None, str, print),
+        when_settled=lambda _: alter(TASK, {"spark.app.rate": "20"}),
+    ).resolve()
+
+    assert run.shown == {"spark.app.rate": "10"}
+    assert run.dynamic_mark != refresh_mark(TASK)
+    run.close()
 
 
 def test_the_mark_of_a_task_is_one_request_until_its_dag_is_changed_and_then_two(store, in_task, alter):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import wait
+from itertools import chain
 from typing import Any, Final
 
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.timetable import Timetable
-from airflow_config_providers.core.workers import Workers
+from airflow_config_providers.core.workers import in_thread
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.job.run import JobRun
 
@@ -18,6 +19,8 @@ AFTER_FAILURE: Final = 60.0
 
 _PATIENCE: Final = 30.0
 """Seconds that a job waits for subscriptions before it begins without them."""
+
+_NOT_NOTICED: Final = "Changes of %s are not noticed until its provider answers: %s"
 
 
 class PlaceSubscriptions:
@@ -44,16 +47,23 @@ class PlaceSubscriptions:
 
     def subscribe_all(self, run: JobRun) -> list[Place]:
         """
-        Subscribe to all places of ``run``, and return those whose providers do not support it.
+        Subscribe to all places of ``run``, and return those whose providers do not support it, or have not answered.
 
-        This happens in another thread, as a provider can hang.
+        Each provider is asked in a thread of its own, as it can hang; one that answers late is subscribed to then.
         """
-        with Workers(1) as workers:
-            asked = {place: workers.start(self._subscribe, run, place) for place in run.places}
-            done, late = wait(asked.values(), _PATIENCE)
-        for place in (place for place, future in asked.items() if future in late):
-            self._log.warning("Changes of %s are not noticed: no answer in %g seconds.", place_name(place), _PATIENCE)
-        return [place for place, future in asked.items() if future in done and not future.result()]
+        places: dict[str, list[Place]] = {}
+        for place in run.places:
+            places.setdefault(place[0], []).append(place)
+        asked = {provider: in_thread(self._subscribe_each, run, places[provider]) for provider in places}
+        done, late = wait(asked.values(), _PATIENCE)
+        unanswered = [place for provider, future in asked.items() if future in late for place in places[provider]]
+        for place in unanswered:
+            self._log.warning(_NOT_NOTICED, place_name(place), f"no answer in {_PATIENCE:g} seconds")
+        return [*unanswered, *chain.from_iterable(future.result() for future in done)]
+
+    def _subscribe_each(self, run: JobRun, places: Sequence[Place]) -> list[Place]:
+        """Subscribe to places of one provider, and return those at which it cannot notice changes."""
+        return [place for place in places if self._is_watched(run) and not self._subscribe(run, place)]
 
     def _subscribe(self, run: JobRun, place: Place) -> bool:
         """Have changes of values at ``place`` noticed; return whether its provider can do that."""
@@ -63,8 +73,7 @@ class PlaceSubscriptions:
             return False
         except ProviderUnavailableError as error:
             problem = run.reverser.reverse_text(str(error))
-            name = place_name(place)
-            self._log.warning("Changes of %s are not noticed until its provider answers: %s", name, problem)
+            self._log.warning(_NOT_NOTICED, place_name(place), problem)
             self._timetable.add((run, place), self._next_try(), lambda: self._subscribe_again(run, place))
         except BaseException as error:  # noqa: BLE001 - a provider of another package can raise anything
             self._warn_of_no_watch(run, place, error)

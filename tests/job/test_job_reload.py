@@ -543,7 +543,26 @@ def test_a_provider_that_hangs_while_it_subscribes_does_not_keep_the_job_from_be
     job.reload.watch(Hanging(job.secret))
     goes_on.set()
 
-    assert "Changes of ${dir:/secrets} are not noticed: no answer" in caplog.text
+    assert "Changes of ${dir:/secrets} are not noticed until its provider answers: no answer" in caplog.text
+
+
+def test_a_provider_that_hangs_keeps_no_other_from_reporting_changes(monkeypatch):
+    goes_on, subscribed = threading.Event(), []
+
+    class Hanging(Run):
+        def subscribe(self, place, callback):
+            if place == PLACE:
+                goes_on.wait(LONGEST)
+            subscribed.append(place)
+
+    monkeypatch.setattr(place_subscriptions, "_PATIENCE", 0.01)
+    job, other = Job(), ("vault", "apps")
+    job.reload.watch(Hanging(job.secret, places=(PLACE, other)))
+
+    assert eventually(lambda: subscribed == [other])
+    goes_on.set()
+    assert eventually(lambda: subscribed == [other, PLACE])
+    job.reload.close()
 
 
 def test_two_hundred_jobs_on_one_secret_restart_spread_over_the_settling_time():

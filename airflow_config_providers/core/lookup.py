@@ -387,6 +387,10 @@ def _alone(error: Exception) -> Exception:
 
 def _only_text(name: str, answer: ConfigData) -> ConfigData:
     """Return the answer of provider ``name``, without keys that have None; raise if a value is not a string."""
+    if not isinstance(answer.ttl, int | None):
+        raise ProviderLookupError(
+            f"Provider '{printable(name)}' returned a ttl that is no number of milliseconds. Correct the provider."
+        )
     if set(map(type, answer.data.values())) <= {str}:
         return answer
     found = {key: value for key, value in answer.data.items() if value is not None}

@@ -11,6 +11,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -85,7 +86,8 @@ def run_in_children(start_anew: Callable[[], object]) -> None:
 
 def _forget_all() -> None:
     for member in list(_FORGETTING):
-        member.forget()
+        with suppress(Exception):  # the others must be prepared, and a log could wait for a lock of the parent
+            member.forget()
 
 
 run_in_children(_forget_all)

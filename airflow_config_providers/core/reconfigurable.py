@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.provider_definition import is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
@@ -34,11 +35,11 @@ class Reconfigurable(ABC):
         """Return the keys that concern this object; it is not asked about changes of other keys."""
 
     @abstractmethod
-    def validate_reconfiguration(self, configs: Mapping[str, Any]) -> None:
+    def validate_reconfiguration(self, configs: Mapping[str, Any]) -> bool | None:
         """
-        Return if the configuration can be applied; change nothing.
+        Return whether the configuration can be applied; None if it can. Change nothing.
 
-        :raises ConfigException: it cannot be applied; the message contains no value
+        :raises ConfigException: it cannot be applied, with the reason; the message contains no value
         """
 
     @abstractmethod
@@ -64,6 +65,7 @@ class Reconfigurables:
         self._members: tuple[Reconfigurable, ...] = ()
         self._lock = threading.RLock()
         self._has_turn = False
+        forget_in_children(self)
 
     @property
     def current(self) -> Mapping[str, Any]:
@@ -104,7 +106,7 @@ class Reconfigurables:
         """
         return frozenset(key for member in self._members for key in _keys(member))
 
-    def forget_threads(self) -> None:
+    def forget(self) -> None:
         """In a forked child: free the turn that a thread of the parent had, which does not exist here."""
         self._lock = threading.RLock()
         self._has_turn = False
@@ -225,9 +227,11 @@ def _ask(members: Sequence[Reconfigurable], configs: Mapping[str, Any]) -> None:
     problems: list[str] = []
     for member in members:
         try:
-            member.validate_reconfiguration(configs)
+            refused = "it returned False" if member.validate_reconfiguration(configs) is False else ""
         except Exception as error:  # noqa: BLE001 - whatever it raises, the member did not agree
-            problems.append(f"{_name(member)} refuses the configuration ({_reason(error)}).")
+            refused = _reason(error)
+        if refused:
+            problems.append(f"{_name(member)} refuses the configuration ({refused}).")
     if problems:
         raise ConfigException(*problems)
 

@@ -309,7 +309,7 @@ def _forgiving(configure: Callable[[], object]) -> None:
         configure()
     except ConfigProvidersError:
         raise
-    except Exception:  # noqa: BLE001 - as in _guarded; that the parameter is missing is reported
+    except (Exception, SystemExit):  # noqa: BLE001 - as in _guarded; that the parameter is missing is reported
         return
 
 
@@ -324,6 +324,6 @@ def _guarded(call: Callable[[], _T], what: Callable[[], str]) -> _T:
     except ConfigProvidersError as error:
         error.alone()
         raise
-    except Exception as error:  # noqa: BLE001 - a provider can raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a provider can raise anything
         reason = kind_and_place(error)
     raise ProviderDefinitionError(f"{what()} ({reason}).")

@@ -193,7 +193,7 @@ class ConfigResolver:
         self._providers = config_providers
         self._transformer = ConfigTransformer(config_providers, limits, options, **changes)
         self._definition = definition
-        self._unresolved = unresolved
+        self._unresolved = Unresolved(unresolved)
         self._foreign = foreign
         self._home = home
 

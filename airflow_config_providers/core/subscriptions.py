@@ -211,7 +211,7 @@ class Subscriptions:
         self._poll = poll or (lambda path, keys, mark: Polled(read(path, keys)))
         self._interval = interval
         self._make_watch = make_watch
-        self._watch = make_watch()
+        self._watch: Watch | None = None
         self._hash = ContentHash()
         self._timetable = timetable or Timetable(TIMETABLE)
         self._courier = Courier(self._timetable)
@@ -229,7 +229,8 @@ class Subscriptions:
         subscriber = Subscriber(path, None if keys is None else frozenset(keys), callback)
         before = self._subscribers
         data = self._read(path, keys)
-        subscriber.sees(data, self._hash.of(data.data))
+        own = subscriber.own(data)
+        subscriber.sees(own, self._hash.of(own.data))
         subscriber.failures = 1 if data.absence else 0
         with self._lock:
             if self._subscribers is not before:
@@ -271,11 +272,14 @@ class Subscriptions:
         """In a forked child, which has no thread of the parent's: start afresh, without subscriptions."""
         self._timetable = Timetable(TIMETABLE, self._timetable.clock)
         self._courier = Courier(self._timetable)
-        self._watch = self._make_watch()
+        self._watch = None
         self._lock = threading.Lock()
         self._subscribers = {}
 
     def _follow(self) -> None:
+        if self._watch is None and not self._subscribers:
+            return  # a provider that is closed could make no watch
+        self._watch = self._watch or self._make_watch()
         self._watch.follow(tuple(self._subscribers), self.touch)
 
     def _check(self, path: str) -> float | None:

@@ -114,7 +114,7 @@ class Followers:
         :param take_back: is called with the changes that concern a follower
         :returns: resource -> why its change is not in effect
         """
-        followed = {one for members in self.sets for one in inherited(members)}
+        followed = {one for resource in self.sets for one in inherited(resource)}
         plans = [plan for plan in plans if plan.keys and plan.resource in followed]
         try:
             problems = self._notify_planned(by_resource(plans), settle)
@@ -139,11 +139,6 @@ class Followers:
             except ConfigProvidersError as error:
                 reasons += (f"{followed}: {problem}" for problem in error.problems)
         return reasons or self._notify(news, news.__getitem__)
-
-    def forget_threads(self) -> None:
-        """In a forked child: free the turns that threads of the parent had."""
-        for members in self.sets.values():
-            members.forget_threads()
 
     def _refusals(self, plans: Plans, settle: Settle) -> dict[ConfigResource, ConfigProvidersError]:
         found: dict[ConfigResource, Reasons] = {}
@@ -273,7 +268,6 @@ class ConfigFollower(ClosedOnExit):
         if self._signals is not None:
             _OF_PARENTS.append(self._signals)
         self._signals, self._is_closed = None, True
-        self._followers.forget_threads()
 
     def _begin(self) -> None:
         try:

@@ -232,6 +232,10 @@ class AllowedFiles:
         raise ProviderUnavailableError(f"{printable(path)} was replaced each time it was read. Try again later.")
 
 
+_OF_PROCESSES: Final = (("proc",),)
+"""Where the system shows what processes have, such as their environment: a wide allowed path must not lead there."""
+
+
 class _Look:
     """
     One look at the files, to which each link leads to one place.
@@ -249,7 +253,7 @@ class _Look:
         """
         Return the real place of ``path``; it need not exist.
 
-        :raises AccessDeniedError: it is not inside an allowed path
+        :raises AccessDeniedError: it is not inside an allowed path, or in ``/proc``
         :raises ConfigException: it cannot be a path
         """
         if not path.isprintable():
@@ -259,6 +263,8 @@ class _Look:
         real = self._real(path)
         if real is None:
             raise _denied(path)
+        if is_inside(real, _OF_PROCESSES):
+            raise AccessDeniedError(f"{printable(path)} is in /proc, where no provider reads. Correct the path.")
         return real
 
     def by_parent(self, path: str, real: Steps, names: Iterable[str]) -> dict[Steps, dict[str, str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import airflow_config_providers
-from airflow_config_providers.core.per_process import PerProcess, hold_forks, run_in_children
+from airflow_config_providers.core.per_process import PerProcess, forget_in_children, hold_forks, run_in_children
 from tests.core.forks import in_child
 from tests.limits import LONGEST
 
@@ -121,3 +121,20 @@ def test_forks_are_prepared_for_in_one_place():
     modules = {path.relative_to(package) for path in package.rglob("*.py") if "register_at_fork" in path.read_text()}
 
     assert modules == {Path("core/per_process.py")}
+
+
+def test_a_member_that_fails_keeps_no_other_from_being_prepared_in_a_child():
+    class Member:
+        def __init__(self, *, fails=False):
+            self.fails, self.has_forgotten = fails, False
+
+        def forget(self):
+            self.has_forgotten = True
+            if self.fails:
+                raise ValueError("not configured")
+
+    members = [Member(fails=not number % 2) for number in range(8)]
+    for member in members:
+        forget_in_children(member)
+
+    assert in_child(lambda: sum(member.has_forgotten for member in members)) == "8"

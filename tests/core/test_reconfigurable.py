@@ -10,6 +10,8 @@ from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
 from airflow_config_providers.exceptions import ConfigException
+from tests.core.forks import in_child
+from tests.limits import LONGEST
 
 OLD = {"a": 1, "b": 1}
 NEW = {"a": 2, "b": 1}
@@ -327,3 +329,31 @@ def test_changes_of_several_threads_are_applied_one_after_the_other():
     assert [event[2] for event in pool.log if event[0] == "tell"] == [
         event[2] for event in other.log if event[0] == "tell"
     ]
+
+
+def test_a_forked_child_can_change_what_a_thread_of_its_parent_was_changing():
+    asked, goes_on = threading.Event(), threading.Event()
+
+    class Slow(Pool):
+        def validate_reconfiguration(self, configs):
+            asked.set()
+            goes_on.wait(LONGEST)
+
+    everybody = following(Slow())
+    thread = threading.Thread(target=everybody.apply, args=(NEW,))
+    thread.start()
+    asked.wait(LONGEST)
+    goes_on_in_child = in_child(lambda: goes_on.set() or everybody.apply(NEW) or "applied")
+    goes_on.set()
+    thread.join()
+
+    assert goes_on_in_child == "applied"
+
+
+def test_one_that_answers_false_refuses():
+    class Strict(Pool):
+        def validate_reconfiguration(self, configs):
+            return False
+
+    with pytest.raises(ConfigException, match="it returned False"):
+        following(Strict()).apply(NEW)

@@ -397,3 +397,12 @@ def test_importing_the_registry_imports_neither_airflow_nor_metadata() -> None:
     slow = {"airflow", "importlib.metadata", "javaproperties"}
     code = f"import sys, airflow_config_providers.core.registry; print({slow} & {{*sys.modules}})"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
+
+
+def test_a_provider_that_ends_the_process_while_it_is_configured_is_an_error_of_its_definition() -> None:
+    class Ending(InMemoryConfigProvider):
+        def configure(self, configs: Mapping[str, Any]) -> None:
+            sys.exit(3)
+
+    with pytest.raises(ProviderDefinitionError, match="SystemExit"):
+        ProviderRegistry({"bad": Ending}).open(props(a="bad"))

@@ -511,3 +511,26 @@ def test_a_subscription_for_which_no_thread_could_be_started_can_be_made_again(h
     subscriptions.add(PATH, None, heard)
 
     assert len(started) == 1
+
+
+def test_a_provider_that_returns_more_than_it_was_asked_for_reports_no_change(heard):
+    source = Source()
+    source.subscriptions = Subscriptions(
+        lambda path, keys: source.read(path, None), interval=lambda: 60_000, timetable=source.timetable
+    )
+    source.subscriptions.add(PATH, {"password"}, heard)
+    source.pass_()
+
+    assert heard == []
+
+
+def test_after_a_fork_no_watch_is_made_without_subscriptions():
+    source = Source()
+    made = []
+    source.subscriptions = Subscriptions(
+        source.read, interval=lambda: 60_000, make_watch=lambda: made.append(1) or source
+    )
+    source.subscriptions.forget()
+    source.subscriptions.clear()
+
+    assert made == []

@@ -220,6 +220,16 @@ def test_attack_37_a_value_that_is_not_text_is_refused_and_not_converted():
     assert "123456789" not in str(caught.value)
 
 
+@pytest.mark.parametrize("ttl", ["5000", b"5", object()], ids=["text", "bytes", "object"])
+def test_a_ttl_that_is_no_number_is_an_error_of_its_provider(ttl):
+    class Odd(InMemoryConfigProvider):
+        def get(self, path, keys=None):
+            return ConfigData({"k": "v"}, ttl)
+
+    with pytest.raises(ProviderLookupError, match="'p' returned a ttl that is no number of milliseconds"):
+        ConfigTransformer({"p": Odd({})}).transform({"a": "${p:k}"})
+
+
 @pytest.mark.parametrize(
     ("limits", "configs"),
     [

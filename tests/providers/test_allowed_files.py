@@ -174,3 +174,17 @@ def test_an_allowed_path_that_became_a_circle_of_links_allows_nothing(root: Path
 
     with pytest.raises(AccessDeniedError):
         files.require(f"{root}/current/file")
+
+
+@pytest.mark.parametrize("path", ["/proc/self/environ", "/proc/1/environ"])
+@pytest.mark.parametrize("allowed", ["/", "/proc", ""], ids=["root", "proc", "everything"])
+def test_attack_04_what_processes_have_is_never_read(allowed: str, path: str) -> None:
+    with pytest.raises(AccessDeniedError, match="is in /proc"):
+        read(allowed, path)
+
+
+def test_attack_04_a_link_into_proc_is_refused(root: Path) -> None:
+    (root / "link").symlink_to("/proc/self/environ")
+
+    with pytest.raises(AccessDeniedError, match="is in /proc"):
+        read("/", root / "link")

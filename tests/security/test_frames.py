@@ -10,7 +10,11 @@ import pytest
 from airflow.sdk import Connection
 
 from airflow_config_providers.core import resolver
+from airflow_config_providers.core.definition.abstract_config import AbstractConfig
+from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.transformer import ConfigTransformer, Limits
 from airflow_config_providers.decorators.pyspark import configured_pyspark_task
@@ -356,3 +360,36 @@ def test_the_error_of_a_session_that_does_not_start_holds_no_value(monkeypatch, 
 
     assert isinstance(error, ConfigException)
     assert shown_by(error) == []
+
+
+def configured_with(conf, kind):
+    return AbstractConfig(
+        ConfigDef().define("i", kind),
+        {**conf, "config.providers": "m", "config.providers.m.class": "m"},
+        registry=ProviderRegistry({"m": lambda: InMemoryConfigProvider({"": {"k": CANARY}})}),
+    )
+
+
+def prefixed():
+    return configured_with({"i": "1", "x.i": "${m:k}"}, ConfigType.INT)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda: configured_with({"i": "${m:k}"}, ConfigType.INT), id="of another type"),
+        pytest.param(
+            lambda: prefixed().values_with_prefix_override("x."),
+            id="overriding value",
+        ),
+        pytest.param(
+            lambda: configured_with({"i": "1", "x.i": "${m:k}"}, ConfigType.INT).values_with_prefix_all_or_nothing(
+                "x."
+            ),
+            id="value with a prefix",
+        ),
+        pytest.param(lambda: configured_with({"i": "${m:k}"}, ConfigType.STRING).get_password("i"), id="no password"),
+    ],
+)
+def test_the_error_of_a_configuration_with_a_definition_holds_no_value(call):
+    assert shown_by(raised(call)) == []

@@ -9,6 +9,7 @@ from typing import Any
 from airflow_config_providers.core.data import HIDDEN, Password
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import convert_to_string
+from airflow_config_providers.core.frames import clearing_frames
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.transformer import ConfigTransformer
@@ -71,6 +72,7 @@ class AbstractConfig:
     :raises ProviderLookupError: a provider returned no answer
     """
 
+    @clearing_frames
     def __init__(
         self,
         definition: ConfigDef,
@@ -83,10 +85,12 @@ class AbstractConfig:
         _check_names(originals)
         self._definition = definition
         self._used: set[str] = set()
+        self._values: Mapping[str, Any] = {}
         self._originals, answered = _resolve(originals, config_provider_props or originals, registry)
-        parsed = definition.parse(self._originals)
+        parsed = self._values = definition.parse(self._originals)
         changes = self.post_process_parsed_config(dict(parsed))
-        self._values = {**changes, **definition.parse({**parsed, **changes})} if changes else parsed
+        if changes:
+            self._values = {**changes, **definition.parse({**parsed, **changes})}
         if do_log:
             shown = {name: self._shown(name, originals.get(name), answered) for name in parsed.keys() - changes.keys()}
             log.info(_listing(type(self).__name__, {**shown, **dict.fromkeys(changes, HIDDEN)}))
@@ -107,6 +111,7 @@ class AbstractConfig:
         self._used.add(key)
         return self._values[key]
 
+    @clearing_frames
     def get_password(self, key: str) -> Password | None:
         """
         Return the value of the PASSWORD ``key``.
@@ -152,6 +157,7 @@ class AbstractConfig:
         """Return the parsed values by key; reading from it is recorded as use."""
         return RecordingMap(self._values, self._used)
 
+    @clearing_frames
     def values_with_prefix_override(self, prefix: str) -> RecordingMap:
         """
         Return all parsed values, each ``key`` overridden by ``<prefix>key`` if that is set.
@@ -165,6 +171,7 @@ class AbstractConfig:
         overrides = self._parse({key: found[key] for key in defined}, defined)
         return RecordingMap({**self._values, **overrides}, self._used, prefix=prefix, also_without_prefix=True)
 
+    @clearing_frames
     def values_with_prefix_all_or_nothing(self, prefix: str) -> RecordingMap:
         """
         Return the parsed values of the defined keys with ``prefix``, without it; if no key has it, all values.

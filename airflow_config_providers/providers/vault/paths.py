@@ -77,14 +77,15 @@ def _refuse_odd(text: str, segments: tuple[str, ...]) -> None:
 
 
 def _refuse_wandering(text: str, segments: tuple[str, ...]) -> None:
-    if any(_decoded(segment) in {".", ".."} for segment in segments):
+    steps = [step for segment in segments for step in _decoded(segment).split("/")]
+    if not {".", ".."}.isdisjoint(steps):
         raise AccessDeniedError(
             f"The path '{printable(text)}' of a reference to Vault contains '.' or '..'. Write it without them."
         )
-    if segments[0] in SYSTEM:
+    if steps[0] in SYSTEM:
         raise AccessDeniedError(
-            f"The path '{printable(text)}' begins with '{segments[0]}', which belongs to Vault itself; no reference "
-            f"can read there. If you mean a secret of that name, begin with its mount, as in secret/{segments[0]}/..."
+            f"The path '{printable(text)}' begins with '{steps[0]}', which belongs to Vault itself; no reference "
+            f"can read there. If you mean a secret of that name, begin with its mount, as in secret/{steps[0]}/..."
         )
 
 
@@ -150,9 +151,8 @@ class Mount:
         """Return whether only KV version 2 answers like ``body``."""
         data = body.get("data")
         metadata = data.get("metadata") if isinstance(data, Mapping) else None
-        return (
-            self.kv_version == 2 and "data" in (data or {}) and isinstance(metadata, Mapping) and "version" in metadata
-        )
+        is_versioned = isinstance(data, Mapping) and "data" in data and isinstance(metadata, Mapping)
+        return self.kv_version == 2 and is_versioned and "version" in (metadata or ())
 
 
 class Mounts:

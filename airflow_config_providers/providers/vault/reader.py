@@ -110,6 +110,14 @@ def refusal(outcome: VaultOutcome, path: VaultPath, *, where: str) -> ProviderLo
     return AccessDeniedError(asked + _hint(outcome, path, otherwise=f"{advice}."))
 
 
+def _no_answer(outcome: VaultOutcome, path: VaultPath, *, where: str) -> ProviderUnavailableError:
+    """Return the error for an answer that is none of Vault's."""
+    return ProviderUnavailableError(
+        f"{where} answered for '{printable(str(path))}' with {outcome.answer.shown}, but without a secret: perhaps "
+        f"something in front of it answers, such as a page about maintenance. Try again later, or correct its address."
+    )
+
+
 def too_large(outcome: VaultOutcome, path: VaultPath, *, where: str) -> ProviderLookupError:
     """
     Return the error for an answer that is too large.
@@ -230,6 +238,8 @@ class VaultReader:
         :raises ConfigException: the mount has no versions
         """
         outcome = self._after_others(path)
+        if outcome.answer.is_good and not isinstance(outcome.answer.body.get("data"), Mapping):
+            raise _no_answer(outcome, path, where=self.session.where)
         if outcome.answer.is_good or outcome.answer.status == 404:
             return outcome
         raise refusal(outcome, path, where=self.session.where)

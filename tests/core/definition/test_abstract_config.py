@@ -330,3 +330,11 @@ def test_nothing_is_logged_where_not_wanted(caplog: pytest.LogCaptureFixture) ->
     config({}, do_log=False)
 
     assert caplog.messages == []
+
+
+def test_a_subclass_reads_the_parsed_values_while_it_processes_them():
+    class Doubled(AbstractConfig):
+        def post_process_parsed_config(self, values):
+            return {"i": 2 * self.get("i")}
+
+    assert Doubled(ConfigDef().define("i", ConfigType.INT), {"i": "21"}).get("i") == 42

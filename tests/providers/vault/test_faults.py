@@ -92,6 +92,13 @@ def test_garbage_is_unavailable(vault, body: str) -> None:
     assert "not JSON" in str(error)
 
 
+@pytest.mark.parametrize("body", ["{}", '{"status": "maintenance"}', '{"data": null}', '{"data": 5}', '{"data": [1]}'])
+def test_an_answer_without_a_secret_is_unavailable(vault, body: str) -> None:
+    error = error_of_a_read(vault, 200, body=body)
+    assert type(error) is ProviderUnavailableError
+    assert "without a secret" in str(error)
+
+
 def test_a_redirect_is_not_followed(vault) -> None:
     from tests.servers.recorder import Recorder
     from tests.servers.web import WebServer

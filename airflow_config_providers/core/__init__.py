@@ -1,15 +1,18 @@
 """
 The engine: references, layers, resolution and its reversal. No Airflow, no Spark, no network.
 
-- References and their values: ``variable``, ``data``, ``transformer``.
-- Providers: ``provider``, ``provider_definition``, ``registry``, ``on_demand``; asking them: ``lookup``.
-- Layers of precedence: ``layers``, ``environment``, ``keys``; ``resolver`` combines them with the above.
+- References and their values: ``variable``, ``data``, ``transformer``, ``templates``.
+- Providers: ``provider``, ``provider_definition``, ``registry``, ``entry_points``, ``on_demand``; asking them:
+  ``lookup``, ``timed_calls``, ``diagnosis``.
+- Layers of precedence: ``layers``, ``environment``, ``keys``, ``older_names``; ``resolver`` combines them with the
+  above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
-- Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``content``, ``subscriptions``, ``reload``.
-- Threads and processes: ``timetable``, ``workers``, ``under_way``, ``single_flight``, ``per_process``, ``cached``,
-  ``closing``.
-- Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``sensitive``,
-  ``older_names``.
+- Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``, ``reload``.
+- Threads and processes: ``timetable``, ``workers``, ``shared_calls``, ``single_flight``, ``per_process``,
+  ``process_environment``, ``cached``, ``closing``.
+- Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``yaml_events``,
+  ``yaml_properties``, ``named_file``.
+- What must not be shown: ``sensitive``, ``cleared_frames``, ``foreign_errors``.
 """
 
 from __future__ import annotations

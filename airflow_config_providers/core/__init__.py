@@ -2,14 +2,17 @@
 The engine: references, layers, resolution and its reversal. No Airflow, no Spark, no network.
 
 - References and their values: ``variable``, ``data``, ``transformer``.
-- Providers: ``provider``, ``provider_definition``, ``registry``, ``on_demand``; asking them: ``lookup``.
-- Layers of precedence: ``layers``, ``environment``, ``keys``; ``resolver`` combines them with the above.
+- Providers: ``provider``, ``polled_provider``, ``provider_definition``, ``registry``, ``entry_points``, ``on_demand``;
+  asking them: ``lookup``; what is wrong with them: ``diagnosis``.
+- Layers of precedence: ``layers``, ``environment``, ``process_environment``; ``resolver`` combines them with the above.
+- Keys: ``keys``, ``older_names``, ``sensitive``.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
-- Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``content``, ``subscriptions``, ``reload``.
-- Threads and processes: ``timetable``, ``workers``, ``under_way``, ``single_flight``, ``per_process``, ``cached``,
-  ``closing``.
-- Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``sensitive``,
-  ``older_names``.
+- Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``reload``.
+- Threads and processes: ``timetable``, ``workers``, ``timed_calls``, ``under_way``, ``single_flight``, ``per_process``,
+  ``cached``, ``closing``.
+- Errors without values: ``frames``, ``foreign_errors``.
+- Strings and formats: ``text``, ``templates``, ``nested``, ``properties``, ``document``, ``java_text``,
+  ``yaml_events``, ``yaml_properties``, ``named_file``.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
-from airflow_config_providers.core.text import half_pair, printable
+from airflow_config_providers.core.text import half_pair, of_type, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
 
@@ -76,14 +76,14 @@ def key_problems(
 
 def key_type_problem(key: object) -> str | None:
     """Return what is wrong with a key that is not a string; None if it is one."""
-    return None if isinstance(key, str) else f"The key {printable(repr(key))} is {_kind(key)}. Write it as a string."
+    return None if isinstance(key, str) else f"The key {printable(repr(key))} is {of_type(key)}. Write it as a string."
 
 
 def value_type_problem(key: str, value: object) -> str | None:
     """Return what is wrong with the value of ``key`` if it is neither a string nor None; otherwise None."""
     if value is None or isinstance(value, str):
         return None
-    return f"'{printable(key)}': the value is {_kind(value)}. Write it as a string."
+    return f"'{printable(key)}': the value is {of_type(value)}. Write it as a string."
 
 
 def type_problems(configs: Mapping[Any, Any]) -> Iterator[str]:
@@ -123,10 +123,6 @@ def _refused_character(key: str) -> int | None:
 
 def _named(character: str) -> str:
     return {"=": "an equals sign", " ": "a blank"}.get(character, f"U+{ord(character):04X}")
-
-
-def _kind(value: object) -> str:
-    return f"of type {type(value).__name__}"
 
 
 def spellings(used: Iterable[str], older: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:

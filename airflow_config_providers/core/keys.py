@@ -140,8 +140,10 @@ def spellings(used: Iterable[str], older: Mapping[str, str]) -> Mapping[str, tup
     return {name: group for group in names.values() for name in group}
 
 
-_HADOOP: Final = "spark.hadoop."
-_HIVE: Final = "spark.hive."
+HADOOP_PREFIX: Final = "spark.hadoop."
+"""The prefix of Hadoop's keys, which Hadoop names without it."""
+HIVE_PREFIX: Final = "spark.hive."
+"""Another prefix of Hive's keys, of which Hadoop's name begins with ``hive.``."""
 
 
 def hadoop_name(key: str) -> str | None:
@@ -150,11 +152,11 @@ def hadoop_name(key: str) -> str | None:
 
     A Hadoop key can also be written without its prefix, because Spark SQL passes all keys of a session to Hadoop.
     """
-    if key.startswith(_HIVE):
+    if key.startswith(HIVE_PREFIX):
         return key.removeprefix("spark.")
-    if key.startswith("spark.") and not key.startswith(_HADOOP):
+    if key.startswith("spark.") and not key.startswith(HADOOP_PREFIX):
         return None
-    return key.removeprefix(_HADOOP)
+    return key.removeprefix(HADOOP_PREFIX)
 
 
 def current_name(name: str, older: Mapping[str, str]) -> str:

@@ -24,7 +24,7 @@ def get_provider_info() -> dict[str, Any]:
                 "name": "configured_pyspark",
             }
         ],
-        "cli": ["airflow_config_providers.cli.definition.commands"],
+        "cli": ["airflow_config_providers.cli.command_table.commands"],
         "config": {"config_providers": {"description": "Configuration of Spark jobs.", "options": options}},
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+CORE = ROOT / "airflow_config_providers" / "core"
 
 ASK = """
 import importlib.metadata, sys, tomllib
@@ -74,3 +76,10 @@ def test_what_the_table_names_in_the_package_exists() -> None:
     }
 
     assert [name for name in files if not any(f"/{path}".endswith(f"/{name}") for path in found)] == []
+
+
+def test_the_map_of_the_core_has_each_of_its_modules() -> None:
+    text = ast.get_docstring(ast.parse((CORE / "__init__.py").read_text())) or ""
+    modules = {path.stem for path in CORE.iterdir() if not path.name.startswith("__")}
+
+    assert set(re.findall("``([a-z_]+)``", text)) == modules

@@ -148,7 +148,9 @@ def test_what_resolves_and_reverses_loads_neither_threads_at_work_nor_definition
 
 def test_what_opens_providers_in_threads_loads_no_calls_with_a_time_limit(imported: Mapping[str, Imported]) -> None:
     """Each task that has references imports it while it runs; only diagnoses and completion limit the time of calls."""
-    assert "airflow_config_providers.core.timed_calls" not in imported["airflow_config_providers.core.under_way"].loaded
+    assert (
+        "airflow_config_providers.core.timed_calls" not in imported["airflow_config_providers.core.shared_calls"].loaded
+    )
 
 
 @pytest.mark.parametrize("module", CORE)

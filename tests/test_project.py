@@ -16,7 +16,6 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import airflow_config_providers
-from airflow_config_providers import core
 from airflow_config_providers.get_provider_info import OPTIONS, get_provider_info
 
 ROOT = Path(__file__).parents[1]
@@ -149,13 +148,6 @@ def test_the_drawing_of_the_house_has_each_folder_and_each_module_at_the_top() -
 
     drawn = set(re.findall(r"^ +(\S+)", drawing, re.MULTILINE))
     assert drawn == folders | modules, "draw each folder and each top module in CONTRIBUTING.md"
-
-
-def test_the_groups_of_the_core_have_each_of_its_modules() -> None:
-    modules = {path.stem for path in Path(core.__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()}
-
-    grouped = re.findall(r"``(\w+)``", str(core.__doc__))
-    assert sorted(grouped) == sorted(modules - {"__init__", "__pycache__"}), "name each once in core/__init__.py"
 
 
 def test_a_whole_run_has_every_stage() -> None:

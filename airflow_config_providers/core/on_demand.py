@@ -13,7 +13,7 @@ from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError
 
 if TYPE_CHECKING:
-    from airflow_config_providers.core.under_way import SharedCall, UnderWay, Wait
+    from airflow_config_providers.core.shared_calls import SharedCall, SharedCalls, Wait
 
 
 class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
@@ -37,7 +37,7 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         *,
         environment_names: Callable[[], frozenset[str]] = frozenset,
         unlisted: Collection[str] = (),
-        under_way: UnderWay | None = None,
+        under_way: SharedCalls | None = None,
     ) -> None:
         self.unlisted = unlisted
         self._names = tuple(names)
@@ -135,10 +135,10 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         return len(self._names)
 
 
-def _under_way() -> UnderWay:
-    from airflow_config_providers.core.under_way import UnderWay  # noqa: PLC0415 - slow to import, as in lookup
+def _under_way() -> SharedCalls:
+    from airflow_config_providers.core.shared_calls import SharedCalls  # noqa: PLC0415 - slow to import, as in lookup
 
-    return UnderWay()
+    return SharedCalls()
 
 
 def _wait_for(name: str, openings: Mapping[str, SharedCall], wait: Wait) -> None:

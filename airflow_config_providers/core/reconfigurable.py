@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.keys import current_name
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.provider_definition import is_reserved
 from airflow_config_providers.core.text import printable
@@ -56,7 +57,7 @@ class Reconfigurables:
     The configuration in effect, and the objects that follow it. Thread-safe; changes happen one after the other.
 
     :param configs: the configuration in effect now
-    :param definition: which keys are read-only; replaced by the definition of a ``ConfigAdmin``
+    :param definition: which keys are read-only or older names; replaced by the definition of a ``ConfigAdmin``
     """
 
     def __init__(self, configs: Mapping[str, Any], definition: ConfigDef | None = None) -> None:
@@ -76,7 +77,7 @@ class Reconfigurables:
         """
         Notify ``member`` of every later change; adding it again has no effect.
 
-        :raises ConfigException: some of its keys are known to be read-only; names them
+        :raises ConfigException: some of its keys are known to be read-only or older names; names them
         """
         with self._lock:
             _refuse([member], self._definition)
@@ -85,7 +86,7 @@ class Reconfigurables:
 
     def follow(self, definition: ConfigDef) -> None:
         """
-        Use ``definition`` to decide which keys are read-only, also for the current members.
+        Use ``definition`` to decide which keys are read-only or older names, also for the current members.
 
         :raises ConfigException: as for ``add``; the old definition stays in effect
         """
@@ -197,7 +198,11 @@ def _refuse(members: Sequence[Reconfigurable], definition: ConfigDef) -> None:
 
 
 def _static(member: Reconfigurable, definition: ConfigDef) -> Iterator[str]:
-    """Yield a problem for each read-only key of ``member``. A failure to return its keys is reported by a change."""
+    """
+    Yield a problem for each key of ``member`` of which it would never be told.
+
+    A failure to return its keys is reported by a change.
+    """
     try:
         keys = _keys(member)
     except ConfigException:
@@ -206,6 +211,9 @@ def _static(member: Reconfigurable, definition: ConfigDef) -> Iterator[str]:
         reason = _OF_THE_DEPLOYMENT if is_reserved(key) else definition.read_only_reason(key)
         if reason:
             yield f"{_name(member)} cannot follow '{printable(key)}', which is not dynamic: {reason}"
+        elif (current := current_name(key, definition.older_names)) != key:
+            where = f"'{printable(key)}', an older name of '{printable(current)}'"
+            yield f"{_name(member)} cannot follow {where}, under which it gets the value. Follow that."
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

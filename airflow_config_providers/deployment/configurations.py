@@ -13,7 +13,7 @@ from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.deployment import record_rows, records, rows
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
-from airflow_config_providers.deployment.chosen_files import with_chosen_files
+from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE, with_chosen_files
 from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
 from airflow_config_providers.deployment.records import RunChoice
 from airflow_config_providers.deployment.rows import HINTS, KeySelection, Row, key_columns
@@ -93,6 +93,7 @@ class DeployedConfigurations:
         return Reading(
             unread_sources(no_job),
             files,
+            layers.unread_files(resource) == NOT_READ_HERE,
             self._reader.environ,
             settings.unknown_keys(),
             take_any_key(jobs),

@@ -8,7 +8,7 @@ from typing import Final
 
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
-from airflow_config_providers.job.record_rows import rows_of
+from airflow_config_providers.job.record_table import rows_of
 from airflow_config_providers.spark.audit.records.past_records import (
     CONFIGS,
     PastRecords,

@@ -45,6 +45,7 @@ class Reading:
 
     :param unread: source -> why jobs do not get its layers
     :param files: the paths of the files that are layers, as they are written, strongest last
+    :param has_unopened: whether the task names files that a server does not open
     :param environ: the environment of the jobs, of which only names are shown
     :param unknown_keys: what the deployment does with keys that Spark does not know
     :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
@@ -53,15 +54,17 @@ class Reading:
 
     unread: Mapping[str, str] = field(default_factory=dict)
     files: Sequence[str] = ()
+    has_unopened: bool = False
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     unknown_keys: UnknownKeys = UnknownKeys.WARN
     takes_any_key: bool = False
     refusals: Callable[[str, str], Sequence[str]] = nothing_refused
 
     @property
-    def chosen_files(self) -> str:
-        """The files whose paths are chosen in a run; empty if there are none."""
-        return ", ".join(printable(path) for path in self.files if is_known_only_in_run(path))
+    def other_files(self) -> str:
+        """The layer files that are not read here: a run chooses them, or a server answers. Empty if there are none."""
+        chosen = ", ".join(printable(path) for path in self.files if is_known_only_in_run(path))
+        return chosen or "a layer file that the task names" * self.has_unopened
 
     def variable(self, key: str) -> str | None:
         """Return the name of the environment variable that is meant to override ``key``; None if there is none."""
@@ -262,13 +265,13 @@ def _unwritten(key: str, wanted: str | None, rows: Sequence[Row], reading: Readi
     else:
         winner = next((row["synonyms"][0] for row in rows if row["key"] == key), None)
         reason = _applying_instead(key, wanted, winner)
-        reason += _of_chosen_files(reading, is_beaten=winner is not None and winner["source"] not in BELOW_FILES)
+        reason += _of_other_files(reading, is_beaten=winner is not None and winner["source"] not in BELOW_FILES)
         yield _answer(key, shown, (SettingStatus.NOT_SET, reason), winner=winner)
 
 
-def _of_chosen_files(reading: Reading, *, is_beaten: bool = False) -> str:
-    """Return a sentence about the files that only a run chooses; empty if there are none."""
-    if not (files := reading.chosen_files):
+def _of_other_files(reading: Reading, *, is_beaten: bool = False) -> str:
+    """Return a sentence about the files that are not read here; empty if there are none."""
+    if not (files := reading.other_files):
         return ""
     if is_beaten:
         return f" It can be in {files}, which is not read here, but would be beaten there, too."
@@ -306,7 +309,7 @@ def _absence(asked: str, rows: Sequence[Row], reading: Reading) -> str:
     hint = nearest(asked, names) or "."
     return (
         f"It is not among the layers{hint} The layers are {known}. Files become layers by [config_providers] "
-        f"config_files, and by arguments of the task.{_of_chosen_files(reading)}"
+        f"config_files, and by arguments of the task.{_of_other_files(reading)}"
     )
 
 

@@ -107,7 +107,7 @@ class ConfigAdmin:
     :param objections: returns other reasons to refuse a string
     :param author: the author of the changes
     :param followers: resource -> its followers, each set up with the current result of ``settled``; they are notified
-        in this order, and cannot follow keys that the definition calls read-only
+        in this order, and cannot follow keys that the definition calls read-only, nor older names of keys
     :param warn: is called with each note for the reader of a description
     :param sleep: waits before a change is tried again
     """
@@ -165,7 +165,7 @@ class ConfigAdmin:
         """
         Return the values that win for ``resource``, as its followers get them, without defaults.
 
-        :returns: key -> string with its references; an encrypted secret stays ``Sealed``
+        :returns: current name of a key -> string with its references; an encrypted secret stays ``Sealed``
         :raises UnknownResourceError: the resource does not exist
         :raises ConfigException: stored configuration cannot be read
         """
@@ -298,7 +298,8 @@ class ConfigAdmin:
         return snapshot if Writer(store, self._author).write(snapshot, plans, event=REFRESH) else None
 
     def _settled(self, resource: ConfigResource, snapshot: Snapshot) -> dict[str, Value]:
-        return settled([snapshot.config(one) for one in inherited(resource)], self._layers(resource))
+        configs = {one: snapshot.config(one) for one in inherited(resource)}
+        return settled(configs, self._layers(resource), self._definition)
 
     def _changes(self, resource: ConfigResource, snapshot: Snapshot) -> list[Change]:
         found = [change for change in snapshot.history(resource).changes if change.task_id == resource.task_id]
@@ -322,7 +323,8 @@ class ConfigAdmin:
 
     def _settled_after(self, request: _ChangeRequest, snapshot: Snapshot) -> Settle:
         def settle(resource: ConfigResource, plans: Plans) -> Mapping[str, Value]:
-            return settled([*_configs_after(resource, plans, snapshot).values()], request.static(resource).layers)
+            configs = _configs_after(resource, plans, snapshot)
+            return settled(configs, request.static(resource).layers, self._definition)
 
         return settle
 

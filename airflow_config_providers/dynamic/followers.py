@@ -69,7 +69,7 @@ class Followers:
 
     def follow(self, definition: ConfigDef) -> None:
         """
-        Refuse followers, now and later, of keys that ``definition`` calls read-only.
+        Refuse followers, now and later, of keys that ``definition`` calls read-only, and of older names.
 
         :raises ConfigException: there are such followers; names them and the keys
         """
@@ -114,8 +114,8 @@ class Followers:
         :param take_back: is called with the changes that concern a follower
         :returns: resource -> why its change is not in effect
         """
-        followed = {one for resource in self.sets for one in inherited(resource)}
-        plans = [plan for plan in plans if plan.keys and plan.resource in followed]
+        sources = {one for followed in self.sets for one in inherited(followed)}
+        plans = [plan for plan in plans if plan.keys and plan.resource in sources]
         try:
             problems = self._notify_planned(by_resource(plans), settle)
         except BaseException:

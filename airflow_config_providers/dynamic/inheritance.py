@@ -8,6 +8,8 @@ from typing import Final
 
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.data import HIDDEN
+from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.keys import current_name
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.dynamic import document
 from airflow_config_providers.dynamic.document import DEPLOYMENT, EMPTY, Document, Sealed, StoredConfig, Value, name_of
@@ -59,17 +61,22 @@ def dynamic_layer(resource: ConfigResource, config: StoredConfig, open_: Open = 
     return ConfigLayer(SOURCES[resource.type], name, shown(config.values), secrets=secrets)
 
 
-def settled(configs: Sequence[StoredConfig], beneath: Sequence[ConfigLayer]) -> dict[str, Value]:
+def settled(
+    configs: Mapping[ConfigResource, StoredConfig], beneath: Sequence[ConfigLayer], definition: ConfigDef
+) -> dict[str, Value]:
     """
-    Return key -> the value that wins; a sealed secret stays sealed.
+    Return current name of a key -> the value that wins, under whichever name it is set; a sealed secret stays sealed.
 
     :param configs: the configurations that a resource has and inherits, strongest first
     :param beneath: the weaker layers
     """
-    winners: dict[str, Value] = dict(LayeredConfig(beneath).settled)
-    for config in reversed(configs):
-        winners.update(config.values)
-    return winners
+    layered = LayeredConfig([*(dynamic_layer(one, config) for one, config in configs.items()), *beneath], definition)
+    sealed = {
+        name: next(config.values[name] for config in configs.values() if name in config.values)
+        for name in layered.secrets
+    }
+    older = definition.older_names
+    return {current_name(name, older): sealed.get(name, text) for name, text in layered.settled.items()}
 
 
 def task_configs(task: ConfigResource, read: Read) -> dict[ConfigResource, StoredConfig]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
@@ -17,6 +17,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.layer_files import YAML_SUFFIXES
 
+_LOCAL_BUNDLE: Final = "airflow.dag_processing.bundles.local.LocalDagBundle"
 _DAGS: Final = (".py", ".zip")
 _PROPERTIES: Final = (".conf", ".properties")
 
@@ -98,14 +99,32 @@ def existing_dags_folder() -> str:
     """
     Return the folder in which this deployment has its DAG files.
 
-    :raises ConfigException: there is no such folder
+    :raises ConfigException: there is no such folder, or the deployment has DAG files elsewhere, too
     """
     folder = dags_folder()
+    if bundles := bundles_elsewhere(folder):
+        raise ConfigException(
+            f"[dag_processor] dag_bundle_config_list has DAG files elsewhere than in [core] dags_folder: in "
+            f"{', '.join(map(printable, bundles))}. Name the folders of all DAG files."
+        )
     if not Path(folder).exists():  # Airflow takes a single DAG file, too
         raise ConfigException(
             f"There is no folder '{printable(folder)}'. Correct [core] dags_folder, or name the DAG files."
         )
     return folder
+
+
+def bundles_elsewhere(folder: str) -> list[str]:
+    """Return the names of the bundles of this deployment that are not just ``folder``."""
+    found = conf.getjson("dag_processor", "dag_bundle_config_list", fallback=[])
+    bundles = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [str(one.get("name", "")) for one in bundles if not _is_local_at(folder, one)]
+
+
+def _is_local_at(folder: str, bundle: Mapping[str, Any]) -> bool:
+    arguments = bundle.get("kwargs") or {}
+    path = arguments.get("path") or folder if isinstance(arguments, dict) else ""
+    return bundle.get("classpath") == _LOCAL_BUNDLE and os.path.realpath(str(path)) == os.path.realpath(folder)
 
 
 def _problem(path: str) -> str:

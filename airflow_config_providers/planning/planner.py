@@ -13,9 +13,9 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSynonym, LayeredConfig
 from airflow_config_providers.core.policy import NamedPolicy
 from airflow_config_providers.core.text import counted, nearest, one_line, printable
-from airflow_config_providers.exceptions import UnknownResourceError
+from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
-from airflow_config_providers.lint.paths import dags_folder
+from airflow_config_providers.lint.paths import bundles_elsewhere, dags_folder
 from airflow_config_providers.planning.changed_files import ChangedFiles
 from airflow_config_providers.planning.changes import Comparison, TaskChange
 from airflow_config_providers.planning.dag_folder import DagFolder, Jobs, stored_dag_ids, stored_jobs
@@ -98,6 +98,7 @@ class PlanMaker:
 
         :raises ConfigProvidersError: a state cannot be read, or ``alter`` would refuse the operations
         """
+        _require_first_revision(request)
         altered = self._altered(request)
         with ExitStack() as stack:
             first, second = (_checkout(revision, stack) for revision in (request.before, request.after))
@@ -179,6 +180,19 @@ def _unread(path: str, choosing: Sequence[ConfigResource]) -> str:
         return f"No job names the layer file '{printable(path)}'. Write its path as the jobs have it."
     tasks = f"{counted(len(choosing), 'task')} can have it through a template: {named(choosing)}."
     return f"No job names the layer file '{printable(path)}'; {tasks}"
+
+
+def _require_first_revision(request: PlanRequest) -> None:
+    """
+    Make sure that a revision of the DAGs folder is not compared with stored DAGs that are from elsewhere.
+
+    :raises ConfigException: the deployment has other bundles of DAG files
+    """
+    if request.after and not request.before and (bundles := bundles_elsewhere(dags_folder())):
+        raise ConfigException(
+            f"--to alone compares with the DAGs that Airflow has stored, and those of "
+            f"{', '.join(map(printable, bundles))} are not in [core] dags_folder. Name the first revision with --from."
+        )
 
 
 def _checkout(revision: str, stack: ExitStack) -> Checkout | None:

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 
 from airflow.secrets import BaseSecretsBackend
 
+from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.diagnosis import Diagnosis, of_problem
-from airflow_config_providers.core.frames import clearing_frames
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
@@ -33,11 +33,7 @@ from airflow_config_providers.secrets.entry_files import (
     paths,
     place_of,
 )
-from airflow_config_providers.secrets.examination import DefinedProviders, FileExamination
-from airflow_config_providers.secrets.imports import importing
-from airflow_config_providers.secrets.process_state import state
-from airflow_config_providers.secrets.resolution import resolved
-from airflow_config_providers.secrets.shapes import (
+from airflow_config_providers.secrets.entry_shapes import (
     Shape,
     WrongEntryError,
     checked,
@@ -45,6 +41,10 @@ from airflow_config_providers.secrets.shapes import (
     team_of,
     variable_shape,
 )
+from airflow_config_providers.secrets.examination import DefinedProviders, FileExamination
+from airflow_config_providers.secrets.imports import importing
+from airflow_config_providers.secrets.process_state import state
+from airflow_config_providers.secrets.resolution import resolved
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ConfigProvidersError, problems_of
 from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.entry_files import TEAM, EntryFiles, lines_of, place_of
+from airflow_config_providers.secrets.entry_shapes import Shape
 from airflow_config_providers.secrets.process_state import state
 from airflow_config_providers.secrets.resolution import texts
-from airflow_config_providers.secrets.shapes import Shape
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.registry import ProviderRegistry

@@ -17,9 +17,9 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.per_process import run_in_children
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
+from airflow_config_providers.core.shared_calls import SharedCalls
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.under_way import UnderWay
 from airflow_config_providers.secrets import trail
 from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.entry_files import ChangingFiles
@@ -125,7 +125,7 @@ class _Opened:
     providers: ProvidersOnDemand
     state: Hashable
     users: int = 0
-    under_way: UnderWay = field(default_factory=UnderWay)
+    under_way: SharedCalls = field(default_factory=SharedCalls)
 
 
 class _Named(ConfigProvider):

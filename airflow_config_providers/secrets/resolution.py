@@ -18,9 +18,9 @@ from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.airflow_secrets import airflow_is_starting
 from airflow_config_providers.secrets import trail
 from airflow_config_providers.secrets.definitions import DefinitionSource
+from airflow_config_providers.secrets.entry_shapes import WrongEntryError
 from airflow_config_providers.secrets.imports import import_what_an_answer_needs
 from airflow_config_providers.secrets.process_state import ProcessState
-from airflow_config_providers.secrets.shapes import WrongEntryError
 
 _DEEPEST: Final = 50
 

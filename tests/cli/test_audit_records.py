@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
 pytest.importorskip("pyspark.sql.session")
 
-from airflow_config_providers.cli.definition import commands
+from airflow_config_providers.cli.command_table import commands
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.spark.audit.records.history_audit import KINDS
 from airflow_config_providers.spark.audit.records.past_records import CONFIGS

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from airflow_config_providers.cli.definition import commands
+from airflow_config_providers.cli.command_table import commands
 from tests.cli.conftest import Cli
 from tests.cli.test_commands import files
 from tests.docs.pages import ROOT, snippets

@@ -20,7 +20,7 @@ pytest.importorskip("airflow")
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.audited import writing_found
-from airflow_config_providers.cli.definition import commands
+from airflow_config_providers.cli.command_table import commands
 from airflow_config_providers.cli.failing import (
     INTERRUPTED,
     REFUSED,

@@ -80,7 +80,7 @@ LOADED = """
 import sys
 import airflow.cli.cli_config
 before = set(sys.modules)
-import airflow_config_providers.cli.definition as definition
+import airflow_config_providers.cli.command_table as definition
 definition.commands()
 print(sorted(set(sys.modules) - before))
 """

@@ -217,7 +217,7 @@ def test_what_is_said_of_a_file_of_an_unknown_kind_or_a_name_given_twice_holds_n
 def test_connections_have_the_fields_that_a_definition_may_have():
     from airflow.secrets.local_filesystem import get_connection_parameter_names
 
-    from airflow_config_providers.secrets.shapes import _KNOWN
+    from airflow_config_providers.secrets.entry_shapes import _KNOWN
 
     assert get_connection_parameter_names() - _KNOWN == set()
 

@@ -6,7 +6,7 @@ import json
 
 from airflow_config_providers.deployment.records import used_like
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord, parsed
-from airflow_config_providers.job.record_rows import bytes_of
+from airflow_config_providers.job.record_table import bytes_of
 
 PASSWORD, TOKEN = "${vault:apps/db:password}", "${vault:apps/web:token}"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.cli.definition import commands
+from airflow_config_providers.cli.command_table import commands
 from airflow_config_providers.get_provider_info import get_provider_info
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.cli.definition import commands
+from airflow_config_providers.cli.command_table import commands
 
 ROOT = Path(__file__).parents[2]
 GONE = ("Removed", "If you used the package from its repository before 0.1.0")

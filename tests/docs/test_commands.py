@@ -26,7 +26,7 @@ def parser():
 
     from airflow.cli.cli_config import GroupCommand
 
-    from airflow_config_providers.cli.definition import commands
+    from airflow_config_providers.cli.command_table import commands
 
     def add(to, command):
         child = to.add_parser(command.name)

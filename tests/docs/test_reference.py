@@ -17,6 +17,7 @@ from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.get_provider_info import get_provider_info
 from airflow_config_providers.job.operator_specs import SUPPORTED
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from airflow_config_providers.providers.env import SENSITIVE_PREFIXES
 from airflow_config_providers.secrets.config_providers import ConfigProvidersBackend
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -149,3 +150,10 @@ def test_the_security_review_names_each_library_that_is_installed():
     )
 
     assert {name for name in needed if not name.startswith("apache-airflow")} == set(re.findall("`([^`]+)`", row))
+
+
+def test_the_page_of_providers_names_each_prefix_of_credentials() -> None:
+    text = " ".join((Path(__file__).parents[2] / "docs/reference/providers.md").read_text().split())
+    sentence = text[: text.index("is never matched by a wildcard")].rpartition("A name that begins with")[2]
+
+    assert re.findall(r"`(\w+)`", sentence) == list(SENSITIVE_PREFIXES)

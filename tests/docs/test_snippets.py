@@ -33,7 +33,7 @@ def write_files(page: Path, folder: Path) -> None:
 
 def run_python(page: Path) -> None:
     """Run the Python blocks of ``page`` in order, in one namespace."""
-    namespace: dict[str, object] = {"__name__": "snippet"}
+    namespace: dict[str, object] = {"__name__": "snippet", "__file__": str(page)}
     for snippet in snippets(page):
         if snippet.language == "python":
             lines_above = "\n" * (snippet.line - 1)

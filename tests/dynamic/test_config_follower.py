@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pytest
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
+from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
 from airflow_config_providers.core.timetable import Timetable
 from airflow_config_providers.dynamic.admin import ConfigAdmin
@@ -101,7 +102,9 @@ class Process:
         self.follower = ConfigFollower(
             store,
             Followers(self.sets),
-            lambda resource, snapshot: settled([snapshot.config(one) for one in inherited(resource)], []),
+            lambda resource, snapshot: settled(
+                {one: snapshot.config(one) for one in inherited(resource)}, [], ConfigDef()
+            ),
             fetch=fetch,
             timetable=self.timetable,
         )

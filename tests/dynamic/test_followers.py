@@ -181,6 +181,33 @@ def test_they_get_what_counts_with_all_layers(store, pool):
     assert one.settled(TASK) == pool.configs
 
 
+OVERHEAD, OLDER_OVERHEAD = "spark.executor.memoryOverhead", "spark.yarn.executor.memoryOverhead"
+
+
+def test_they_get_what_is_set_under_an_older_name_under_the_current_one(store):
+    pool = Pool(keys=[OVERHEAD])
+    file = ConfigLayer(ConfigSource.STATIC_FILE_CONFIG, "file", {OVERHEAD: "1g"})
+    followers = {DAG: following(store, pool)}
+    one = ConfigAdmin(store, spark_definition("4.0.0"), layers=lambda resource: [file], followers=followers)
+
+    one.incremental_alter_configs({DAG: [set_(OLDER_OVERHEAD, "4g")]})
+
+    assert pool.configs == one.settled(DAG) == {OVERHEAD: "4g"}
+    assert one.describe_configs([DAG])[DAG][OVERHEAD].value == "4g"
+
+
+def test_what_is_set_under_a_name_that_is_beaten_concerns_nobody(store):
+    pool = Pool(keys=[OVERHEAD])
+    ConfigAdmin(store).incremental_alter_configs({DAG: [set_(OVERHEAD, "1g")]})
+    followers = {DAG: following(store, pool)}
+
+    ConfigAdmin(store, spark_definition("4.0.0"), followers=followers).incremental_alter_configs(
+        {DEFAULT: [set_(OLDER_OVERHEAD, "4g")]}
+    )
+
+    assert pool.log == []
+
+
 @pytest.mark.parametrize(
     ("changed", "followed", "is_told"),
     [
@@ -606,6 +633,14 @@ def test_who_follows_a_key_that_is_not_dynamic_is_refused(store, key):
 
     with pytest.raises(ConfigException, match=f"OfTheDeployment cannot follow '{key}', which is not dynamic"):
         members.add(OfTheDeployment(key))
+
+
+def test_who_follows_an_older_name_is_refused_with_the_current_one(store):
+    members = Reconfigurables({})
+    members.add(Pool(keys=[OLDER_OVERHEAD]))
+
+    with pytest.raises(ConfigException, match=f"Pool cannot follow '{OLDER_OVERHEAD}', an older name of '{OVERHEAD}'"):
+        ConfigAdmin(store, spark_definition("4.0.0"), followers={DAG: members})
 
 
 def test_who_follows_a_key_that_an_admin_calls_read_only_is_refused_by_that(store):

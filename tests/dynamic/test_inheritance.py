@@ -7,9 +7,10 @@ import pytest
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.dynamic.admin import ConfigAdmin
-from airflow_config_providers.dynamic.document import name_of
+from airflow_config_providers.dynamic.document import Sealed, StoredConfig, name_of
+from airflow_config_providers.dynamic.inheritance import settled
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.testing import InMemoryConfigStore
 from tests.dynamic.written import task_layers
@@ -128,3 +129,31 @@ def test_a_sealed_secret_is_opened_for_the_task_alone(store):
 
     assert (layer.configs, layer.source) == ({"password": "[hidden]"}, ConfigSource.DYNAMIC_TASK_CONFIG)
     assert layer.secrets["password"]() == "opened c1ph3r"
+
+
+class Renamed(ConfigDef):
+    """A definition in which ``new`` was once called ``old``."""
+
+    @property
+    def older_names(self):
+        return {"old": "new"}
+
+
+SEALED, WEAKER = Sealed("sealed"), Sealed("weaker")
+
+
+@pytest.mark.parametrize(
+    ("task", "default", "expected"),
+    [
+        pytest.param({"new": SEALED}, {"new": WEAKER}, SEALED, id="the current name"),
+        pytest.param({"old": SEALED}, {"new": WEAKER}, SEALED, id="an older name, which beats the current one"),
+        pytest.param({"new": "text"}, {"old": SEALED}, "text", id="an older name, which is beaten"),
+        pytest.param({}, {"old": SEALED}, SEALED, id="an older name alone"),
+    ],
+)
+def test_a_sealed_secret_that_wins_is_settled_as_it_is_under_its_current_name(task, default, expected):
+    file = ConfigLayer(ConfigSource.STATIC_FILE_CONFIG, "file", {"new": "file"})
+
+    assert settled({TASK: StoredConfig(task, 1), DEFAULT: StoredConfig(default, 1)}, [file], Renamed()) == {
+        "new": expected
+    }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,35 @@ def test_a_dags_folder_that_does_not_exist_is_refused_with_its_setting(folder: P
     monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(folder / "nowhere"))
 
     with pytest.raises(ConfigException, match=r"no folder '.*/nowhere'\. Correct \[core\] dags_folder"):
+        LintedPaths.of_deployment()
+
+
+LOCAL = "airflow.dag_processing.bundles.local.LocalDagBundle"
+GIT = "airflow.providers.git.bundles.git.GitDagBundle"
+
+
+@pytest.mark.parametrize(
+    ("classpath", "path", "is_elsewhere"),
+    [
+        pytest.param(LOCAL, None, False, id="the folder by default"),
+        pytest.param(LOCAL, "dags", False, id="the folder"),
+        pytest.param(LOCAL, "team_b", True, id="another folder"),
+        pytest.param(GIT, None, True, id="a repository"),
+    ],
+)
+def test_a_deployment_with_bundles_elsewhere_is_not_taken_for_its_dags_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, classpath: str, path: str | None, is_elsewhere: bool
+):
+    kwargs = {"path": str(folder / path)} if path else {}
+    bundles = [
+        {"name": "ours", "classpath": LOCAL, "kwargs": {}},
+        {"name": "b", "classpath": classpath, "kwargs": kwargs},
+    ]
+    (folder / "dags").mkdir(exist_ok=True)
+    monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(folder / "dags"))
+    monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST", json.dumps(bundles))
+
+    with pytest.raises(ConfigException, match=r"in b\. Name the folders") if is_elsewhere else nullcontext():
         LintedPaths.of_deployment()
 
 

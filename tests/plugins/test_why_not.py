@@ -149,3 +149,10 @@ def test_attack_41_a_page_of_another_site_asks_nothing(server: Server, path: str
     answer = server.ask(None, "POST", path, json={"setting": "spark.app.a=b"}, headers=headers)
 
     assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("setting", ["spark.app.base=1", "spark.app.base", "/etc/x.properties"])
+def test_the_server_says_that_a_file_of_the_task_can_have_what_it_does_not_read(server: Server, setting: str):
+    (answer,) = asked(server, setting)
+
+    assert "a layer file that the task names, which is not read here" in answer["reason"]

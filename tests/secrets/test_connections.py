@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.secrets.shapes import connection_shape
+from airflow_config_providers.secrets.entry_shapes import connection_shape
 
 AWKWARD = "p@/:%?#[]&=+ \"'\\{}$ü\n${book:db:other}"
 FIELDS = ("conn_type", "host", "login", "password", "schema", "port", "description", "extra_dejson")

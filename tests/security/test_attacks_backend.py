@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
+from airflow_config_providers.secrets.entry_shapes import connection_shape, variable_shape
 from airflow_config_providers.secrets.resolution import replaced
-from airflow_config_providers.secrets.shapes import connection_shape, variable_shape
 from tests.limits import LONGEST
 from tests.secrets.conftest import configure, run_python, shelf  # noqa: F401 - fixtures
 

@@ -9,7 +9,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Final
 
-from airflow_config_providers.core.reversal.telling import CUT, LONGEST, RUN, Spots, holds, is_random, lengths, spots
+from airflow_config_providers.core.reversal.revealing import CUT, LONGEST, RUN, Spots, holds, is_random, lengths, spots
 from airflow_config_providers.core.reversal.windows import WINDOW, Entry, Hits, Range, Stretches
 
 _MOST_OCTETS: Final = 32 * 1024

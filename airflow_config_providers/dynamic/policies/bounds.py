@@ -17,7 +17,7 @@ from airflow_config_providers.dynamic.policies.java_options import (
     heap_settings,
     unreadable,
 )
-from airflow_config_providers.dynamic.policies.key_names import canonical_name, current_name, names_of
+from airflow_config_providers.dynamic.policies.key_names import canonical_name, current_name, names_of, twice_named
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
@@ -109,12 +109,10 @@ class Bounds(AlterConfigPolicy):
         if not configs:
             raise ConfigException("There are no bounds. Add one, such as spark.executor.cores: {max: 8}")
         bounds: dict[str, _KeyBounds] = {}
-        problems: list[str] = []
+        problems = twice_named(map(str, configs))
         for key, given in configs.items():
-            if (name := canonical_name(key)) in bounds:
-                problems.append(f"{printable(key)}: another bound is for the same key. Keep one of the two.")
             try:
-                bounds[name] = _bound(key, given)
+                bounds[canonical_name(str(key))] = _bound(str(key), given)
             except ConfigException as error:
                 problems += error.problems
         if problems:
@@ -181,16 +179,16 @@ class _KeyBounds:
 
 
 def _bound(key: str, given: Any) -> _KeyBounds:
-    where = f"'{printable(str(key))}': "
+    where = f"'{printable(key)}': "
     params = Params(given if isinstance(given, Mapping) else {}, where)
     limits = {name: limit for name in ("min", "max") if (limit := params.value(name)) is not None}
-    unit = params.text("unit", PLAIN_UNITS.get(current_name(str(key)), ""))
+    unit = params.text("unit", PLAIN_UNITS.get(current_name(key), ""))
     takes_references = params.flag("references")
     read = _number if all(map(_is_number, limits.values())) else _sizes(unit)
     params.problems += [where + problem for problem in _wrong(limits, read, unit)]
     params.finish()
     least, most = (None if name not in limits else printable(str(limits[name])) for name in ("min", "max"))
-    return _KeyBounds(current_name(str(key)), read, least, most, takes_references)
+    return _KeyBounds(current_name(key), read, least, most, takes_references)
 
 
 def _wrong(limits: Mapping[str, Any], read: _Read, unit: str) -> Iterator[str]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from fnmatch import translate
 from typing import Final
 
 from airflow_config_providers.core.keys import current_name as current
 from airflow_config_providers.core.keys import hadoop_name
 from airflow_config_providers.core.older_names import OLDER_NAMES
+from airflow_config_providers.core.text import printable
 
 _HADOOP: Final = "spark.hadoop."
+_HIVE: Final = "hive."
 _BUCKET: Final = "fs.s3a.bucket."
 _AZURE: Final = "fs.azure."
 _LONGEST: Final = 512
@@ -31,30 +33,52 @@ def canonical_name(key: str) -> str:
     return current_name(key if hadoop is None else _HADOOP + hadoop)
 
 
-def names_of(key: str) -> list[str]:
+def own_names(key: str) -> list[str]:
     """
-    Return the names that ``key`` can mean, itself first; those of Hadoop begin with ``spark.hadoop.``.
+    Return the names of ``key``, itself first; those of Hadoop begin with ``spark.hadoop.``.
 
     A Hadoop key can also be written without that prefix, because Spark SQL passes all keys of a session to Hadoop, and
-    a Hive key with ``spark.hive.``. A key for one S3 bucket or one Azure account also means the general key.
+    a Hive key with ``spark.hive.``.
     """
-    names = [key, current_name(key)]
     hadoop = hadoop_name(key)
-    if hadoop is not None:
-        for name in (hadoop, *_general_names(hadoop)):
-            names += [_HADOOP + name, current_name(_HADOOP + name)]
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys([key, *([current_name(key)] if hadoop is None else _names_of_hadoop(hadoop))]))
+
+
+def names_of(key: str) -> list[str]:
+    """
+    Return the names that ``key`` can mean, itself first.
+
+    A key for one S3 bucket or one Azure account also means the general key.
+    """
+    return list(dict.fromkeys(name for names in _meanings(key) for name in names))
+
+
+def twice_named(keys: Iterable[str]) -> list[str]:
+    """Return a problem for each of ``keys`` that is another name of one before it."""
+    first: dict[str, str] = {}
+    return [
+        f"'{printable(key)}' is another name of '{printable(other)}'. Keep one of the two."
+        for key in keys
+        if (other := first.setdefault(canonical_name(key), key)) != key
+    ]
+
+
+def with_canonical(patterns: Iterable[str]) -> list[str]:
+    """Return ``patterns``, and those that match all names of a key of which one of them is a name."""
+    return [one for pattern in patterns for one in (pattern, canonical_name(pattern))]
 
 
 class Patterns:
     """
     Patterns in which ``*`` matches any string, ``?`` any character, and ``[ab]`` one of the two. Case matters.
 
-    :param excluded: patterns of exceptions, which do not match
+    Most are plain names, which are looked up instead of tried one after the other.
     """
 
-    def __init__(self, patterns: Iterable[str], *, excluded: Iterable[str] = ()) -> None:
-        self._included, self._excluded = _Compiled(patterns), _Compiled(excluded)
+    def __init__(self, patterns: Iterable[str]) -> None:
+        texts = set(patterns)
+        self._plain = {text for text in texts if not re.search(r"[*?\[]", text)}
+        self._others = re.compile("|".join(translate(text) for text in sorted(texts - self._plain)) or r"(?!)")
 
     @classmethod
     def of(cls, patterns: Iterable[str] | None) -> Patterns | None:
@@ -62,23 +86,41 @@ class Patterns:
         return None if patterns is None else cls(patterns)
 
     def matches(self, text: str) -> bool:
-        """Return whether a pattern matches all of ``text``, and no exception does."""
-        return self._included.fits(text) and not self._excluded.fits(text)
+        """Return whether a pattern matches all of ``text``."""
+        return text in self._plain or self._others.fullmatch(text) is not None
+
+    def match_any(self, texts: Iterable[str]) -> bool:
+        """Return whether a pattern matches all of one of ``texts``."""
+        return any(map(self.matches, texts))
 
 
-class KeyPatterns(Patterns):
-    """Patterns of keys. One that is a name of a key matches all of its names."""
+class KeyPatterns:
+    """
+    Patterns of keys. One that is a name of a key matches all of its names.
+
+    :param excluded: patterns of exceptions, which do not match
+    """
 
     def __init__(self, patterns: Iterable[str], *, excluded: Iterable[str] = ()) -> None:
-        super().__init__(_with_canonical(patterns), excluded=_with_canonical(excluded))
+        self._included, self._excluded = Patterns(with_canonical(patterns)), Patterns(with_canonical(excluded))
 
     def matching(self, keys: Iterable[str]) -> list[str]:
-        """Return the keys of which at least one name matches, in order."""
-        return sorted(key for key in keys if any(map(self.matches, names_of(key))))
+        """Return the keys that mean at least one key that matches, in order."""
+        return sorted(key for key in keys if any(map(self._match, _meanings(key))))
+
+    def _match(self, names: Collection[str]) -> bool:
+        return self._included.match_any(names) and not self._excluded.match_any(names)
 
 
-def _with_canonical(names: Iterable[str]) -> list[str]:
-    return [one for name in names for one in (name, canonical_name(name))]
+def _meanings(key: str) -> Iterator[list[str]]:
+    """Yield the names of ``key`` itself, and then those of each general key."""
+    yield own_names(key)
+    yield from map(_names_of_hadoop, _general_names(hadoop_name(key) or ""))
+
+
+def _names_of_hadoop(name: str) -> list[str]:
+    of_hive = [f"spark.{name}"] if name.startswith(_HIVE) else []
+    return [_HADOOP + name, current_name(_HADOOP + name), *of_hive]
 
 
 def _general_names(name: str) -> Iterator[str]:
@@ -90,16 +132,3 @@ def _general_names(name: str) -> Iterator[str]:
     if name.startswith(_AZURE):
         parts = name.split(".")
         yield from (".".join(parts[:count]) for count in range(3, min(len(parts), _MOST_DOTS)))
-
-
-class _Compiled:
-    """Compiled patterns. Most are plain names, which are looked up instead of tried one after the other."""
-
-    def __init__(self, patterns: Iterable[str]) -> None:
-        texts = set(patterns)
-        plain = {text for text in texts if not re.search(r"[*?\[]", text)}
-        self._plain = plain
-        self._others = re.compile("|".join(translate(text) for text in sorted(texts - plain)) or r"(?!)")
-
-    def fits(self, text: str) -> bool:
-        return text in self._plain or self._others.fullmatch(text) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -15,7 +15,14 @@ from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, parse, scan, variables
 from airflow_config_providers.dynamic.policies.java_options import all_settings, unreadable
-from airflow_config_providers.dynamic.policies.key_names import KeyPatterns, Patterns, current_name, names_of
+from airflow_config_providers.dynamic.policies.key_names import (
+    KeyPatterns,
+    Patterns,
+    current_name,
+    names_of,
+    own_names,
+    with_canonical,
+)
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
@@ -276,8 +283,8 @@ class ReferencesOnly(AlterConfigPolicy):
         params = Params(configs)
         keys, excluded = params.texts_if_given("keys"), params.texts("except", ())
         params.finish()
-        self._keys = None if keys is None else Patterns(key.lower() for key in keys)
-        self._excluded = Patterns(key.lower() for key in excluded)
+        self._keys = None if keys is None else Patterns(_lowered(with_canonical(keys)))
+        self._excluded = Patterns(_lowered(with_canonical(excluded)))
 
     def validate(self, request: RequestMetadata) -> None:
         """Refuse each plain-text secret."""
@@ -289,7 +296,7 @@ class ReferencesOnly(AlterConfigPolicy):
             raise PolicyViolation(*problems)
 
     def _problem(self, key: str, text: str) -> str | None:
-        is_excluded = self._excluded.matches(key.lower())
+        is_excluded = self._excluded.match_any(_lowered(own_names(key)))
         if text == HIDDEN or (self._is_bound(key) and not is_excluded):
             if not _is_references(text):
                 return "may contain only references. Write one, such as ${vault:path:key}."
@@ -298,7 +305,11 @@ class ReferencesOnly(AlterConfigPolicy):
         return None
 
     def _is_bound(self, key: str) -> bool:
-        return sounds_secret(key) if self._keys is None else self._keys.matches(key.lower())
+        return sounds_secret(key) if self._keys is None else self._keys.match_any(_lowered(names_of(key)))
+
+
+def _lowered(texts: Iterable[str]) -> Iterator[str]:
+    return map(str.lower, texts)
 
 
 def _is_references(text: str) -> bool:

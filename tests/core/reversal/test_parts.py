@@ -10,10 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core.reversal.parts import Parts, Source
+from airflow_config_providers.core.reversal.revealing import CUT, RUN, holds, spots
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.search import Finder, replace
 from airflow_config_providers.core.reversal.stream import reverse_chunks
-from airflow_config_providers.core.reversal.telling import CUT, RUN, holds, spots
 from airflow_config_providers.core.variable import ConfigVariable
 
 VALUE = "Zq8-s3cr3t/val+1=Xk29+Qp7m"

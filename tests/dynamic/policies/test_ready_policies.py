@@ -167,15 +167,38 @@ SPELLINGS = {
     "renamed in Hadoop": ["dfs.block.size", "dfs.blocksize", "spark.hadoop.dfs.block.size"],
 }
 
+PAIRS = [pair for names in SPELLINGS.values() for pair in itertools.product(names, names)]
 
-@pytest.mark.parametrize(
-    ("rule", "key"), [pair for names in SPELLINGS.values() for pair in itertools.product(names, names)]
-)
+
+@pytest.mark.parametrize(("rule", "key"), PAIRS)
 def test_ready_policies_judge_all_spellings_of_a_key_alike(rule, key):
     assert denied(made(ForbiddenKeys, {"keys": [rule]}), {key: "65"})
     assert denied(made(ImmutableKeys, {"keys": [rule]}), {key: "65"}, before={key: "64"})
+    assert denied(made(CodeLoadingKeys, {"also": [rule]}), {key: "65"})
     assert denied(made(Bounds, {rule: {"max": 64, "unit": "m"}}), {key: "65"})
+    assert denied(made(IfThen, {"if": {rule: 65}, "then": {"x": 1}}), {key: "65"})
+    assert denied(made(ReferencesOnly, {"keys": [rule]}), {key: "65"})
     assert not denied(made(RequiredKeys, {"keys": [rule]}), {key: "65"})
+
+
+@pytest.mark.parametrize(("rule", "key"), PAIRS)
+def test_exceptions_of_ready_policies_hold_for_all_spellings_of_a_key(rule, key):
+    assert not denied(made(ForbiddenKeys, {"keys": ["*"], "except": [rule]}), {key: "65"})
+    assert not denied(made(ImmutableKeys, {"keys": ["*"], "except": [rule]}), {key: "65"}, before={key: "64"})
+    assert not denied(made(ReferencesOnly, {"keys": ["*"], "except": [rule]}), {key: "65"})
+
+
+@pytest.mark.parametrize("key", SPELLINGS["hive"])
+@pytest.mark.parametrize("rule", ["hive*", "spark.hive*", "spark.hadoop.hive*"])
+def test_a_pattern_that_cuts_the_prefix_of_a_key_of_hive_matches_all_of_its_names(rule, key):
+    assert denied(made(ForbiddenKeys, {"keys": [rule]}), {key: "x"})
+
+
+def test_an_exception_for_a_key_is_none_for_the_key_of_one_bucket():
+    excluded = {"keys": ["*"], "except": ["fs.s3a.endpoint"]}
+
+    assert denied(made(ForbiddenKeys, excluded), {"fs.s3a.bucket.lake.endpoint": "x"})
+    assert denied(made(ReferencesOnly, excluded), {"fs.s3a.bucket.lake.endpoint": "x"})
 
 
 def test_a_reference_is_not_allowed_because_a_key_of_spark_has_an_older_name():
@@ -215,8 +238,13 @@ def test_bounds_agree_with_arithmetic(number, unit):
         ({"spark.app.x": {"max": "1g", "unit": "x"}}, "the unit of sizes without a unit is missing"),
         (
             {"spark.executor.memoryOverhead": {"max": "1g"}, "spark.yarn.executor.memoryOverhead": {"max": "64g"}},
-            "spark.yarn.executor.memoryOverhead: another bound is for the same key",
+            "'spark.yarn.executor.memoryOverhead' is another name of 'spark.executor.memoryOverhead'",
         ),
+        (
+            {"spark.hadoop.fs.s3a.threads.max": {"max": 8}, "fs.s3a.threads.max": {"max": 64}},
+            "'fs.s3a.threads.max' is another name of 'spark.hadoop.fs.s3a.threads.max'",
+        ),
+        ({8: {}}, "'8': expected min, max or both"),
     ],
     ids=str,
 )
@@ -647,6 +675,8 @@ def test_if_then_sees_older_names():
         {"if": [{"a": 1}, {"b": 1}], "then": {"a": 1}},
         {"if": {"a": [1]}, "then": {"a": 1}},
         {"if": {"a": 1}, "then": {"a": 1}, "else": {}},
+        {"if": {"spark.unsafe.offHeap": 1, "spark.memory.offHeap.enabled": 2}, "then": {"a": 1}},
+        {"if": {"a": 1}, "then": {"fs.s3a.b": 1, "spark.hadoop.fs.s3a.b": 2}},
     ],
     ids=str,
 )

@@ -31,6 +31,7 @@ from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKe
 from airflow_config_providers.spark.audit.leaks.leak import Leak, moment
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mount, mounted
+from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
@@ -46,7 +47,6 @@ from airflow_config_providers.spark.audit.leaks.tables import (
     search_rows,
     search_tables,
 )
-from airflow_config_providers.spark.audit.leaks.telling_paths import TellingPaths
 from airflow_config_providers.spark.audit.session import Tick, audit_session, job_failed, telling_failures
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore]
     seen = SeenFiles.open(request.state, wanted) if request.state else None
     sought = seen.sought if seen else wanted
     finder, listing = sought.finder(), FileListing.of(request.paths)
-    telling = TellingPaths.of(listing, request.paths, finder)
+    telling = RevealingPaths.of(listing, request.paths, finder)
     target = target_of(request.reversed_copy, request.paths) if request.reversed_copy else None
     work = Work.of(listing, seen.files if seen else {}, margin=finder.margin, key=sought.key)
     unread = dict(listing.unread)

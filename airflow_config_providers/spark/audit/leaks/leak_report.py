@@ -9,10 +9,10 @@ from typing import Final
 from airflow_config_providers.core.text import how_many
 from airflow_config_providers.spark.audit.leaks.baseline import Baseline
 from airflow_config_providers.spark.audit.leaks.leak import Leak
+from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.tables import SearchedRows
-from airflow_config_providers.spark.audit.leaks.telling_paths import TellingPaths
 
 _OTHER_VALUE: Final = "The baseline has the id of {}, but accepts another value there."
 _INCOMPARABLE: Final = (
@@ -88,7 +88,7 @@ class LeakReport:
         if seen:
             seen.keep([one for one in some if one.file.path not in hidden])
 
-    def show(self, telling: TellingPaths) -> None:
+    def show(self, telling: RevealingPaths) -> None:
         """Replace the values in paths, and add them as leaks."""
         self.leaks = [replace(leak, file=telling.show(leak.file)) for leak in self.leaks] + list(telling.leaks)
         self.unread = {telling.show(path): reason for path, reason in self.unread.items()}

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from airflow_config_providers.core.closing import ClosedOnExit
-from airflow_config_providers.spark.audit.leaks.apart import Readers
 from airflow_config_providers.spark.audit.leaks.column_search import search_columns
 from airflow_config_providers.spark.audit.leaks.content import (
     BLOCK,
@@ -23,6 +22,7 @@ from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC
 from airflow_config_providers.spark.audit.leaks.files import Split
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile
+from airflow_config_providers.spark.audit.leaks.reader_processes import Readers
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, Progress, SplitLeaks
 from airflow_config_providers.spark.audit.leaks.tar_members import CONTEXT, HEADER, CompressedMembers, is_tar

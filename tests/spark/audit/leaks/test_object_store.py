@@ -27,11 +27,11 @@ from airflow_config_providers.spark.audit.leaks.object_store import (
     StoredObject,
     mounted,
 )
+from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
-from airflow_config_providers.spark.audit.leaks.telling_paths import TellingPaths
 from tests.spark.audit.leaks.logs import QUIET
 from tests.spark.audit.leaks.searching import search
 
@@ -334,6 +334,6 @@ def test_a_value_in_a_key_is_a_leak_and_so_is_one_in_a_given_path(bucket: Bucket
     finder = Sought([KnownSecret(PASSWORD, "c4nary-name")]).finder()
     given = [f"{ROOT}/logs", f"{ROOT}/c4nary-name"]
 
-    found = TellingPaths.of(FileListing.of(given), given, finder)
+    found = RevealingPaths.of(FileListing.of(given), given, finder)
 
     assert [leak.file for leak in found.leaks] == [f"{ROOT}/{PASSWORD}", f"{ROOT}/logs/of-{PASSWORD}/a.log"]

@@ -12,8 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from airflow_config_providers.spark.audit.leaks.apart import MOST_MEMORY, Readers
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, LoadedFile, OpenFile
+from airflow_config_providers.spark.audit.leaks.reader_processes import MOST_MEMORY, Readers
 
 FILE = LoadedFile(b"0123456789")
 

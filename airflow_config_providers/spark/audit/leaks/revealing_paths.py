@@ -14,7 +14,7 @@ from airflow_config_providers.spark.audit.leaks.stored_path import real
 
 
 @dataclass(frozen=True, slots=True)
-class TellingPaths:
+class RevealingPaths:
     """
     The paths that show a value.
 
@@ -29,7 +29,7 @@ class TellingPaths:
     leaks: Collection[Leak] = ()
 
     @classmethod
-    def of(cls, listing: FileListing, given: Iterable[str], finder: OccurrenceFinder) -> TellingPaths:
+    def of(cls, listing: FileListing, given: Iterable[str], finder: OccurrenceFinder) -> RevealingPaths:
         """
         Return those of ``listing``.
 

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from airflow_config_providers.core.under_way import SharedCall, UnderWay
+from airflow_config_providers.core.shared_calls import SharedCall, SharedCalls
 from tests.limits import LONGEST
 
 _who: ContextVar[str] = ContextVar("_who", default="nobody")
@@ -26,7 +26,7 @@ def test_whoever_wants_a_call_that_is_under_way_gets_the_same() -> None:
         let_go.wait()
         return "done"
 
-    under_way = UnderWay()
+    under_way = SharedCalls()
     first, second = under_way.start("a", call), under_way.start("a", call)
     let_go.set()
 
@@ -37,7 +37,7 @@ def test_whoever_wants_a_call_that_is_under_way_gets_the_same() -> None:
 
 
 def test_a_call_that_was_given_up_is_made_once_more_and_the_first_that_succeeds_answers_all() -> None:
-    under_way, let_first, let_second = UnderWay(), threading.Event(), threading.Event()
+    under_way, let_first, let_second = SharedCalls(), threading.Event(), threading.Event()
     first = given_up(under_way.start("a", lambda: let_first.wait() and "first"))
     second = under_way.start("a", lambda: let_second.wait() and "second")
 
@@ -49,7 +49,7 @@ def test_a_call_that_was_given_up_is_made_once_more_and_the_first_that_succeeds_
 
 
 def test_an_error_is_that_of_its_own_call_alone() -> None:
-    under_way, let_first, let_third = UnderWay(), threading.Event(), threading.Event()
+    under_way, let_first, let_third = SharedCalls(), threading.Event(), threading.Event()
 
     def fail() -> None:
         let_first.wait()
@@ -69,7 +69,7 @@ def test_an_error_is_that_of_its_own_call_alone() -> None:
 
 
 def test_calls_that_hang_are_few_however_often_they_are_given_up() -> None:
-    under_way, let_go = UnderWay(), threading.Event()
+    under_way, let_go = SharedCalls(), threading.Event()
     calls = [given_up(under_way.start("a", let_go.wait)) for _ in range(10)]
     let_go.set()
 
@@ -80,7 +80,7 @@ def test_calls_that_hang_are_few_however_often_they_are_given_up() -> None:
 
 def test_calls_of_other_names_are_made_meanwhile() -> None:
     both = threading.Barrier(2, timeout=LONGEST)
-    under_way = UnderWay()
+    under_way = SharedCalls()
     futures = [under_way.start(name, both.wait) for name in "ab"]
 
     assert {future.result() for future in futures} == {0, 1}
@@ -95,7 +95,7 @@ def test_a_call_that_has_ended_is_made_again(error: Exception | None) -> None:
         if error is not None:
             raise error
 
-    under_way = UnderWay()
+    under_way = SharedCalls()
     for _ in range(2):
         assert under_way.start("a", call).exception() is error
         made[-1].join()
@@ -106,7 +106,7 @@ def test_a_call_that_has_ended_is_made_again(error: Exception | None) -> None:
 def test_a_call_sees_the_context_of_whoever_starts_it() -> None:
     token = _who.set("caller")
     try:
-        assert UnderWay().start("a", _who.get).result() == "caller"
+        assert SharedCalls().start("a", _who.get).result() == "caller"
     finally:
         _who.reset(token)
 
@@ -114,7 +114,7 @@ def test_a_call_sees_the_context_of_whoever_starts_it() -> None:
 def test_another_process_makes_its_own_call() -> None:
     """A forked child has no thread that would end the parent's call."""
     pids, let_go = iter([1, 1, 2]), threading.Event()
-    under_way = UnderWay(pid=lambda: next(pids))
+    under_way = SharedCalls(pid=lambda: next(pids))
     parents, same, childs = (under_way.start("a", let_go.wait) for _ in range(3))
     let_go.set()
 

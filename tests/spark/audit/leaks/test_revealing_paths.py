@@ -7,7 +7,7 @@ from pathlib import Path
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.files import FileListing
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder
-from airflow_config_providers.spark.audit.leaks.telling_paths import TellingPaths
+from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
 
 NAME = ConfigVariable("vault", "apps/db", "name")
 
@@ -16,7 +16,7 @@ def test_a_value_below_a_given_path_is_a_leak(tmp_path: Path) -> None:
     (tmp_path / "of-c4nary-name").mkdir()
     (tmp_path / "of-c4nary-name" / "a.log").touch()
 
-    found = TellingPaths.of(
+    found = RevealingPaths.of(
         FileListing.of([str(tmp_path)]), [str(tmp_path)], LeakFinder([KnownSecret(NAME, "c4nary-name")])
     )
 
@@ -32,7 +32,7 @@ def test_a_value_in_a_given_path_is_one_leak_and_is_shown_nowhere(tmp_path: Path
     (folder / "a.log").touch()
     (folder / "b.log").symlink_to("a.log")
 
-    found = TellingPaths.of(
+    found = RevealingPaths.of(
         FileListing.of([str(folder)]), [str(folder)], LeakFinder([KnownSecret(NAME, "c4nary-name")])
     )
 
@@ -44,7 +44,7 @@ def test_a_value_in_a_given_path_is_one_leak_and_is_shown_nowhere(tmp_path: Path
 def test_a_link_that_is_named_after_a_value_is_a_leak(tmp_path: Path) -> None:
     (tmp_path / "of-c4nary-name").symlink_to("a.log")
 
-    found = TellingPaths.of(
+    found = RevealingPaths.of(
         FileListing.of([str(tmp_path)]), [str(tmp_path)], LeakFinder([KnownSecret(NAME, "c4nary-name")])
     )
 
@@ -54,8 +54,8 @@ def test_a_link_that_is_named_after_a_value_is_a_leak(tmp_path: Path) -> None:
 def test_the_folder_of_the_logs_as_a_value_is_no_leak(tmp_path: Path) -> None:
     (tmp_path / "a.log").touch()
 
-    found = TellingPaths.of(
+    found = RevealingPaths.of(
         FileListing.of([str(tmp_path)]), [str(tmp_path)], LeakFinder([KnownSecret(NAME, str(tmp_path.resolve()))])
     )
 
-    assert found == TellingPaths({}, [])
+    assert found == RevealingPaths({}, [])

@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from airflow_config_providers.core.reversal.telling import CUT, LONGEST, RUN, holds, spots
+from airflow_config_providers.core.reversal.revealing import CUT, LONGEST, RUN, holds, spots
 
 
 def _tells(text):

@@ -36,7 +36,7 @@ class _Calls:
         self.named: dict[str, list[SharedCall]] = {}
 
 
-class UnderWay:
+class SharedCalls:
     """
     Makes each call in a daemon thread of its own. Thread-safe.
 

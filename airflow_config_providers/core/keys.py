@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
-from airflow_config_providers.core.text import half_pair, printable
+from airflow_config_providers.core.text import half_pair, of_type, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
 
@@ -76,14 +76,14 @@ def key_problems(
 
 def key_type_problem(key: object) -> str | None:
     """Return what is wrong with a key that is not a string; None if it is one."""
-    return None if isinstance(key, str) else f"The key {printable(repr(key))} is {_kind(key)}. Write it as a string."
+    return None if isinstance(key, str) else f"The key {printable(repr(key))} is {of_type(key)}. Write it as a string."
 
 
 def value_type_problem(key: str, value: object) -> str | None:
     """Return what is wrong with the value of ``key`` if it is neither a string nor None; otherwise None."""
     if value is None or isinstance(value, str):
         return None
-    return f"'{printable(key)}': the value is {_kind(value)}. Write it as a string."
+    return f"'{printable(key)}': the value is {of_type(value)}. Write it as a string."
 
 
 def type_problems(configs: Mapping[Any, Any]) -> Iterator[str]:
@@ -125,10 +125,6 @@ def _named(character: str) -> str:
     return {"=": "an equals sign", " ": "a blank"}.get(character, f"U+{ord(character):04X}")
 
 
-def _kind(value: object) -> str:
-    return f"of type {type(value).__name__}"
-
-
 def spellings(used: Iterable[str], older: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
     """
     Return name -> all names of its configuration that matter: the current one first, then the older ones in ``used``.
@@ -144,8 +140,10 @@ def spellings(used: Iterable[str], older: Mapping[str, str]) -> Mapping[str, tup
     return {name: group for group in names.values() for name in group}
 
 
-_HADOOP: Final = "spark.hadoop."
-_HIVE: Final = "spark.hive."
+HADOOP_PREFIX: Final = "spark.hadoop."
+"""The prefix of Hadoop's keys, which Hadoop names without it."""
+HIVE_PREFIX: Final = "spark.hive."
+"""Another prefix of Hive's keys, of which Hadoop's name begins with ``hive.``."""
 
 
 def hadoop_name(key: str) -> str | None:
@@ -154,11 +152,11 @@ def hadoop_name(key: str) -> str | None:
 
     A Hadoop key can also be written without its prefix, because Spark SQL passes all keys of a session to Hadoop.
     """
-    if key.startswith(_HIVE):
+    if key.startswith(HIVE_PREFIX):
         return key.removeprefix("spark.")
-    if key.startswith("spark.") and not key.startswith(_HADOOP):
+    if key.startswith("spark.") and not key.startswith(HADOOP_PREFIX):
         return None
-    return key.removeprefix(_HADOOP)
+    return key.removeprefix(HADOOP_PREFIX)
 
 
 def current_name(name: str, older: Mapping[str, str]) -> str:

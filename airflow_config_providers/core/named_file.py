@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Hashable
 from typing import Final
 
 LARGEST: Final = 1024 * 1024
@@ -38,6 +39,16 @@ def open_named(path: str) -> int:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     os.set_blocking(descriptor, True)
     return descriptor
+
+
+def state_of(path: str) -> Hashable:
+    """
+    Return a value that changes when the file at ``path`` is changed or replaced. It follows links.
+
+    :raises OSError: there is no such file, or it is not accessible
+    """
+    found = os.stat(path)  # noqa: PTH116 - a Path takes longer
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def refuse_silent(descriptor: int) -> None:

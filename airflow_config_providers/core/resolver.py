@@ -74,7 +74,11 @@ class ResolvedConfig:
 
     @property
     def reverser(self) -> ReverseTransformer:
-        """Turns values back into references, and decrypted secrets into ``[hidden]``; not cleared by ``clear``."""
+        """
+        Turns values back into references, and decrypted secrets into ``[hidden]``.
+
+        It is made on first use, and goes on after ``clear`` if it was made before.
+        """
         if self._reverser is None:
             self._reverser = ReverseTransformer(self.layered.settled, self._used(), hidden=self._opened.values())
         return self._reverser

@@ -71,6 +71,11 @@ def printable(text: str) -> str:
     return f"{one_line(text[:_LONGEST])}... ({len(text)} characters)"
 
 
+def of_type(value: object) -> str:
+    """Return what a message says of a value that must not be shown, such as ``of type int``."""
+    return f"of type {type(value).__name__}"
+
+
 def shortened(lines: Sequence[str], *, characters: int, rest: str) -> list[str]:
     """
     Return as many of ``lines`` as fit; if some do not fit, the last line says how many more there are.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
-from contextvars import copy_context
+from concurrent.futures import wait
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from airflow_config_providers.core.foreign_errors import kind_and_place
+from airflow_config_providers.core.workers import in_thread
 from airflow_config_providers.exceptions import ConfigProvidersError
 
 _T = TypeVar("_T")
@@ -32,32 +32,33 @@ class CallOutcome(Generic[_T]):
     is_late: bool = False
 
 
+_NO_THREAD: Final = (
+    "No more threads can be started here. End other processes, or raise the limit of processes of this user."
+)
+
+
 def call_each(calls: Mapping[str, Callable[[], _T]], *, patience: float | None) -> dict[str, CallOutcome[_T]]:
     """
     Make all calls in parallel, each in a thread that is abandoned if it takes too long.
 
+    The calls see the caller's context variables, in which Airflow keeps a connection that is tested.
+
     :param patience: the seconds to wait for all of them together; None to wait until they have ended
     :return: name -> how the call ended
     """
-    running = {name: _TimedCall(call) for name, call in calls.items()}
-    until = None if patience is None else time.monotonic() + patience
-    for one in running.values():
-        one.thread.join(None if until is None else max(0.0, until - time.monotonic()))
-    return {name: one.outcome for name, one in running.items()}
+    caller = None if patience is None else threading.current_thread()
+    made = {name: in_thread(_made, call, caller) for name, call in calls.items()}
+    wait(made.values(), patience)
+    return {name: one.result() if one.done() else CallOutcome(is_late=True) for name, one in made.items()}
 
 
-class _TimedCall(Generic[_T]):
-    def __init__(self, call: Callable[[], _T]) -> None:
-        self.outcome: CallOutcome[_T] = CallOutcome(is_late=True)
-        self._call = call
-        context = copy_context()  # Airflow keeps the connection under test in the context
-        self.thread = threading.Thread(target=lambda: context.run(self._run), daemon=True)
-        self.thread.start()
-
-    def _run(self) -> None:
-        try:
-            self.outcome = CallOutcome(self._call())
-        except ConfigProvidersError as error:
-            self.outcome = CallOutcome(problems=error.problems)
-        except BaseException as error:  # noqa: BLE001 - anything can be raised; its text can hold a value
-            self.outcome = CallOutcome(failure=kind_and_place(error))
+def _made(call: Callable[[], _T], caller: threading.Thread | None) -> CallOutcome[_T]:
+    """Make ``call``, but not in the thread of ``caller``, which cannot be abandoned; None if it need not be."""
+    if threading.current_thread() is caller:
+        return CallOutcome(problems=(_NO_THREAD,))
+    try:
+        return CallOutcome(call())
+    except ConfigProvidersError as error:
+        return CallOutcome(problems=error.problems)
+    except BaseException as error:  # noqa: BLE001 - anything can be raised; its text can hold a value
+        return CallOutcome(failure=kind_and_place(error))

@@ -83,7 +83,7 @@ class Limits:
 
     :param references: distinct references in all values together
     :param paths: distinct (provider, path) pairs, which is the number of requests
-    :param characters: characters of all values together, after resolution
+    :param characters: characters of all values with references together, after resolution
     """
 
     references: int = 100_000

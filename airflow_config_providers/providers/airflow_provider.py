@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.core.document import as_text, parse_object, read_all, read_keys
@@ -68,7 +68,7 @@ def read_fields(connection: Any, keys: Collection[str] | None, *, conn_id: str) 
     :raises ProviderUnavailableError: Airflow cannot read the connection, perhaps for lack of the right Fernet key
     """
     what = f"connection '{printable(conn_id)}'"
-    texts = asked(lambda: _texts(connection, _names(connection, keys)), who="Airflow", what=what)
+    texts = asked(lambda: _texts(connection, _names(connection, keys), what=what), who="Airflow", what=what)
     return texts or {}
 
 
@@ -83,9 +83,11 @@ def field_problem(name: str) -> str:
     )
 
 
-def _texts(connection: Any, names: Iterable[str]) -> dict[str, str]:
-    texts = {name: _text(connection, name) for name in names}
-    return {name: text for name, text in texts.items() if text is not None}
+def _texts(connection: Any, names: Collection[str], *, what: str) -> dict[str, str]:
+    fields = {name: text for name in names if (text := _text(connection, name)) is not None}
+    below = [name.removeprefix(EXTRA) for name in names if name.startswith(EXTRA)]
+    found = read_json(connection.extra or None, below, what=f"extra of {what}") if below else {}
+    return fields | {f"{EXTRA}{name}": text for name, text in found.items()}
 
 
 def _names(connection: Any, keys: Collection[str] | None) -> Collection[str]:
@@ -98,14 +100,8 @@ def _names(connection: Any, keys: Collection[str] | None) -> Collection[str]:
 def _text(connection: Any, name: str) -> str | None:
     if name == URI:
         return str(connection.get_uri())
-    if name in PLAIN:
-        value = getattr(connection, name)
-        return None if value is None else as_text(value)
-    return _in_extra(connection, name.removeprefix(EXTRA)) if name.startswith(EXTRA) else None
-
-
-def _in_extra(connection: Any, key: str) -> str | None:
-    return read_json(connection.extra or None, [key], what=f"extra of connection '{connection.conn_id}'").get(key)
+    value = getattr(connection, name) if name in PLAIN else None
+    return None if value is None else as_text(value)
 
 
 def read_json(text: str | None, keys: Collection[str] | None, *, what: str) -> dict[str, str]:

@@ -10,9 +10,9 @@ from typing import Any
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.document import loaded
 from airflow_config_providers.core.java_text import written
+from airflow_config_providers.core.named_file import state_of
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
-from airflow_config_providers.secrets.entry_files import state_of
 from airflow_config_providers.secrets.imports import importing
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from airflow_config_providers.core.named_file import read_named
+from airflow_config_providers.core.named_file import read_named, state_of
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, system_reason
 from airflow_config_providers.secrets.imports import importing
@@ -170,16 +170,6 @@ def _problem(path: str, error: Exception) -> str:
         mistake.message.rstrip(".") if mistake.message in _HARMLESS else f"line {mistake.line_no + first} is wrong"
         for mistake in mistakes
     )
-
-
-def state_of(path: str) -> Hashable:
-    """
-    Return a value that changes when the file at ``path`` is changed or replaced. It follows links.
-
-    :raises OSError: there is no such file, or it is not accessible
-    """
-    found = Path(path).stat()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 class ChangingFiles:

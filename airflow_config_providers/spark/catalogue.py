@@ -12,6 +12,7 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey, Importance
 from airflow_config_providers.core.definition.config_type import ConfigType, invalid_value
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
+from airflow_config_providers.core.keys import HADOOP_PREFIX
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
@@ -69,7 +70,6 @@ class ValidQuantity:
 SIZE: Final = ValidQuantity(SIZES, "512m")
 TIME: Final = ValidQuantity(TIMES, "10s")
 
-_HADOOP: Final = "spark.hadoop."
 
 _QUANTITIES: Final[dict[str, Validator]] = {"SIZE": SIZE, "TIME": TIME}
 _TYPE_NAMES: Final = {"SIZE": "SIZE", "TIME": "DURATION"}
@@ -169,7 +169,7 @@ class SparkDefinition(ConfigDef):
     @cached_property
     def older_names(self) -> Mapping[str, str]:
         """Older name that this version of Spark, or its Hadoop, still reads -> the name that took its place."""
-        of_hadoop = {name: new for name, new in OLDER_NAMES.items() if name.startswith(_HADOOP)}
+        of_hadoop = {name: new for name, new in OLDER_NAMES.items() if name.startswith(HADOOP_PREFIX)}
         return MappingProxyType(of_hadoop | self._of.renamed())
 
     def is_sensitive(self, name: str) -> bool:

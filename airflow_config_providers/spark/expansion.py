@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from airflow_config_providers.core.keys import hadoop_name
+from airflow_config_providers.core.keys import HADOOP_PREFIX, hadoop_name
 from airflow_config_providers.core.variable import parse, variables
 from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.spark.redaction import other_names
@@ -28,9 +28,6 @@ Databricks replaces by a secret of its own.
 
 _WHOLE: Final = r"\$\{[^}]*\}?|\{\{\s?secrets/[^}]*"
 """All that one of them could replace, with its name."""
-
-_OF_HADOOP: Final = "spark.hadoop."
-"""The prefix of Hadoop's keys, which Hadoop names without it."""
 
 _FROM_ENVIRONMENT: Final = {
     "fs.s3a.access.key": "AWS_ACCESS_KEY_ID",
@@ -157,7 +154,7 @@ def _of_hadoop(name: str) -> Iterator[str]:
     elif name.startswith("hive."):
         yield f"spark.{name}"
     for each in (name, *other_names(name)):
-        yield f"{_OF_HADOOP}{each}"
+        yield f"{HADOOP_PREFIX}{each}"
         if variable := _FROM_ENVIRONMENT.get(each):
             yield f"env:{variable}"
 

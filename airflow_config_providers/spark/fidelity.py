@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from airflow_config_providers.core.keys import HADOOP_PREFIX, HIVE_PREFIX
 from airflow_config_providers.core.text import is_unicode, octets, printable
 from airflow_config_providers.spark.expansion import hadoop_expands_value, spark_expands_value
 
@@ -22,8 +23,6 @@ _CUT: Final = (
 )
 
 _NO_CHARACTER: Final = "its value contains half of a surrogate pair, which is not a character."
-
-_HADOOP_PREFIXES: Final = ("spark.hadoop.", "spark.hive.")
 
 
 def is_argument(key: str, value: str) -> bool:
@@ -80,7 +79,7 @@ def problems_in_process(key: str, value: str, *, written: str) -> Iterator[str]:
     name = printable(key)
     if not is_unicode(value):
         yield f"{name}: {_NO_CHARACTER} Correct the stored value."
-    if key.startswith(_HADOOP_PREFIXES) and hadoop_expands_value(value, written=written):
+    if key.startswith((HADOOP_PREFIX, HIVE_PREFIX)) and hadoop_expands_value(value, written=written):
         yield (
             f"{name}: its value contains '${{...}}', which Hadoop would replace again. "
             f"Store another value, or use a key outside spark.hadoop and let the job pass the value on."

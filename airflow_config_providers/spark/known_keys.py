@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import Final
 
+from airflow_config_providers.core.keys import HADOOP_PREFIX
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_HADOOP, CODE_LOADING_SPARK
 from airflow_config_providers.spark import arguments
@@ -14,8 +15,6 @@ from airflow_config_providers.spark.near_keys import NearKeys
 
 SPARK: Final = "spark."
 """The prefix of Spark's keys; spark-submit ignores all others."""
-
-_HADOOP: Final = "spark.hadoop."
 
 _FREE: Final = (
     "spark.driver.resource",
@@ -78,7 +77,7 @@ def with_prefix(key: str) -> str:
     if near := _near(key) or _near(SPARK + key):
         return near
     is_hadoop = SPARK + key not in _names() and key.partition(".")[0] in _beginnings_of_hadoop()
-    return f"{_HADOOP if is_hadoop else SPARK}{key}"
+    return f"{HADOOP_PREFIX if is_hadoop else SPARK}{key}"
 
 
 def _near(key: str) -> str | None:
@@ -100,13 +99,13 @@ def _names() -> frozenset[str]:
 
 @cache
 def _beginnings_of_hadoop() -> frozenset[str]:
-    older = (name.removeprefix(_HADOOP) for name in OLDER_NAMES if name.startswith(_HADOOP))
+    older = (name.removeprefix(HADOOP_PREFIX) for name in OLDER_NAMES if name.startswith(HADOOP_PREFIX))
     return frozenset(name.partition(".")[0] for name in (*CODE_LOADING_HADOOP, *older))
 
 
 @cache
 def _of_spark() -> NearKeys:
-    names = sorted(name for name in _names() if not name.startswith(_HADOOP))
+    names = sorted(name for name in _names() if not name.startswith(HADOOP_PREFIX))
     return NearKeys(sorted(names, key=OLDER_NAMES.__contains__), _FREE)
 
 

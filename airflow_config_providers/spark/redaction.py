@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
+from airflow_config_providers.core.keys import HADOOP_PREFIX, HIVE_PREFIX
 from airflow_config_providers.core.older_names import OLDER_NAMES
 
 REDACTION_KEY: Final = "spark.redaction.regex"
@@ -17,9 +18,7 @@ _HIDDEN_BY_EVERY_SPARK: Final = "(?i)secret|password|token|access[.]?key"
 DEFAULT_PATTERN: Final = f"{_HIDDEN_BY_EVERY_SPARK}|credential"
 """The default of Spark 4.3, which hides the most."""
 
-_OF_HADOOP: Final = "spark.hadoop."
-
-_SHOWN_BELOW: Final = {_OF_HADOOP: "", "spark.hive.": "hive.", "spark.metrics.conf.": ""}
+_SHOWN_BELOW: Final = {HADOOP_PREFIX: "", HIVE_PREFIX: "hive.", "spark.metrics.conf.": ""}
 """Prefix of a key -> what replaces it where Spark shows the key a second time."""
 
 _OF_FILES: Final = ("spark.app.initial.file.urls", "spark.yarn.dist.files")
@@ -70,8 +69,8 @@ def _shown_as(key: str) -> Iterator[str]:
     for prefix, shown in _SHOWN_BELOW.items():
         if key.startswith(prefix):
             yield key.replace(prefix, shown, 1)
-    if key.startswith(_OF_HADOOP):
-        yield from sorted(other_names(key.removeprefix(_OF_HADOOP)))
+    if key.startswith(HADOOP_PREFIX):
+        yield from sorted(other_names(key.removeprefix(HADOOP_PREFIX)))
 
 
 def other_names(key: str) -> set[str]:
@@ -80,8 +79,8 @@ def other_names(key: str) -> set[str]:
 
     :param key: the key without ``spark.hadoop.``, as in the names
     """
-    current = OLDER_NAMES.get(f"{_OF_HADOOP}{key}", f"{_OF_HADOOP}{key}")
-    return {name.removeprefix(_OF_HADOOP) for name in (current, *_former_names().get(current, ()))} - {key}
+    current = OLDER_NAMES.get(f"{HADOOP_PREFIX}{key}", f"{HADOOP_PREFIX}{key}")
+    return {name.removeprefix(HADOOP_PREFIX) for name in (current, *_former_names().get(current, ()))} - {key}
 
 
 @cache

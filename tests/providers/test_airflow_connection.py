@@ -124,6 +124,22 @@ def test_one_connection_is_read_once_for_all_its_keys() -> None:
     assert read.names == ["full"]
 
 
+def test_an_extra_is_read_once_for_all_its_names() -> None:
+    class Counting:
+        conn_id = "full"
+        times = 0
+
+        @property
+        def extra(self) -> str:
+            self.times += 1
+            return json.dumps({str(number): "x" for number in range(50)})
+
+    connection = Counting()
+    data = configured(read=lambda _: connection).get("full", {f"extra.{number}" for number in range(50)}).data
+
+    assert (len(data), connection.times) == (50, 1)
+
+
 @pytest.mark.parametrize("name", ["odd", "list"])
 def test_a_name_in_an_extra_that_is_no_object_is_an_error_without_the_text(name: str) -> None:
     with pytest.raises(ConfigException, match=f"extra of connection '{name}' is not a JSON object") as caught:

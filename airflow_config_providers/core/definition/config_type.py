@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.java_text import BLANKS, format_double, parse_double, parse_integer
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import of_type, printable
 from airflow_config_providers.exceptions import ConfigException
 
 _PATTERN_BLANKS = " \t\n\v\f\r"
@@ -78,7 +78,7 @@ def _boolean(value: object) -> object:
 
 
 def _string(value: object) -> object:
-    return value if isinstance(value, str) else _Misfit(f"Expected value to be a string, but it was {_kind(value)}")
+    return value if isinstance(value, str) else _Misfit(f"Expected value to be a string, but it was {of_type(value)}")
 
 
 def _password(value: object) -> object:
@@ -101,7 +101,7 @@ class _Integer:
             return self._within(parse_integer(value))
         if isinstance(value, int) and not isinstance(value, bool):
             return self._within(value)
-        return _Misfit(f"Expected value to be a {self.bits}-bit integer, but it was {_kind(value)}")
+        return _Misfit(f"Expected value to be a {self.bits}-bit integer, but it was {of_type(value)}")
 
     def _within(self, number: int | None) -> object:
         bound = 1 << (self.bits - 1)
@@ -118,7 +118,7 @@ def _double(value: object) -> object:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return _as_double(value)
-    return _Misfit(f"Expected value to be a double, but it was {_kind(value)}")
+    return _Misfit(f"Expected value to be a double, but it was {of_type(value)}")
 
 
 def _as_double(value: int) -> object:
@@ -152,10 +152,6 @@ def _import(path: str) -> object:
         return pkgutil.resolve_name(path)
     except Exception:  # noqa: BLE001 - an import runs foreign code, and its error can quote the value
         return None
-
-
-def _kind(value: object) -> str:
-    return f"of type {type(value).__name__}"
 
 
 _PARSERS: Mapping[ConfigType, Callable[[object], object]] = {

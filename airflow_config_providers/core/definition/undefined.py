@@ -25,7 +25,7 @@ class Undefined:
 
     def default_texts(self) -> Mapping[str, str]:
         """Return no defaults."""
-        return self.older_names
+        return MappingProxyType({})
 
     def is_sensitive(self, name: str) -> bool:
         """Return False: no name is known."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from airflow_config_providers.core.keys import HADOOP_PREFIX
 from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_HADOOP, CODE_LOADING_SPARK
 from airflow_config_providers.dynamic.policies.key_policies import ImmutableKeys
 from airflow_config_providers.dynamic.policies.params import Params
@@ -121,7 +122,7 @@ _FAMILIES: Final = (
 CODE_LOADING_KEYS: Final = (
     *_FAMILIES,
     *CODE_LOADING_SPARK,
-    *(f"spark.hadoop.{key}" for key in CODE_LOADING_HADOOP),
+    *(f"{HADOOP_PREFIX}{key}" for key in CODE_LOADING_HADOOP),
 )
 """Patterns of keys of Spark 3.5 to 4.2 that load code from a location, run it, or name a class."""
 

@@ -7,12 +7,11 @@ from collections.abc import Collection, Iterable, Iterator
 from fnmatch import translate
 from typing import Final
 
+from airflow_config_providers.core.keys import HADOOP_PREFIX, hadoop_name
 from airflow_config_providers.core.keys import current_name as current
-from airflow_config_providers.core.keys import hadoop_name
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.core.text import printable
 
-_HADOOP: Final = "spark.hadoop."
 _HIVE: Final = "hive."
 _BUCKET: Final = "fs.s3a.bucket."
 _AZURE: Final = "fs.azure."
@@ -30,7 +29,7 @@ def current_name(key: str) -> str:
 def canonical_name(key: str) -> str:
     """Return the one name for all names of ``key``; for a Hadoop key, it begins with ``spark.hadoop.``."""
     hadoop = hadoop_name(key)
-    return current_name(key if hadoop is None else _HADOOP + hadoop)
+    return current_name(key if hadoop is None else HADOOP_PREFIX + hadoop)
 
 
 def own_names(key: str) -> list[str]:
@@ -120,7 +119,7 @@ def _meanings(key: str) -> Iterator[list[str]]:
 
 def _names_of_hadoop(name: str) -> list[str]:
     of_hive = [f"spark.{name}"] if name.startswith(_HIVE) else []
-    return [_HADOOP + name, current_name(_HADOOP + name), *of_hive]
+    return [HADOOP_PREFIX + name, current_name(HADOOP_PREFIX + name), *of_hive]
 
 
 def _general_names(name: str) -> Iterator[str]:

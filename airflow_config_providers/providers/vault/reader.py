@@ -19,8 +19,6 @@ from airflow_config_providers.providers.vault.faults import VaultAnswer
 from airflow_config_providers.providers.vault.paths import SYSTEM, Mount, Segments, VaultPath, question, quoted
 
 if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.faults import VaultAnswer
-    from airflow_config_providers.providers.vault.paths import Mount, Segments, VaultPath
     from airflow_config_providers.providers.vault.session import HeldToken, Session
 
 _API: Final = "v1"

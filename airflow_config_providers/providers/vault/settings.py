@@ -25,7 +25,7 @@ class VaultSettings:
     """
     The settings of one Vault; equal settings share one login in a process.
 
-    :param url: scheme, host and port
+    :param url: scheme, host, and port and path if it has them
     :param login: how to sign in
     :param namespace: namespace of the secrets, in Vault Enterprise and OpenBao; None for none
     :param auth_namespace: namespace to sign in to; None for that of the secrets, and ``root`` for none

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from urllib.parse import quote
 
+from airflow_config_providers.core.named_file import state_of
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError, ProviderUnavailableError
 
@@ -173,10 +174,9 @@ class Credential:
         if not self.path:
             return None
         try:
-            status = Path(self.path).stat()
+            return state_of(self.path)
         except (OSError, ValueError):
             return None
-        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -123,6 +125,20 @@ def test_a_token_file_is_read_again_and_shows_that_it_changed(tmp_path: Path) ->
 
     assert token_login.version() not in {before, None}
     assert (first.token, token_login(None).token) == ("first", "second")
+
+
+def test_a_token_of_the_same_length_in_a_file_that_keeps_its_time_is_a_change(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first")
+    times = file.stat().st_atime_ns, file.stat().st_mtime_ns
+    token_login = TokenLogin(Credential(path=str(file)))
+    before = token_login.version()
+
+    time.sleep(0.02)  # longer than the clock of the file system takes to go on
+    file.write_text("other")
+    os.utime(file, ns=times)
+
+    assert token_login.version() not in {before, None}
 
 
 def test_a_token_file_that_is_away_for_a_moment_is_no_change(tmp_path: Path) -> None:

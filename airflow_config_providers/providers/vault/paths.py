@@ -77,15 +77,14 @@ def _refuse_odd(text: str, segments: tuple[str, ...]) -> None:
 
 
 def _refuse_wandering(text: str, segments: tuple[str, ...]) -> None:
-    steps = [step for segment in segments for step in _decoded(segment).split("/")]
-    if not {".", ".."}.isdisjoint(steps):
+    if any(_decoded(segment) in {".", ".."} for segment in segments):
         raise AccessDeniedError(
             f"The path '{printable(text)}' of a reference to Vault contains '.' or '..'. Write it without them."
         )
-    if steps[0] in SYSTEM:
+    if segments[0] in SYSTEM:
         raise AccessDeniedError(
-            f"The path '{printable(text)}' begins with '{steps[0]}', which belongs to Vault itself; no reference "
-            f"can read there. If you mean a secret of that name, begin with its mount, as in secret/{steps[0]}/..."
+            f"The path '{printable(text)}' begins with '{segments[0]}', which belongs to Vault itself; no reference "
+            f"can read there. If you mean a secret of that name, begin with its mount, as in secret/{segments[0]}/..."
         )
 
 

@@ -148,16 +148,11 @@ def _unfolded(columns: Mapping[str, Sequence[str]]) -> None:
 
     Rich takes many times as long, because it looks for places to wrap.
     """
-    from rich.cells import cell_len  # noqa: PLC0415 - few commands print a table
-
-    widths = [max(map(cell_len, (column, *texts))) for column, texts in columns.items()]
     lines = [tuple(columns), *zip(*columns.values(), strict=True)]
-    drawn = [
-        " | ".join(text + " " * (width - cell_len(text)) for text, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
-    rule = "=+=".join("=" * width for width in (*widths[:-1], cell_len([*columns][-1])))
-    _write("\n".join([drawn[0], rule, *drawn[1:], ""]))
+    widths = _widths(lines)
+    head, *drawn = (_aligned(line, widths, " | ") for line in lines)
+    rule = "=+=".join("=" * width for width in (*widths[:-1], _width([*columns][-1])))
+    _write("\n".join([head, rule, *drawn, ""]))
 
 
 def _says_something(column: str, texts: Sequence[str]) -> bool:
@@ -166,10 +161,26 @@ def _says_something(column: str, texts: Sequence[str]) -> bool:
 
 
 def _plain(rows: Sequence[Row]) -> None:
-    lines = [list(rows[0]), *([_text(value) for value in row.values()] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines = [tuple(rows[0]), *(tuple(map(_text, row.values())) for row in rows)]
+    widths = _widths(lines)
     for line in lines:
-        _write("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+        _write(_aligned(line, widths, "  "))
+
+
+def _aligned(texts: Sequence[str], widths: Sequence[int], between: str) -> str:
+    padded = (text + " " * (width - _width(text)) for text, width in zip(texts, widths, strict=True))
+    return between.join(padded).rstrip()
+
+
+def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(_width, column)) for column in zip(*lines, strict=True)]
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a terminal a text takes: a Chinese character takes two."""
+    from rich.cells import cell_len  # noqa: PLC0415 - few commands print a table
+
+    return cell_len(text)
 
 
 def _write(text: str) -> None:

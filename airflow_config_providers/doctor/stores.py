@@ -12,7 +12,7 @@ from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.job.record import TaskTry
-from airflow_config_providers.job.record_store import RecordFiles
+from airflow_config_providers.job.record_files import RecordFiles
 from airflow_config_providers.providers.real_path import rights_of
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow.sdk import XComArg
 
-from airflow_config_providers.core.nested import map_leaves
+from airflow_config_providers.core.nested import ITEMS, map_leaves
 from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import printable
@@ -342,8 +342,9 @@ def _known(value: Any, label: str, unknown: list[str]) -> Any:
     if isinstance(value, Mapping):
         found = {key: _known(item, nested_texts.label_below(label, key), unknown) for key, item in value.items()}
         return {key: item for key, item in found.items() if item is not None or value[key] is None}
-    if isinstance(value, list | tuple):
-        return [_known(item, nested_texts.label_below(label, index), unknown) for index, item in enumerate(value)]
+    if isinstance(value, ITEMS):
+        items = enumerate(nested_texts.in_order(value))
+        return [_known(item, nested_texts.label_below(label, index), unknown) for index, item in items]
     return value
 
 

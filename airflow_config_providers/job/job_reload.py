@@ -100,7 +100,7 @@ class JobReload(ClosedOnExit):
         self._limits = limits
         self._timetable = timetable or Timetable("config-reload")
         self._subscriptions = PlaceSubscriptions(
-            self._timetable, log=log, note=self._note, is_watched=lambda run: self._run is run
+            self._timetable, log=log, note=self._note, poll=self._poll, is_watched=lambda run: self._run is run
         )
         self._scheduler = ReloadScheduler(self._timetable, reload=self._note_end_of_ttl, clock=self._timetable.clock)
         self._lock = threading.Lock()
@@ -226,6 +226,14 @@ class JobReload(ClosedOnExit):
             if self._run is run:
                 self._changed.add(what)
                 self._timetable.ensure(self, at, self._reload)
+
+    def _poll(self, run: JobRun, place: Place) -> None:
+        """Look at the values of ``place`` too when its ttl is over, unless another run is watched meanwhile."""
+        with self._lock:
+            if self._run is not run:
+                return
+            self._unsupported = [*self._unsupported, place]
+        self._plan(run, run.ttls)
 
     def _plan(self, run: JobRun, ttls: Mapping[Place, int]) -> None:
         """Plan a look at the values of providers without subscriptions, when their ``ttls`` are over."""

@@ -95,11 +95,11 @@ def _replace(value: Any, label: str, change: Callable[[NestedString], str], skip
     if not isinstance(value, ITEMS):
         _refuse_references_in(value, label)
         return {k: _replace(v, label_below(label, k), change, skip, depth - 1) for k, v in value.items()}
-    items = [_replace(item, label_below(label, i), change, skip, depth - 1) for i, item in enumerate(_in_order(value))]
+    items = [_replace(item, label_below(label, i), change, skip, depth - 1) for i, item in enumerate(in_order(value))]
     return type(value)(*items) if hasattr(value, "_fields") else rebuilt(value, items)
 
 
-def _in_order(value: Collection[Any]) -> Collection[Any]:
+def in_order(value: Collection[Any]) -> Collection[Any]:
     """Return the items of a collection; the strings of a set are sorted, so that each has the same label anywhere."""
     if not isinstance(value, set | frozenset):
         return value

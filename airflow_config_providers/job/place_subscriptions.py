@@ -29,6 +29,7 @@ class PlaceSubscriptions:
 
     :param log: the log of the task; it gets a warning about each place whose changes are not noticed
     :param note: is called with a run, and the place that has changed
+    :param poll: is called with a run, and a place whose provider has no subscriptions, as is known after an outage
     :param is_watched: returns whether a run is still watched
     """
 
@@ -38,11 +39,13 @@ class PlaceSubscriptions:
         *,
         log: Any,
         note: Callable[[JobRun, str], None],
+        poll: Callable[[JobRun, Place], None],
         is_watched: Callable[[JobRun], bool],
     ) -> None:
         self._timetable = timetable
         self._log = log
         self._note = note
+        self._poll = poll
         self._is_watched = is_watched
 
     def subscribe_all(self, run: JobRun) -> list[Place]:
@@ -85,6 +88,8 @@ class PlaceSubscriptions:
             return None
         try:
             run.subscribe(place, lambda: self._note(run, place_name(place)))
+        except NotImplementedError:
+            self._poll(run, place)
         except ProviderUnavailableError:
             return self._next_try()
         except BaseException as error:  # noqa: BLE001 - as above

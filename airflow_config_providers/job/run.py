@@ -12,13 +12,14 @@ from airflow_config_providers.core.data import ConfigData, ContentHash
 from airflow_config_providers.core.keys import key_problems
 from airflow_config_providers.core.layers import ConfigSource, LayeredConfig
 from airflow_config_providers.core.lookup import Place
+from airflow_config_providers.core.nested import ITEMS
 from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.nested_texts import label_below
+from airflow_config_providers.job.nested_texts import in_order, label_below, replace
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log import reversal
 from airflow_config_providers.masker import mask_secrets
@@ -361,11 +362,8 @@ class JobRun:
     def _field(self, name: str, value: Any) -> Any:
         """Return the resolved value of a field; None if it has no reference."""
         texts = self._needed.texts
-        if isinstance(value, list | tuple):
-            labels = [label_below(name, i) for i in range(len(value))]
-            found = [self._needed.text(label) if label in texts else v for label, v in zip(labels, value, strict=True)]
-            return found if found != list(value) else None
-        return self._needed.text(name) if name in texts else None
+        found = replace(value, name, lambda one: self._needed.text(one.label) if one.label in texts else one.text)
+        return found if found != value else None
 
 
 def _kept(resolved: ResolvedConfig) -> str:
@@ -389,8 +387,8 @@ def _words(read: ReadField, resolved: Mapping[str, Any]) -> dict[str, object]:
         value = resolved.get(name, read(name))
         if isinstance(value, str):
             found[name] = value
-        elif name == "application_args" and isinstance(value, list | tuple):
-            found |= {label_below(name, i): item for i, item in enumerate(value)}
+        elif name == "application_args" and isinstance(value, ITEMS):
+            found |= {label_below(name, i): item for i, item in enumerate(in_order(value))}
     return found
 
 

@@ -10,13 +10,14 @@ from functools import partial
 from typing import Any
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.nested import ITEMS
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, problems_of
 from airflow_config_providers.job.deployed_task import deployed_options, is_configured
 from airflow_config_providers.job.fields import FieldPath, JobFields
 from airflow_config_providers.job.mapped_task import shared_arguments
-from airflow_config_providers.job.nested_texts import NestedString, unstorable_arguments
+from airflow_config_providers.job.nested_texts import NestedString, in_order, unstorable_arguments
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
@@ -219,13 +220,13 @@ def _known(value: Any) -> Any:
     if isinstance(value, Mapping):
         known = {key: item for key, item in value.items() if isinstance(key, str) and (item is None or _is_known(item))}
         return {key: _known(item) for key, item in known.items()}
-    if isinstance(value, list | tuple):
-        return [_known(item) if _is_known(item) else None for item in value]
+    if isinstance(value, ITEMS):
+        return [_known(item) if _is_known(item) else None for item in in_order(value)]
     return value if _is_known(value) else None
 
 
 def _is_known(value: Any) -> bool:
-    return isinstance(value, str | int | float | Mapping | list | tuple)
+    return isinstance(value, (str, int, float, Mapping, *ITEMS))
 
 
 def _options(task: Any) -> JobOptions:

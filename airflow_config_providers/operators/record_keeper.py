@@ -97,7 +97,7 @@ class RecordKeeper:
 
     def _write_file(self, record: TryRecord) -> None:
         if path := settings.records_path():
-            from airflow_config_providers.job.record_store import RecordFiles
+            from airflow_config_providers.job.record_files import RecordFiles
 
             RecordFiles(path).write(record)
 
@@ -131,7 +131,7 @@ def without_values(record: TryRecord, reverser: ReverseTransformer) -> TryRecord
 
 def submitted_try(ti: Any, run: JobRun, *, spark: str | None) -> TryRecord:
     """Return the record of a try that submits a job; parameters as for ``versions``."""
-    from airflow_config_providers.job.sealed_values import ValueHashes
+    from airflow_config_providers.job.value_hashes import ValueHashes
 
     hashes = ValueHashes.of_deployment()
     record, known = _begun(ti, run.layered, spark), hashes.of(run.reverser)

@@ -136,4 +136,5 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         return self._job_run.submission(self._job_fields().read, conf, environment_prefix)
 
     def _commands_afterwards(self, commands: Sequence[str]) -> Sequence[str]:
-        return self._job_run.commands_afterwards(commands)
+        is_set = isinstance(self.post_submit_commands, set | frozenset)  # the labels of its texts are in order
+        return self._job_run.commands_afterwards(sorted(commands) if is_set else commands)

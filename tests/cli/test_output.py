@@ -82,6 +82,13 @@ def test_a_value_brings_no_line_and_no_control_character_in(capsys, output):
     assert not any(line.strip().startswith("b") for line in out.splitlines())
 
 
+@pytest.mark.parametrize(("output", "between"), [("table", " | "), ("plain", "  ")])
+def test_columns_stay_in_line_beside_characters_that_are_two_columns_wide(capsys, output, between):
+    show([{"value": "日本", "at": "x"}, {"value": "ab", "at": "y"}], output)
+
+    assert f"日本 {between}x\nab   {between}y" in capsys.readouterr().out
+
+
 class Terminal(io.StringIO):
     """A standard output that is a terminal."""
 

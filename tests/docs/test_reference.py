@@ -153,7 +153,7 @@ def test_the_security_review_names_each_library_that_is_installed():
 
 
 def test_the_page_of_providers_names_each_prefix_of_credentials() -> None:
-    text = " ".join((Path(__file__).parents[2] / "docs/reference/providers.md").read_text().split())
+    text = " ".join((REFERENCE / "providers.md").read_text().split())
     sentence = text[: text.index("is never matched by a wildcard")].rpartition("A name that begins with")[2]
 
     assert re.findall(r"`(\w+)`", sentence) == list(SENSITIVE_PREFIXES)

@@ -654,6 +654,28 @@ def test_dynamic_configuration_is_looked_at_again_after_an_error_of_somebody_els
     assert [next_run.content for next_run in run.runs] == ["second"]
 
 
+def test_a_look_for_the_run_before_hides_no_change_from_the_next_run():
+    class Marked(Run):
+        dynamic_mark = 1
+
+        def read_dynamic_mark(self):
+            return 2
+
+    class Before(Marked):
+        def read_dynamic_mark(self):
+            job.reload.next_run()
+            job.reload.watch(following)
+            return super().read_dynamic_mark()
+
+    job = Job()
+    following = Marked(job.secret)
+    job.reload.watch(Before(job.secret))
+    for _ in range(2):
+        job.after(12)
+
+    assert len(following.runs) == 1
+
+
 def test_a_change_while_the_stopped_job_ends_stops_nothing_again():
     job = Job()
     run = job.watch()
@@ -685,6 +707,32 @@ def test_a_ttl_of_nothing_reads_values_once_a_second():
         job.after(1.01)
 
     assert len(run.runs) == 10
+
+
+class SealedAndUnsubscribed(Sealed, Unsubscribed):
+    """A run whose provider is unavailable at first, and then turns out to have no subscriptions."""
+
+
+def test_after_an_outage_a_ttl_counts_of_a_provider_without_subscriptions(caplog):
+    job = Job()
+    job.reload.watch(run := SealedAndUnsubscribed(job.secret, 5_000))
+    job.after(60)
+    job.secret.value = "second"
+    job.after(5.1)
+
+    assert [next_run.content for next_run in run.runs] == ["second"]
+    assert caplog.text.count("are not noticed") == 1
+
+
+def test_after_the_end_of_a_job_no_ttl_of_a_provider_without_subscriptions_counts():
+    job = Job()
+    run = SealedAndUnsubscribed(job.secret, 5_000)
+    job.reload.watch(run)
+    job.after(60)
+    job.reload.close()
+    job.after(LONGEST)
+
+    assert run.runs == []
 
 
 def test_the_next_look_is_when_the_newest_ttl_is_over():

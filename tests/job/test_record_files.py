@@ -11,7 +11,7 @@ import pytest
 
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
-from airflow_config_providers.job.record_store import RecordFiles
+from airflow_config_providers.job.record_files import RecordFiles
 
 TASK = TaskTry("flights", "job", "manual__2026-11-23T17:00:00+00:00", -1, 1)
 RECORD = TryRecord(TASK, "2026-11-23T17:00:00.000+00:00", {"spark.app.x": [RecordedValue("DAG_CONFIG", "conf", "1")]})

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.execution_time import task_runner
 
+from airflow_config_providers.airflow_compat import AirflowTaskTimeout
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.resolver import ConfigResolver
+from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.job.run import JobRun
@@ -128,5 +129,18 @@ def test_a_run_that_cannot_begin_is_ended():
 
     with pytest.raises(OSError, match="cannot be read"):
         JobRun(ConfigResolver({}).resolve([]), FailingResolver(), end=lambda: ended.append(True))
+
+    assert ended == [True]
+
+
+def test_a_run_that_is_interrupted_while_it_prepares_the_search_for_values_is_ended(monkeypatch):
+    def interrupt(resolved):
+        raise AirflowTaskTimeout
+
+    monkeypatch.setattr(ResolvedConfig, "reverser", property(interrupt))
+    ended = []
+
+    with pytest.raises(AirflowTaskTimeout):
+        JobRun(ConfigResolver({}).resolve([]), end=lambda: ended.append(True))
 
     assert ended == [True]

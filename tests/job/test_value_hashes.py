@@ -8,7 +8,7 @@ import pytest
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.job.sealed_values import ValueHashes
+from airflow_config_providers.job.value_hashes import ValueHashes
 
 SECRET = "a secret of thirty-two bytes ...."
 PASSWORD = ConfigVariable("vault", "apps/db", "password")

@@ -69,6 +69,10 @@ with DAG("flights", schedule=None):
         task_id="nul", application="x.py", conf={{"spark.app.nul": "a\\0"}}, application_args=["\\ud800"]
     )
 
+    ConfiguredSparkSubmitOperator(
+        task_id="set", application="x.py", application_args=frozenset(["${{vault:apps/db:url}}", "--url", "a\\0"])
+    )
+
     @task
     def other(): ...
 
@@ -178,6 +182,13 @@ def test_strings_that_the_database_cannot_store_are_found(read: Read):
     }
 
 
+def test_strings_in_a_set_are_found(read: Read):
+    job = read.job("set")
+
+    assert [(name, text) for name, text, *_ in shown(job.texts)] == [("application_args[0]", "${vault:apps/db:url}")]
+    assert [name for name, *_ in shown(job.unstorable)] == ["application_args"]
+
+
 def test_a_job_has_its_other_references_files_and_options(read: Read):
     job = read.job("ours")
 
@@ -211,7 +222,7 @@ def test_a_mapped_task_has_what_its_instances_share(read: Read):
 def test_tasks_of_other_operators_are_no_jobs(read: Read):
     tasks = {job.place.task for job in read.found["jobs.py"].jobs}
 
-    assert tasks == {f"flights.{name}" for name in ("stock", "ours", "mapped", "listed", "list", "class", "nul")}
+    assert tasks == {f"flights.{name}" for name in ("stock", "ours", "mapped", "listed", "list", "class", "nul", "set")}
 
 
 def test_a_file_without_dags_has_nothing(read: Read):

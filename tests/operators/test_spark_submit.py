@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -627,6 +628,13 @@ def test_exposed_arguments_are_resolved_where_the_author_says_so(dag, run_task, 
     assert CANARY not in everything_sent(run)
 
 
+@pytest.mark.parametrize("kind", [tuple, deque, frozenset])
+def test_exposed_arguments_are_resolved_in_each_kind_of_collection(dag, run_task, password, spark_submit, kind):
+    run_task(operator(dag, application_args=kind(["--password", password]), allow_exposed_arguments=True))
+
+    assert {*spark_submit.only.arguments[-2:]} == {"--password", CANARY}
+
+
 def test_attack_58_what_spark_derives_no_key_from_may_have_a_secret(dag, run_task, password, spark_submit):
     run = run_task(operator(dag, repositories=f"https://ci:{password}@repository/", exclude_packages=password))
 
@@ -888,6 +896,17 @@ def test_post_submit_commands_get_their_values(dag, run_task, password, tmp_path
 
     assert (tmp_path / "after").read_text() == CANARY
     assert CANARY not in repr(vars(run.task._hook))
+
+
+def test_each_post_submit_command_of_a_set_runs_with_its_own_value(dag, run_task, password, tmp_path):
+    commands = {f"sh -c 'printf %s {password} > {tmp_path}/{name}'" for name in "abc"}
+    commands |= {f"touch {tmp_path}/{name}" for name in "def"}
+    run_task(operator(dag, post_submit_commands=commands, allow_exposed_arguments=True))
+
+    assert {path.name: path.read_text() for path in tmp_path.iterdir() if len(path.name) == 1} == {
+        **dict.fromkeys("abc", CANARY),
+        **dict.fromkeys("def", ""),
+    }
 
 
 def test_default_args_reach_the_operator(run_task, password, spark_submit):

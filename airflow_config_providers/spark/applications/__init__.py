@@ -1,1 +1,1 @@
-"""Applications that spark-submit runs as files, on drivers that need not have this package."""
+"""Programs that give the code of a job values which no command shows, and then run it."""

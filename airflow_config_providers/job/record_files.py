@@ -1,0 +1,160 @@
+"""Records of tries in files, which outlive Airflow's database and are read by audits."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+from airflow_config_providers.core.text import octets
+from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.job.record import LARGEST, TaskTry, TryRecord, parsed, written
+from airflow_config_providers.providers.real_path import open_real, real_path, steps
+from airflow_config_providers.spark.whole_file import whole_file
+
+_LONGEST_NAME: Final = 160
+"""The most characters of a name in a path: file systems allow 255 bytes for the whole name of a file."""
+
+_KEPT: Final = 100
+"""How many characters of a longer name are kept, before a plus, which no quoted name has, and a hash of the whole."""
+
+_NO_TASK: Final = TaskTry("", "", "")
+"""The task of a record of which only the content matters."""
+
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFiles:
+    """
+    The files of records below a folder, with one line of JSON each.
+
+    :param path: the ``records_path`` of the deployment
+    """
+
+    path: str
+
+    def write(self, record: TryRecord) -> None:
+        """Write a record, in place of an earlier one of the same try. Readers never see a part of it."""
+        target = self._root() / f"day={record.at[:10]}" / place_of(record.task)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        content = written(record) + b"\n"
+        if not _is_local(target):  # a store of objects shows an object only when it is whole
+            target.write_bytes(content)
+            return
+        with whole_file(Path(target.path)) as file:
+            file.write(content)
+
+    def read(self, task: TaskTry) -> TryRecord | None:
+        """
+        Return the record of a try; None if there is none.
+
+        :raises ProviderUnavailableError: the files cannot be read now
+        """
+        name = place_of(task).rpartition("/")[2]
+        return TryRecord.read(parsed(self._reading(lambda: self._last(task, name))), task)
+
+    def tries(self, task: TaskTry) -> list[int]:
+        """
+        Return the numbers of the tries of a task instance that have a record, the last one first.
+
+        :raises ProviderUnavailableError: the files cannot be read now
+        """
+        found = self._reading(lambda: [str(path.name) for path in self._files(task)])
+        numbers = (name.removesuffix(".jsonl").removeprefix(_beginning(task)) for name in found)
+        return sorted({int(number) for number in numbers if number.isascii() and number.isdigit()}, reverse=True)
+
+    def references(self) -> Iterator[str]:
+        """
+        Yield the references of all records, several times if several records have them.
+
+        :raises ProviderUnavailableError: the files cannot be read
+        """
+        for path in self._reading(lambda: list(self._root().glob("day=*/dag=*/task=*/*.jsonl"))):
+            content = self._reading(partial(self._content, path))
+            if (record := TryRecord.read(parsed(content), _NO_TASK)) is not None:
+                yield from record.references
+
+    def _last(self, task: TaskTry, name: str) -> bytes:
+        """Return the content of the last file of this name among those of a task; empty if there is none."""
+        return next((self._content(path) for path in self._files(task) if path.name == name), b"")
+
+    def _files(self, task: TaskTry) -> Iterator[Any]:
+        """Yield the files of a task, those of the last day first. A pattern would list those of all tasks."""
+        days = [path for path in _inside(self._root()) if path.name.startswith("day=")]
+        for day in sorted(days, key=str, reverse=True):
+            yield from _inside(day / _below(task))
+
+    def _content(self, path: Any) -> bytes:
+        """Return the content of a file; empty if it is too large to be a record, or no file below the folder."""
+        if _is_local(path):
+            return _local_content(path.path, self._root().path)
+        return bytes(path.read_bytes()) if path.stat().st_size <= LARGEST else b""
+
+    def _root(self) -> Any:
+        from airflow.sdk import ObjectStoragePath  # noqa: PLC0415 - slow to import, and few need it
+
+        return ObjectStoragePath(self.path)
+
+    def _reading(self, read: Callable[[], _Found]) -> _Found:
+        try:
+            return read()
+        except Exception as error:  # noqa: BLE001 - a client of a store can raise anything, with an address in its text
+            problem = type(error).__name__
+        raise ProviderUnavailableError(
+            f"The records in [config_providers] records_path cannot be read ({problem}). Correct the path or its "
+            f"connection, or try again later."
+        )
+
+
+def place_of(task: TaskTry) -> str:
+    """Return the path of the file of a try, below the folder of its day."""
+    return f"{_below(task)}/{_beginning(task)}{task.try_number}.jsonl"
+
+
+def _inside(folder: Any) -> list[Any]:
+    """Return what is in a folder; nothing if there is none. Whether it exists is not asked: that hides other errors."""
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _is_local(path: Any) -> bool:
+    return path.protocol in {"", "file", "local"}
+
+
+def _local_content(path: str, root: str) -> bytes:
+    """Return the content of a regular file below ``root``: a task can put a pipe, a device or a link there."""
+    top = steps(os.path.realpath(root))
+    real = real_path(steps(os.path.relpath(path, root)), [top], below=top)
+    if real is None:
+        return b""
+    with open_real(real, is_kind=stat.S_ISREG) as descriptor:
+        if descriptor is None or os.fstat(descriptor).st_size > LARGEST:
+            return b""
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(LARGEST)
+
+
+def _below(task: TaskTry) -> str:
+    return f"dag={_safe(task.dag_id)}/task={_safe(task.task_id)}"
+
+
+def _beginning(task: TaskTry) -> str:
+    """Return the name of the file without the number of the try and the extension."""
+    return f"run={_safe(task.run_id)},map={task.map_index},try="
+
+
+def _safe(name: str) -> str:
+    """Return ``name`` without characters that mean something in a path or a pattern."""
+    quoted = quote(octets(name), safe="")
+    if len(quoted) <= _LONGEST_NAME:
+        return quoted
+    return f"{quoted[:_KEPT]}+{sha256(octets(name)).hexdigest()[:32]}"

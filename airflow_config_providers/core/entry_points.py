@@ -5,15 +5,21 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from airflow_config_providers.core.foreign_errors import guarded
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigProvidersError
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
+
+_T = TypeVar("_T")
 
 _INFO: Final = (".dist-info", ".egg-info")
 """The endings of the folders in which distributions keep their metadata."""
@@ -36,6 +42,80 @@ def distribution_of(entry: EntryPoint) -> str:
 def shown_target(entry: EntryPoint) -> str:
     """Return what ``entry`` names, and its distribution, such as ``acme.provider:Acme of acme-config``."""
     return f"{printable(entry.value)} of {printable(distribution_of(entry))}"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedClasses(Generic[_T]):
+    """
+    The classes that a configuration can name: by short names, or by allowed dotted paths.
+
+    :param base: what each of them extends
+    :param kind: of the errors
+    :param group: entry points, whose names are short names; empty for none
+    :param own: further short names, which count before those -> what makes the object
+    :param allowed: dotted paths; any other is refused, and its module not imported
+    :param setting: where paths are allowed, for messages
+    :param importing: returns a context manager that is entered while a class is imported
+    """
+
+    base: type[Any]
+    kind: type[ConfigProvidersError]
+    group: str
+    own: Mapping[str, Callable[[], _T]]
+    allowed: Collection[str]
+    setting: str
+    importing: Callable[[], AbstractContextManager[object]] = nullcontext
+
+    def make(self, name: str, shown: str, *, unknown: Callable[[], str]) -> _T:
+        """
+        Return a new object of the class ``name``.
+
+        :param shown: what messages call the class
+        :param unknown: returns what is wrong with a name that is no short name, and cannot be a path
+        :raises ConfigProvidersError: there is no such class, it is not allowed, or it cannot be used
+        """
+        make = self.own.get(name) or self._class(name, shown, unknown)
+        return guarded(make, lambda: f"{shown} cannot be made", self.kind)
+
+    def names(self) -> list[str]:
+        """Return the short names."""
+        return sorted({*self.own, *(entry.name for entry in self.entries())})
+
+    @property
+    def known(self) -> str:
+        """The short names, for messages."""
+        return ", ".join(map(printable, self.names())) or "none"
+
+    def entries(self) -> tuple[EntryPoint, ...]:
+        """Return the entry points of the group."""
+        return registered(self.group) if self.group else ()
+
+    def _class(self, name: str, shown: str, unknown: Callable[[], str]) -> type[_T]:
+        entry = self._entry(name, shown)
+        if entry is None and "." not in name:
+            raise self.kind(unknown())
+        if entry is None and name not in self.allowed:
+            raise self.kind(
+                f"{shown} is not an allowed class. Add it to {self.setting}, or use a short name: {self.known}."
+            )
+
+        def what() -> str:  # only for a message, since the distribution of an entry point is slow to read
+            return f"{shown}, which is {shown_target(entry)}," if entry else shown
+
+        with self.importing():
+            load = entry.load if entry else partial(imported, name)
+            found = guarded(load, lambda: f"{what()} cannot be imported", self.kind)
+        if isinstance(found, type) and issubclass(found, self.base):
+            return found
+        base = self.base.__name__
+        raise self.kind(f"{what()} does not extend {base}. Name a class that extends {base}.")
+
+    def _entry(self, name: str, shown: str) -> EntryPoint | None:
+        entries = [entry for entry in self.entries() if entry.name == name]
+        if len(entries) > 1:
+            by = " and ".join(sorted(map(distribution_of, entries)))
+            raise self.kind(f"{shown} is registered by {by}. Uninstall all but one.")
+        return entries[0] if entries else None
 
 
 def registered(group: str) -> tuple[EntryPoint, ...]:

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FrameType
-from typing import Final
+from typing import Final, TypeVar
 
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigProvidersError
+
+_T = TypeVar("_T")
 
 _OURS: Final = __name__.partition(".")[0]
+
+
+def guarded(call: Callable[[], _T], what: Callable[[], str], kind: type[ConfigProvidersError]) -> _T:
+    """
+    Return the result of ``call``, which is code of others, and can even end the process.
+
+    :param what: returns how the message begins
+    :raises ConfigProvidersError: one that it raised, without its cause; any other error is one of this ``kind``
+    """
+    try:
+        return call()
+    except ConfigProvidersError as error:
+        error.alone()
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - anything can be raised; its text can hold a value
+        reason = kind_and_place(error)
+    raise kind(f"{what()} ({reason}).")
 
 
 def kind_and_place(error: BaseException) -> str:

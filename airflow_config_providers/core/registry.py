@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final
 
 from airflow_config_providers.core.closing import Closing, close_all
-from airflow_config_providers.core.entry_points import distribution_of, imported, registered, shown_target
-from airflow_config_providers.core.foreign_errors import kind_and_place
+from airflow_config_providers.core.entry_points import NamedClasses, distribution_of
+from airflow_config_providers.core.foreign_errors import guarded
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import (
@@ -23,12 +23,7 @@ from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
 ENTRY_POINT_GROUP: Final = "airflow_config_providers.providers"
-
-_T = TypeVar("_T")
 
 
 class ProviderRegistry:
@@ -50,10 +45,16 @@ class ProviderRegistry:
         deployment: bool = False,
         importing: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        self._classes = classes
-        self._allowed_classes = frozenset(allowed_classes)
         self._deployment = deployment
-        self._importing = importing
+        self._classes: NamedClasses[ConfigProvider] = NamedClasses(
+            base=ConfigProvider,
+            kind=ProviderDefinitionError,
+            group=ENTRY_POINT_GROUP if classes is None else "",
+            own=classes or {},
+            allowed=frozenset(allowed_classes),
+            setting="option allowed_provider_classes of [config_providers]" if deployment else "allowed_classes",
+            importing=importing,
+        )
 
     def open(self, props: Mapping[str, Any]) -> ConfiguredProviders:
         """
@@ -127,7 +128,7 @@ class ProviderRegistry:
 
     def form_problem(self, definition: ProviderDefinition, variable: ConfigVariable) -> str:
         """Return why the class of a provider never answers a reference of this form; empty if that is not known."""
-        with suppress(Exception):  # a class that cannot be made is another problem, and it can raise anything
+        with suppress(Exception, SystemExit):  # a class that cannot be made is another problem
             return self._make(definition).form_problem(variable.path, variable.key)
         return ""
 
@@ -138,7 +139,7 @@ class ProviderRegistry:
             return ""
         except ConfigProvidersError as error:
             return f"{printable(str(variable))}: {' '.join(error.problems)}"
-        except Exception:  # noqa: BLE001 - a provider can raise anything, which is no refusal
+        except (Exception, SystemExit):  # noqa: BLE001 - a provider can raise anything, which is no refusal
             return ""
         return ""
 
@@ -146,7 +147,7 @@ class ProviderRegistry:
         """Return the names of the environment variables that providers can read; a wrong definition adds none."""
         found: set[str] = set()
         for definition in definitions:
-            with suppress(Exception):  # a provider can raise anything
+            with suppress(Exception, SystemExit):  # a provider can raise anything
                 provider = self._make(definition)
                 if not self._missing_params(provider, definition):
                     found.update(provider.environment_names(definition.params))
@@ -172,7 +173,7 @@ class ProviderRegistry:
                 try:
                     configure = partial(providers[definition.name].configure, definition.params)
                     call = partial(_forgiving, configure) if definition.name in incomplete else configure
-                    _guarded(call, lambda: "it cannot be configured")
+                    guarded(call, lambda: "it cannot be configured", ProviderDefinitionError)
                 except collected as error:
                     problems += [f"Provider {printable(definition.name)}: {problem}" for problem in error.problems]
             if problems:
@@ -183,7 +184,9 @@ class ProviderRegistry:
         return providers
 
     def _make(self, definition: ProviderDefinition) -> ConfigProvider:
-        return _guarded(self._class_of(definition), lambda: f"{definition.shown_class} cannot be made")
+        return self._classes.make(
+            definition.class_name, definition.shown_class, unknown=partial(self._unknown, definition)
+        )
 
     def _missing_params(self, provider: ConfigProvider, definition: ProviderDefinition) -> list[str]:
         return [
@@ -193,62 +196,16 @@ class ProviderRegistry:
             if self._deployment and not str(definition.params.get(param, "")).strip()
         ]
 
-    def _class_of(self, definition: ProviderDefinition) -> Callable[[], ConfigProvider]:
-        """Return what creates the provider: its class, which is imported if necessary, or a function of a test."""
-        name = definition.class_name
-        if self._classes is not None and name in self._classes:
-            return self._classes[name]
-        entries = [entry for entry in self._entries() if entry.name == name]
-        if len(entries) > 1:
-            raise ProviderDefinitionError(
-                f"{definition.shown_class} is registered by "
-                f"{' and '.join(sorted(distribution_of(entry) for entry in entries))}. Uninstall all but one."
-            )
-        if not entries:
-            self._require_allowed(definition)
-        load = entries[0].load if entries else partial(imported, name)
-
-        def shown() -> str:  # only for a message, since the distribution of an entry point is slow to read
-            return definition.shown_class + (f", which is {shown_target(entries[0])}," if entries else "")
-
-        with self._importing():
-            loaded = _guarded(load, lambda: f"{shown()} cannot be imported")
-        if not (isinstance(loaded, type) and issubclass(loaded, ConfigProvider)):
-            raise ProviderDefinitionError(
-                f"{shown()} is not a ConfigProvider. Name a class that extends ConfigProvider."
-            )
-        return loaded
-
-    def _require_allowed(self, definition: ProviderDefinition) -> None:
-        """Refuse a class without a short name, unless it is the dotted path of one that is allowed."""
-        if "." not in definition.class_name:
-            raise ProviderDefinitionError(self._unknown(definition))
-        if definition.class_name not in self._allowed_classes:
-            setting = "option allowed_provider_classes of [config_providers]" if self._deployment else "allowed_classes"
-            raise ProviderDefinitionError(
-                f"{definition.shown_class} is not an allowed class. Add it to {setting}, or use a "
-                f"short name: {self._known()}."
-            )
-
     def _unknown(self, definition: ProviderDefinition) -> str:
-        key, name = definition.key("class"), definition.class_name
+        key, name, known = definition.key("class"), definition.class_name, self._classes.known
         if not name:
-            return f"{key} is missing. {definition.way_out('class', f'it with one of: {self._known()}.')}"
-        hint = nearest(name, self._names()) or "."
-        return f"{key}: there is no provider '{printable(name)}'{hint} Known are: {self._known()}."
-
-    def _known(self) -> str:
-        return ", ".join(sorted(self._names())) or "none"
-
-    def _names(self) -> set[str]:
-        return {entry.name for entry in self._entries()} if self._classes is None else set(self._classes)
+            return f"{key} is missing. {definition.way_out('class', f'it with one of: {known}.')}"
+        hint = nearest(name, self._classes.names()) or "."
+        return f"{key}: there is no provider '{printable(name)}'{hint} Known are: {known}."
 
     def _origin(self, definition: ProviderDefinition) -> str:
-        return next((distribution_of(entry) for entry in self._entries() if entry.name == definition.class_name), "")
-
-    def _entries(self) -> tuple[EntryPoint, ...]:
-        """Return the installed classes, unless the short names were given."""
-        return registered(ENTRY_POINT_GROUP) if self._classes is None else ()
+        entries = self._classes.entries()
+        return next((distribution_of(entry) for entry in entries if entry.name == definition.class_name), "")
 
 
 class ConfiguredProviders(Closing, Mapping[str, ConfigProvider]):
@@ -309,21 +266,5 @@ def _forgiving(configure: Callable[[], object]) -> None:
         configure()
     except ConfigProvidersError:
         raise
-    except (Exception, SystemExit):  # noqa: BLE001 - as in _guarded; that the parameter is missing is reported
+    except (Exception, SystemExit):  # noqa: BLE001 - as in guarded; that the parameter is missing is reported
         return
-
-
-def _guarded(call: Callable[[], _T], what: Callable[[], str]) -> _T:
-    """
-    Call a provider's code. Of a foreign error, only type and place are reported: its message can contain a value.
-
-    :param what: returns how the message begins
-    """
-    try:
-        return call()
-    except ConfigProvidersError as error:
-        error.alone()
-        raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a provider can raise anything
-        reason = kind_and_place(error)
-    raise ProviderDefinitionError(f"{what()} ({reason}).")

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import pytest
 
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.provider_definition import is_reserved
+from airflow_config_providers.core.provider_definition import is_reserved, read_definitions
 from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry
+from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError, ProviderUnavailableError
 from airflow_config_providers.providers.file import FileConfigProvider
 from airflow_config_providers.testing import InMemoryConfigProvider
@@ -122,13 +123,14 @@ def test_a_dotted_path_that_is_allowed_is_imported() -> None:
         ),
         pytest.param(
             props(a="collections.OrderedDict"),
-            "config.providers.a.class: collections.OrderedDict is not a ConfigProvider. Name a class that extends "
-            "ConfigProvider.",
+            "config.providers.a.class: collections.OrderedDict does not extend ConfigProvider. Name a class that "
+            "extends ConfigProvider.",
             id="no provider",
         ),
         pytest.param(
             props(a="os.getcwd"),
-            "config.providers.a.class: os.getcwd is not a ConfigProvider. Name a class that extends ConfigProvider.",
+            "config.providers.a.class: os.getcwd does not extend ConfigProvider. Name a class that extends "
+            "ConfigProvider.",
             id="no class",
         ),
         pytest.param(
@@ -283,7 +285,7 @@ def test_a_provider_without_a_required_parameter_fails_only_because_of_that() ->
     ("target", "problem"),
     [
         pytest.param("collections:NoSuch", "cannot be imported (AttributeError).", id="import"),
-        pytest.param("collections:OrderedDict", "is not a ConfigProvider. Name a class that ", id="class"),
+        pytest.param("collections:OrderedDict", "does not extend ConfigProvider. Name a class that ", id="class"),
     ],
 )
 def test_what_an_installed_short_name_means_is_told_if_it_cannot_be_used(
@@ -399,10 +401,36 @@ def test_importing_the_registry_imports_neither_airflow_nor_metadata() -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
 
 
-def test_a_provider_that_ends_the_process_while_it_is_configured_is_an_error_of_its_definition() -> None:
-    class Ending(InMemoryConfigProvider):
-        def configure(self, configs: Mapping[str, Any]) -> None:
-            sys.exit(3)
+def ending(method: str) -> type[InMemoryConfigProvider]:
+    """Return a provider whose ``method`` ends the process."""
 
+    def end(*_: object) -> None:
+        sys.exit(3)
+
+    return type("Ending", (InMemoryConfigProvider,), {method: end})
+
+
+@pytest.mark.parametrize("method", ["__init__", "configure"])
+def test_a_provider_that_ends_the_process_while_it_is_opened_is_an_error_of_its_definition(method: str) -> None:
     with pytest.raises(ProviderDefinitionError, match="SystemExit"):
-        ProviderRegistry({"bad": Ending}).open(props(a="bad"))
+        ProviderRegistry({"bad": ending(method)}).open(props(a="bad"))
+
+
+def test_a_module_that_ends_the_process_while_it_is_imported_is_an_error_of_its_definition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ending_provider.py").write_text("raise SystemExit(3)")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ProviderDefinitionError, match=r"cannot be imported \(SystemExit in "):
+        ProviderRegistry(allowed_classes=["ending_provider.P"]).open(props(a="ending_provider.P"))
+
+
+def test_a_provider_that_ends_the_process_refuses_nothing_and_tells_nothing_beforehand() -> None:
+    asked = ConfigVariable("a", "path", "key")
+    definitions = props(a="bad")
+    (definition,), _ = read_definitions(definitions)
+
+    assert ProviderRegistry({"bad": ending("require_allowed")}).refusals(definitions, [asked]) == {}
+    assert ProviderRegistry({"bad": ending("form_problem")}).form_problem(definition, asked) == ""
+    telling = ProviderRegistry({"bad": ending("environment_names")}).on_demand(definitions)
+    assert telling.environment_names() == frozenset()

@@ -150,7 +150,7 @@ def _import(path: str) -> object:
 
     try:
         return pkgutil.resolve_name(path)
-    except Exception:  # noqa: BLE001 - an import runs foreign code, and its error can quote the value
+    except (Exception, SystemExit):  # noqa: BLE001 - an import runs foreign code; its error can quote the value
         return None
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Final, cast
 
-from airflow_config_providers.core.entry_points import imported, registered, shown_target
-from airflow_config_providers.core.foreign_errors import kind_and_place
+from airflow_config_providers.core.entry_points import NamedClasses, imported
 from airflow_config_providers.core.policy import AlterConfigPolicy
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
@@ -37,7 +37,14 @@ class PolicyClasses:
     """
 
     def __init__(self, allowed_classes: Collection[str] = ()) -> None:
-        self._allowed = frozenset(allowed_classes)
+        self._classes: NamedClasses[AlterConfigPolicy] = NamedClasses(
+            base=AlterConfigPolicy,
+            kind=ConfigException,
+            group=ENTRY_POINT_GROUP,
+            own={name: partial(_make, path) for name, path in READY.items()},
+            allowed=frozenset(allowed_classes),
+            setting="option allowed_policy_classes of [config_providers]",
+        )
 
     def make(self, name: str) -> AlterConfigPolicy:
         """
@@ -45,46 +52,15 @@ class PolicyClasses:
 
         :raises ConfigException: the class does not exist, is not allowed, or cannot be instantiated
         """
-        load = self._loader(name)
-        try:
-            made = load()
-            policy = made() if isinstance(made, type) and issubclass(made, AlterConfigPolicy) else None
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code can raise anything; its text can hold a value
-            reason = kind_and_place(error)
-        else:
-            if policy is not None:
-                return policy
-            reason = "it does not extend AlterConfigPolicy"
-        raise ConfigException(
-            f"class '{printable(name)}'{_target(name)} cannot be used ({reason}). Correct or replace it."
-        )
+        return self._classes.make(name, f"class '{printable(name)}'", unknown=partial(self._unknown, name))
 
-    def _loader(self, name: str) -> Callable[[], object]:
-        if name in READY or name in self._allowed:
-            return lambda: imported(READY.get(name, name))
-        if "." in name:
-            raise ConfigException(
-                f"class '{printable(name)}' is not allowed. Add it to allowed_policy_classes in [config_providers], "
-                f"or use a ready one."
-            )
-        installed = registered(ENTRY_POINT_GROUP)
-        entries = [entry for entry in installed if entry.name == name]
-        if len(entries) == 1:
-            return entries[0].load
-        if entries:
-            raise ConfigException(
-                f"class '{printable(name)}' is registered {len(entries)} times. Uninstall all but one."
-            )
-        raise ConfigException(_unknown(name, sorted({entry.name for entry in installed})))
+    def _unknown(self, name: str) -> str:
+        names = self._classes.names()
+        installed = [other for other in names if other not in READY]
+        others = f" Installed ones are {', '.join(map(printable, installed))}." if installed else ""
+        hint = nearest(name, names) or "."
+        return f"class '{printable(name)}' is unknown{hint} Ready ones are {', '.join(READY)}.{others}"
 
 
-def _target(name: str) -> str:
-    """Return what the entry point ``name`` names; empty if there is none, or it is a ready policy."""
-    entries = () if name in READY else registered(ENTRY_POINT_GROUP)
-    return next((f", which is {shown_target(entry)}," for entry in entries if entry.name == name), "")
-
-
-def _unknown(name: str, installed: Sequence[str]) -> str:
-    hint = nearest(name, (*READY, *installed)) or "."
-    others = f" Installed ones are {', '.join(map(printable, installed))}." if installed else ""
-    return f"class '{printable(name)}' is unknown{hint} Ready ones are {', '.join(READY)}.{others}"
+def _make(path: str) -> AlterConfigPolicy:
+    return cast(type[AlterConfigPolicy], imported(path))()

@@ -135,8 +135,11 @@ def test_difference_a_whole_number_in_range_has_each_integer_type(type_: ConfigT
     assert parse_type("k", -32768, type_) == -32768
 
 
-def test_class_of_a_module_that_fails_to_import_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "failing_module.py").write_text("raise RuntimeError('at import')")
+@pytest.mark.parametrize("fails", ["raise RuntimeError('at import')", "raise SystemExit(3)"], ids=["error", "end"])
+def test_class_of_a_module_that_fails_to_import_is_refused(
+    fails: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "failing_module.py").write_text(fails)
     monkeypatch.syspath_prepend(str(tmp_path))
 
     with pytest.raises(ConfigException, match="Class could not be found"):

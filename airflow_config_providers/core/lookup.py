@@ -387,7 +387,7 @@ def _alone(error: Exception) -> Exception:
 
 def _only_text(name: str, answer: ConfigData) -> ConfigData:
     """Return the answer of provider ``name``, without keys that have None; raise if a value is not a string."""
-    if not isinstance(answer.ttl, int | None):
+    if not isinstance(answer.ttl, int | float | None):
         raise ProviderLookupError(
             f"Provider '{printable(name)}' returned a ttl that is no number of milliseconds. Correct the provider."
         )

@@ -179,16 +179,20 @@ def _submitted(session: Any, task: ConfigResource) -> Iterator[TryRecord]:
             yield record
 
 
-def recent_tries(session: Any, task: ConfigResource | None = None, *, limit: int | None = None) -> Iterator[StoredTry]:
+def recent_tries(
+    session: Any, task: ConfigResource | None = None, *, map_index: int | None = None, limit: int | None = None
+) -> Iterator[StoredTry]:
     """
     Yield the tries that have a record, the last one first.
 
     :param task: None for all tasks
+    :param map_index: None for all instances
     :param limit: how many entries are read of each table; None for all
     """
     for model in record_models():
         when = written_at(model)
-        ours = _first_entries(model).where(*of_records(model, task)).order_by(when.desc()).limit(limit)
+        instance = () if map_index is None else (map_index_of(model) == map_index,)
+        ours = _first_entries(model).where(*of_records(model, task), *instance).order_by(when.desc()).limit(limit)
         yield from _tries(session, ours)
 
 
@@ -348,8 +352,8 @@ def _last_tries_of_each(session: Any) -> Iterator[StoredTry]:
 def _last_job(session: Any, last: StoredTry) -> _Stored | None:
     """Return the record of the last job of a task instance, whose last try could have had none."""
     task = ConfigResource.of_task(last.task.dag_id, last.task.task_id)
-    earlier = (one for one in recent_tries(session, task) if one.task.map_index == last.task.map_index)
-    for one in chain((last,), earlier):
+    tries = recent_tries(session, task, map_index=last.task.map_index)
+    for one in chain((last,), (one for one in tries if one != last)):
         record = kept(session, one.task)
         if record is not None and not record.problems and record.follows is None:
             return one.at, record

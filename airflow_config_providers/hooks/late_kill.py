@@ -33,7 +33,10 @@ class LateKill:
         if self._timer is None:
             self._timer = threading.Timer(self._seconds, process.kill)
             self._timer.daemon = True
-            self._timer.start()
+            try:
+                self._timer.start()
+            except RuntimeError:  # no thread can be started, so nothing would end it later
+                process.kill()
 
     def forget(self) -> None:
         """Note that the job was killed, or no longer has to be."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -19,6 +20,9 @@ def lead_as_before(before: Path, copy: Path) -> None:
     for folder, folders, files in os.walk(copy):
         for link in (Path(folder, name) for name in (*folders, *files)):
             if link.is_symlink():
-                leads_to = moved(str(Path(before, link.relative_to(copy).parent, link.readlink())), before, copy)
-                link.unlink()
-                link.symlink_to(leads_to)
+                led_to = str(Path(before, link.relative_to(copy).parent, link.readlink()))
+                leads_to = moved(led_to, before, copy)
+                if os.path.lexists(leads_to) or not os.path.lexists(led_to):  # what was not copied stays where it is
+                    with suppress(OSError):  # a folder in which nothing can be changed
+                        link.unlink()
+                        link.symlink_to(leads_to)

@@ -15,8 +15,8 @@ from airflow_config_providers.core.templates import fits, literals
 from airflow_config_providers.planning.git_revision import Checkout
 
 _GIT: Final = ".git"
-_CODE: Final = (".py", ".zip")
-"""How the names of files with code of DAGs end."""
+_NO_CODE: Final = (".conf", ".md", ".properties")
+"""How the names of files end that code of DAGs does not read: others can have what it makes DAGs of."""
 
 _TO_LAST_STEP: Final = re.compile(r".*/(?:\.{1,2}(?:/|$)|/)|\.{1,2}(?:/|$)", re.DOTALL)
 """All up to the last of the steps that are not in the path of a file itself, such as ``/../`` and ``//``."""
@@ -39,6 +39,7 @@ class ChangedFiles:
 
     def __init__(self, first: Checkout | None, second: Checkout | None, replaced: Iterable[str] = ()) -> None:
         self._checkouts = _with_folder(first, second)
+        self._is_of_stored = first is None and second is not None
         self._replaced = {one for path in replaced for one in (_absolute(path), os.path.realpath(path))}
 
     def could_be(self, templates: Collection[str]) -> set[str]:
@@ -53,8 +54,14 @@ class ChangedFiles:
 
     @property
     def have_code(self) -> bool:
-        """Whether code of DAGs is among the files of the repository that differ."""
-        return bool(self._moved) or any(self._differs(name) for name in self._names if name.endswith(_CODE))
+        """
+        Whether code of DAGs, or what it can read, is among the files that differ.
+
+        With the second revision alone, the first state is what Airflow has stored, whose code is not known.
+        """
+        if self._is_of_stored:
+            return True
+        return bool(self._moved) or any(self._differs(name) for name in self._names if not name.endswith(_NO_CODE))
 
     @cached_property
     def _trees(self) -> list[_Tree]:

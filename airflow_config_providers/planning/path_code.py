@@ -10,12 +10,20 @@ from airflow_config_providers.job.chosen_paths import reads
 
 _NOT_OF_CODE: Final = frozenset(
     {
-        *("var", "conn", "dag_run", "run_id", "ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"),
+        *("var", "conn", "run_id", "ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"),
         *("logical_date", "data_interval_start", "data_interval_end", "prev_data_interval_start_success"),
         *("prev_data_interval_end_success", "prev_start_date_success", "prev_end_date_success"),
     }
 )
 """What Airflow itself tells a template, whatever the code of the DAG is."""
+
+_OF_RUN: Final = frozenset(
+    {
+        *("conf", "dag_id", "run_id", "run_type", "logical_date", "data_interval_start", "data_interval_end"),
+        *("run_after", "start_date", "queued_at", "triggering_user_name"),
+    }
+)
+"""What of ``dag_run`` Airflow itself tells."""
 
 _MACROS: Final = frozenset(
     {
@@ -47,6 +55,8 @@ def _is_of_code(name: str, keys: list[str]) -> bool:
     """Return whether code of DAGs has a part in a name, or in what is read from it with ``keys``."""
     if name == "macros":
         return not keys or keys[0] not in _MACROS
+    if name == "dag_run":
+        return not keys or keys[0] not in _OF_RUN
     return name not in _NOT_OF_CODE
 
 

@@ -236,6 +236,11 @@ _OF_PROCESSES: Final = (("proc",),)
 """Where the system shows what processes have, such as their environment: a wide allowed path must not lead there."""
 
 
+def _refuse_processes(path: str, real: Steps) -> None:
+    if is_inside(real, _OF_PROCESSES):
+        raise AccessDeniedError(f"{printable(path)} is in /proc, where no provider reads. Correct the path.")
+
+
 class _Look:
     """
     One look at the files, to which each link leads to one place.
@@ -263,8 +268,7 @@ class _Look:
         real = self._real(path)
         if real is None:
             raise _denied(path)
-        if is_inside(real, _OF_PROCESSES):
-            raise AccessDeniedError(f"{printable(path)} is in /proc, where no provider reads. Correct the path.")
+        _refuse_processes(path, real)
         return real
 
     def by_parent(self, path: str, real: Steps, names: Iterable[str]) -> dict[Steps, dict[str, str]]:
@@ -279,6 +283,7 @@ class _Look:
             place = real_path((name,), self._roots, below=real, link=self.link)
             if place is None:
                 raise _denied(f"{path}/{name}")
+            _refuse_processes(f"{path}/{name}", place)
             found[place[:-1]][name] = place[-1] if place else "."
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from typing import Any, ClassVar
@@ -172,3 +173,18 @@ def test_a_kill_that_was_forgotten_ends_no_process():
 
     assert process.ends == 0
     assert not kill.is_due
+
+
+def test_without_a_thread_that_could_end_it_later_spark_submit_is_ended_at_once(monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    with subprocess.Popen(["sleep", "600"], text=True) as process:
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        kill = LateKill(LONGEST)
+        kill.ask(process)
+        monkeypatch.undo()
+
+        assert process.wait(LONGEST) == -signal.SIGKILL
+        assert kill.is_due
+        kill.forget()

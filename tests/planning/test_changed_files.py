@@ -263,7 +263,8 @@ def test_a_replaced_file_differs(replaced: str, template: str, expected: bool):
         pytest.param({"dags/a.py": "x = 2"}, True, id="another module"),
         pytest.param({"dags/b.py": ""}, True, id="a new module"),
         pytest.param({"dags/b.zip": ""}, True, id="packed"),
-        pytest.param({"dags/a.py": "x = 1", "conf/prod.yaml": "a: 2"}, False, id="other files"),
+        pytest.param({"conf/prod.yaml": "a: 2"}, True, id="what code can read"),
+        pytest.param({"dags/a.py": "x = 1", "conf/other.properties": "a=2", "README.md": "x"}, False, id="other files"),
     ],
 )
 def test_code_differs(repository: Path, changes: dict[str, str], expected: bool):

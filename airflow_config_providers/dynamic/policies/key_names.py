@@ -76,7 +76,7 @@ class Patterns:
 
     def __init__(self, patterns: Iterable[str]) -> None:
         texts = set(patterns)
-        self._plain = {text for text in texts if not re.search(r"[*?\[]", text)}
+        self._plain = {text for text in texts if not _has_wildcard(text)}
         self._others = re.compile("|".join(translate(text) for text in sorted(texts - self._plain)) or r"(?!)")
 
     @classmethod
@@ -93,22 +93,31 @@ class Patterns:
         return any(map(self.matches, texts))
 
 
+def _has_wildcard(text: str) -> bool:
+    return re.search(r"[*?\[]", text) is not None
+
+
 class KeyPatterns:
     """
     Patterns of keys. One that is a name of a key matches all of its names.
 
-    :param excluded: patterns of exceptions, which do not match
+    :param excluded: exceptions, which do not match: a name stands for all names of its key, a wildcard for those names
+        that it matches
     """
 
-    def __init__(self, patterns: Iterable[str], *, excluded: Iterable[str] = ()) -> None:
-        self._included, self._excluded = Patterns(with_canonical(patterns)), Patterns(with_canonical(excluded))
+    def __init__(self, patterns: Iterable[str], *, excluded: Collection[str] = ()) -> None:
+        self._included = Patterns(with_canonical(patterns))
+        self._excluded_keys = Patterns(with_canonical(one for one in excluded if not _has_wildcard(one)))
+        self._excluded_names = Patterns(with_canonical(filter(_has_wildcard, excluded)))
 
     def matching(self, keys: Iterable[str]) -> list[str]:
         """Return the keys that mean at least one key that matches, in order."""
         return sorted(key for key in keys if any(map(self._match, _meanings(key))))
 
     def _match(self, names: Collection[str]) -> bool:
-        return self._included.match_any(names) and not self._excluded.match_any(names)
+        if self._excluded_keys.match_any(names):
+            return False
+        return any(self._included.matches(name) and not self._excluded_names.matches(name) for name in names)
 
 
 def _meanings(key: str) -> Iterator[list[str]]:

@@ -236,7 +236,8 @@ class VaultReader:
         :raises ConfigException: the mount has no versions
         """
         outcome = self._after_others(path)
-        if outcome.answer.is_good and not isinstance(outcome.answer.body.get("data"), Mapping):
+        body = outcome.answer.body
+        if outcome.answer.is_good and "request_id" not in body and not isinstance(body.get("data"), Mapping):
             raise _no_answer(outcome, path, where=self.session.where)
         if outcome.answer.is_good or outcome.answer.status == 404:
             return outcome

@@ -920,3 +920,9 @@ def test_no_configuration_makes_a_policy_fail(configs):
 
     for policy in policies:
         denied(policy, configs)
+
+
+@pytest.mark.parametrize("excepted", ["spark.*", "spark.hadoop.*"])
+@pytest.mark.parametrize("key", ["foo.bar", "fs.s3a.secret.key", "hive.metastore.uris"])
+def test_an_exception_with_a_wildcard_is_none_for_names_that_it_does_not_match(excepted, key):
+    assert denied(made(ForbiddenKeys, {"keys": ["*"], "except": [excepted]}), {key: "1"})

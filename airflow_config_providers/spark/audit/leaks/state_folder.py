@@ -61,5 +61,5 @@ def _require_private(folder: Path) -> None:
         return
     raise ConfigException(
         f"--state {printable(str(folder))}: {problem}, and could hide leaks there. Name a folder of your own, to which "
-        f"only you can write."
+        f"only you can write, as after chmod go-w."
     )

@@ -166,7 +166,7 @@ _KINDS: Final[Mapping[tuple[bool, bool], type[_DeployedProvider]]] = {
     (False, True): _DeployedChecked,
     (True, True): _DeployedCheckedBatch,
 }
-"""Whether a provider reads several paths together, and whether it has a check -> what stands in for it."""
+"""(Whether a fake reads several paths together, whether it has a check) -> the class that passes calls on to it."""
 
 
 _DEPLOYED: Final[dict[str, dict[str, ConfigProvider]]] = {}

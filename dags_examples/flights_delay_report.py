@@ -4,8 +4,8 @@
 Three Spark jobs: `ingest` turns CSV into Parquet and counts what it rejects, `join` adds weather, planes, airlines and
 airports, `report` sums up delays and writes them to a database that asks for a password.
 
-No job is told twice what another knows. Each setting comes from the strongest layer that has it. Dynamic configuration
-is stronger than these, and the first two must be allowed by the deployment:
+Settings that several jobs share are written once. Each setting comes from the strongest layer that has it. Dynamic
+configuration is stronger than these, and the deployment must allow the first two:
 
 1. the run: `airflow dags trigger --conf '{"spark_conf": {"spark.flights.report.top": 5}}'`
 2. the environment: `SPARK_SQL_SHUFFLE_PARTITIONS=4`

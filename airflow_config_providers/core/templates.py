@@ -16,7 +16,7 @@ _OPENING: Final = re.compile(r"\{[{%]")
 _CLOSING: Final = {"{{": "}}", "{%": "%}", "{#": "#}"}
 
 _FILLED_IN: Final = "\0"
-"""What stands for the result of a template; no path has this character."""
+"""Stands for the result of a template. No path contains this character."""
 
 
 def is_template(text: str) -> bool:

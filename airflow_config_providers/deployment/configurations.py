@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Final
 
 from airflow_config_providers import settings
@@ -59,9 +59,9 @@ class DeployedConfigurations:
         described = rows.described(found)
         if selection.notes:
             described = [{**row, **key_columns(row["key"], row["value"])} for row in described]
-        files = cache(partial(self._files, resource))
-        described = with_chosen_files(described, files)
-        return self._with_applied(resource, described, selection) if resource.task_id else described
+        layers = DeployedLayers(no_notes, self._reader)  # which reads the DAG once
+        described = with_chosen_files(described, lambda: _files(layers, resource, has_job=True)[0])
+        return self._with_applied(resource, described, selection, layers) if resource.task_id else described
 
     def describe_run(self, task: ConfigResource, choice: RunChoice, selection: KeySelection) -> list[Row]:
         """Return the selected keys that one try had, each with its synonyms."""
@@ -108,14 +108,12 @@ class DeployedConfigurations:
             )
         return refusals(self.alter, resource, key, value)
 
-    def _files(self, resource: ConfigResource) -> Sequence[str]:
-        return _files(DeployedLayers(no_notes, self._reader), resource, has_job=True)[0]
-
     def _with_applied(
         self,
         task: ConfigResource,
         described: list[Row],
         selection: KeySelection,
+        layers: DeployedLayers,
     ) -> list[Row]:
         """Return the rows with what the last job of ``task`` had; unchanged if there is no record of one to show."""
         if not self._reader.may_see_runs():
@@ -129,15 +127,9 @@ class DeployedConfigurations:
         if record is None:
             return described
         is_whole = not (selection.keys or selection.first)
-        if is_whole and (gone := self._no_longer_set(task, described, record)):
+        if is_whole and (gone := _no_longer_set(task, described, record, layers)):
             self._warn(f"The last job had these keys, which the next one will not have: {_named(gone)}")
-        return record_rows.with_applied(described, record, partial(self.unread_files, task))
-
-    def _no_longer_set(self, task: ConfigResource, described: list[Row], record: TryRecord) -> list[str]:
-        gone = record_rows.no_longer_set(described, record, shows_dag=True)
-        if gone and not DeployedLayers(no_notes, self._reader).show_dag(task):  # which reads the DAG again
-            return record_rows.no_longer_set(described, record, shows_dag=False)
-        return gone
+        return record_rows.with_applied(described, record, partial(layers.unread_files, task))
 
     def alter(
         self,
@@ -207,6 +199,13 @@ class DeployedConfigurations:
         beginning = f"A run of {resource} would fail. " if is_certain else ""
         yield from (f"{beginning}{problem}" for problem in found.problems)
         yield from found.doubts
+
+
+def _no_longer_set(task: ConfigResource, described: list[Row], record: TryRecord, layers: DeployedLayers) -> list[str]:
+    gone = record_rows.no_longer_set(described, record, shows_dag=True)
+    if gone and not layers.show_dag(task):
+        return record_rows.no_longer_set(described, record, shows_dag=False)
+    return gone
 
 
 def _files(layers: DeployedLayers, resource: ConfigResource, *, has_job: bool) -> tuple[Sequence[str], str]:

@@ -32,7 +32,7 @@ from airflow_config_providers.job.resolver import (
     driver_definitions,
 )
 from airflow_config_providers.job.run import JobRun, ReloadSource
-from airflow_config_providers.job.steered_layers import dynamic_config, previewed_layers, refresh_mark
+from airflow_config_providers.job.steered_layers import TaskDynamic, dynamic_config, previewed_layers, refresh_mark
 from airflow_config_providers.job.template_references import FilledIn
 from airflow_config_providers.spark.layer_files import ConfigFile
 
@@ -122,9 +122,8 @@ class JobConfiguration:
         :raises ConfigProvidersError: the configuration is wrong or not allowed, or a reference cannot be resolved
         """
         with ExitStack() as stack:
-            worker, dynamic = self._worker(stack), dynamic_config(self.resource)
-            layers = self._collect(worker.locate(self.files), dynamic.layers)
-            return self._resolved(worker, layers, stack, mark=lambda: dynamic.mark, earlier=earlier)
+            worker, layers, dynamic = self._layers(stack)
+            return self._resolved(worker, layers, stack, dynamic=dynamic, earlier=earlier)
 
     def resolve_if_restarted(self) -> JobRun | None:
         """
@@ -133,18 +132,18 @@ class JobConfiguration:
         :raises ConfigProvidersError: as for ``resolve``
         """
         with ExitStack() as stack:
-            worker, dynamic = self._worker(stack), dynamic_config(self.resource)
-            layers = self._collect(worker.locate(self.files), dynamic.layers)
+            worker, layers, dynamic = self._layers(stack)
             layered = worker.settle(layers)
             worker.providers.needed_by(layered.settled.values())
             if not self._reloads(layered, worker.providers):
                 return None
-            return self._resolved(worker, layers, stack, mark=lambda: dynamic.mark)
+            return self._resolved(worker, layers, stack, dynamic=dynamic)
 
-    def _worker(self, stack: ExitStack) -> JobResolver:
-        """Return the worker's resolver, whose providers ``stack`` closes."""
+    def _layers(self, stack: ExitStack) -> tuple[JobResolver, list[ConfigLayer], TaskDynamic]:
+        """Return the worker's resolver, whose providers ``stack`` closes, all layers, and those that are dynamic."""
         providers = stack.enter_context(JobProviders(self.job.options.conn_id))
-        return _worker(providers, self.job.options, self.spark_version)
+        worker, dynamic = _worker(providers, self.job.options, self.spark_version), dynamic_config(self.resource)
+        return worker, self._collect(worker.locate(self.files), dynamic.layers), dynamic
 
     def _resolved(
         self,
@@ -152,23 +151,23 @@ class JobConfiguration:
         layers: Sequence[ConfigLayer],
         stack: ExitStack,
         *,
-        mark: Callable[[], object],
+        dynamic: TaskDynamic,
         earlier: ReverseTransformer | None = None,
     ) -> JobRun:
-        """Return the run, which closes what ``stack`` would; ``mark`` is asked if the running job is reloaded."""
+        """Return the run, which closes what ``stack`` would."""
         layered = worker.settle(layers)
         self.when_settled(layered)
         allowed_by = self._require_allowed(layers)
         self._warn_of_unclosed(layered, worker.providers)
         resolver = self._placed(worker, layered)
         resolved = resolver.resolve(layered, *self._texts(layered))
-        source = self._reload_source(mark()) if self._reloads(layered, worker.providers) else None
+        source = self._reload_source(dynamic) if self._reloads(layered, worker.providers) else None
         run = JobRun(resolved, resolver, end=stack.pop_all().close, source=source, earlier=earlier)
         run.allowed_by = allowed_by
         return run
 
-    def _reload_source(self, mark: object) -> ReloadSource:
-        return ReloadSource(self.resolve, partial(refresh_mark, self.resource), mark)
+    def _reload_source(self, dynamic: TaskDynamic) -> ReloadSource:
+        return ReloadSource(self.resolve, partial(refresh_mark, self.resource), dynamic.mark)
 
     def _reloads(self, layered: LayeredConfig, providers: JobProviders) -> bool:
         """Return whether the running job is reloaded when its secrets change."""

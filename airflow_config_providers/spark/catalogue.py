@@ -70,7 +70,6 @@ class ValidQuantity:
 SIZE: Final = ValidQuantity(SIZES, "512m")
 TIME: Final = ValidQuantity(TIMES, "10s")
 
-
 _QUANTITIES: Final[dict[str, Validator]] = {"SIZE": SIZE, "TIME": TIME}
 _TYPE_NAMES: Final = {"SIZE": "SIZE", "TIME": "DURATION"}
 

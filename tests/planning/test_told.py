@@ -1,4 +1,4 @@
-"""Which verdicts of policies people are told, and that none is told twice."""
+"""Verdicts of policies as people see them: none is shown twice."""
 
 from __future__ import annotations
 

@@ -101,8 +101,8 @@ class KeyPatterns:
     """
     Patterns of keys. One that is a name of a key matches all of its names.
 
-    :param excluded: exceptions, which do not match: a name stands for all names of its key, a wildcard for those names
-        that it matches
+    :param excluded: exceptions. A plain name excludes all names of its key, and a pattern with a wildcard only those
+        names that it matches
     """
 
     def __init__(self, patterns: Iterable[str], *, excluded: Collection[str] = ()) -> None:

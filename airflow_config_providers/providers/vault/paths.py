@@ -149,9 +149,10 @@ class Mount:
     def proves_itself(self, body: Mapping[str, Any]) -> bool:
         """Return whether only KV version 2 answers like ``body``."""
         data = body.get("data")
-        metadata = data.get("metadata") if isinstance(data, Mapping) else None
-        is_versioned = isinstance(data, Mapping) and "data" in data and isinstance(metadata, Mapping)
-        return self.kv_version == 2 and is_versioned and "version" in (metadata or ())
+        if self.kv_version != 2 or not isinstance(data, Mapping):
+            return False
+        metadata = data.get("metadata")
+        return "data" in data and isinstance(metadata, Mapping) and "version" in metadata
 
 
 class Mounts:

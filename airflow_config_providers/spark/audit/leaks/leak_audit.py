@@ -158,7 +158,7 @@ def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore]
     seen = SeenFiles.open(request.state, wanted) if request.state else None
     sought = seen.sought if seen else wanted
     finder, listing = sought.finder(), FileListing.of(request.paths)
-    telling = RevealingPaths.of(listing, request.paths, finder)
+    revealing = RevealingPaths.of(listing, request.paths, finder)
     target = target_of(request.reversed_copy, request.paths) if request.reversed_copy else None
     work = Work.of(listing, seen.files if seen else {}, margin=finder.margin, key=sought.key)
     unread = dict(listing.unread)
@@ -171,16 +171,16 @@ def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore]
             closing(LeakAudit(session, sought, stores=stores, tick=tick)) as audit,
         ):
             for some in audit.run(work):
-                report.add_all(some, seen, hidden=telling.shown)
+                report.add_all(some, seen, hidden=revealing.shown)
             if target:
-                report.uncopied.update(dict.fromkeys(telling.shown, "Its path shows a value."))
-                report.uncopied.update(audit.copy(telling.others(listing.files), target))
+                report.uncopied.update(dict.fromkeys(revealing.shown, "Its path shows a value."))
+                report.uncopied.update(audit.copy(revealing.others(listing.files), target))
             if request.database:
                 report.add_tables(audit.search_database(request.database))
     if seen:
         seen.compact(listing.present(seen.files))
         report.notes = [*seen.notes, *report.notes]
-    report.show(telling)
+    report.show(revealing)
     report.leaks.sort(key=lambda leak: (leak.file, leak.line, leak))  # in Parquet, offsets are those in cells
     report.accept(accepted)
     return report

@@ -88,12 +88,12 @@ class LeakReport:
         if seen:
             seen.keep([one for one in some if one.file.path not in hidden])
 
-    def show(self, telling: RevealingPaths) -> None:
+    def show(self, revealing: RevealingPaths) -> None:
         """Replace the values in paths, and add them as leaks."""
-        self.leaks = [replace(leak, file=telling.show(leak.file)) for leak in self.leaks] + list(telling.leaks)
-        self.unread = {telling.show(path): reason for path, reason in self.unread.items()}
-        self.uncopied = {telling.show(path): reason for path, reason in self.uncopied.items()}
-        self.skipped = {telling.show(path): reason for path, reason in self.skipped.items()}
+        self.leaks = [replace(leak, file=revealing.show(leak.file)) for leak in self.leaks] + list(revealing.leaks)
+        self.unread = {revealing.show(path): reason for path, reason in self.unread.items()}
+        self.uncopied = {revealing.show(path): reason for path, reason in self.uncopied.items()}
+        self.skipped = {revealing.show(path): reason for path, reason in self.skipped.items()}
 
     def add_tables(self, found: SearchedRows) -> None:
         """Add what was found in a database."""

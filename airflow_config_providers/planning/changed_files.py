@@ -14,7 +14,9 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.templates import fits, literals
 from airflow_config_providers.planning.git_revision import Checkout
 
-_GIT: Final = ".git"
+_NOT_OF_REVISION: Final = (".git", "__pycache__")
+"""What Git and Python keep beside the files: to import the DAGs of two states compiles the same code twice."""
+
 _NO_CODE: Final = (".conf", ".md", ".properties")
 """How the names of files end that code of DAGs does not read: others can have what it makes DAGs of."""
 
@@ -132,12 +134,12 @@ class _Tree:
 
     @classmethod
     def of(cls, checkout: Checkout) -> Self:
-        """Return the tree in a folder, without what Git keeps there."""
+        """Return the tree in a folder, without what Git and Python keep there."""
         files, links = set[str](), {}
         for folder, folders, names in os.walk(checkout.folder):
-            folders[:] = [name for name in folders if name != _GIT]
+            folders[:] = [name for name in folders if name not in _NOT_OF_REVISION]
             place = checkout.outside(folder)
-            files.update(f"{place}/{name}" for name in names if name != _GIT)
+            files.update(f"{place}/{name}" for name in names if name not in _NOT_OF_REVISION)
             for name in folders:
                 if (path := Path(folder, name)).is_symlink():
                     links[f"{place}/{name}/"] = f"{checkout.outside(os.path.realpath(path))}/"

@@ -89,6 +89,7 @@ def could_be(repository: Path, template: str, first: str = "old", second: str = 
         pytest.param({"conf/prod.yaml": "a: 2"}, "{{ dir }}//./prod.yaml", True, id="steps that stay"),
         pytest.param({"conf/prod.yaml": "a: 2"}, "{{ dir }}/../conf/dev{{ x }}", False, id="another name after steps"),
         pytest.param({".git/x.yaml": "a: 2"}, "{{ x }}.yaml", False, id="what Git keeps"),
+        pytest.param({"conf/__pycache__/x.yaml": ""}, "{{ x }}.yaml", False, id="what Python keeps"),
     ],
 )
 def test_a_template_could_be_a_file_that_differs(
@@ -263,6 +264,7 @@ def test_a_replaced_file_differs(replaced: str, template: str, expected: bool):
         pytest.param({"dags/a.py": "x = 2"}, True, id="another module"),
         pytest.param({"dags/b.py": ""}, True, id="a new module"),
         pytest.param({"dags/b.zip": ""}, True, id="packed"),
+        pytest.param({"dags/__pycache__/a.cpython-311.pyc": "new"}, False, id="compiled when it was imported"),
         pytest.param({"conf/prod.yaml": "a: 2"}, True, id="what code can read"),
         pytest.param({"dags/a.py": "x = 1", "conf/other.properties": "a=2", "README.md": "x"}, False, id="other files"),
     ],

@@ -36,9 +36,9 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     """
     A ``SparkSubmitHook`` that holds references until it submits, and forgets the values afterwards.
 
-    :param submission: returns what to submit, given the configuration with references and the prefix of keys for the
-        driver's environment. It is called only when the job is submitted, so that killing a job or following it again
-        needs no secret
+    :param submission: returns what to submit, given the configuration with references, the prefix of keys for the
+        driver's environment, and further keys with values. It is called only when the job is submitted, so that killing
+        a job or following it again needs no secret
     :param reverser: returns what replaces values by references in everything that is logged or raised
     :param withheld: returns the names of the environment variables that spark-submit and the commands after it must
         not inherit
@@ -46,7 +46,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         hook; it makes nothing for a driver, and is also called after a kill
     """
 
-    _submission: Callable[[Mapping[str, Any], str | None], Submission]
+    _submission: Callable[[Mapping[str, Any], str | None, Mapping[str, str]], Submission]
     _reverser: Callable[[], ReverseTransformer]
     _withheld: Callable[[], Collection[str]]
     _resolve_commands: Callable[[Sequence[str]], Sequence[str]]
@@ -63,7 +63,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         cls,
         hook: SparkSubmitHook,
         *,
-        submission: Callable[[Mapping[str, Any], str | None], Submission],
+        submission: Callable[[Mapping[str, Any], str | None, Mapping[str, str]], Submission],
         reverser: Callable[[], ReverseTransformer],
         withheld: Callable[[], Collection[str]] = tuple,
         resolve_commands: Callable[[Sequence[str]], Sequence[str]] = list,
@@ -118,7 +118,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         return require_spark_binary(self._get_spark_binary_path()[0], os.environ)
 
     def _submitted(self) -> Submission:
-        return self._submission(self._conf, self.environment_prefix)
+        return self._submission(self._conf, self.environment_prefix, {})
 
     def _warn_of_copies(self, delivery: Delivery) -> None:
         """Warn if Spark itself writes private values where others can read them."""

@@ -24,7 +24,11 @@ PLACES: Final = {
     "providers.md": "For a provider, as `config.providers.<name>.param.<parameter>`",
     "secrets-backend.md": "In `backend_kwargs` of the secrets backend",
     "policies.md": "In the policies file",
-    "command-line.md": "On the command line",
+    "command-line.md": "On the command line, for several commands",
+    "commands-describe.md": "On the command line",
+    "commands-change.md": "On the command line",
+    "commands-checks.md": "On the command line",
+    "commands-audits.md": "On the command line",
     "lint.md": "On the command line of `airflow config-providers lint`",
 }
 """Page -> where one sets what it describes."""

@@ -39,24 +39,21 @@ OF_KEYS: Final = ("connection.md",)
 
 _ROW: Final = re.compile(r"^\|(.*?)\|?$")
 _CELLS: Final = re.compile(r"(?<!\\)\|")
-_ANCHOR: Final = re.compile(r"\]\(#")
 
 INTRODUCTION: Final = """\
 # All options
 
-Everything that can be set, where it is set, and its default. This page is made from the pages that it links to, which
-say more.
+Everything that can be set, its default, and where it is described.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A row of a table of a page; the cells are Markdown."""
+    """A row of a table of a page; the cells are Markdown, and ``section`` is the heading above the table."""
 
     section: str
     name: str
     default: str
-    meaning: str
 
 
 def page() -> str:
@@ -74,7 +71,7 @@ def options(name: str) -> list[Option]:
         headings = (headings or cells) if cells else []
         if headings and _is_option(cells, headings, name):
             row = dict(zip(headings, cells, strict=False))
-            found.append(Option(section, cells[0], row.get("default", ""), _of_this_folder(row["meaning"], name)))
+            found.append(Option(section, cells[0], row.get("default", "")))
     return found
 
 
@@ -88,22 +85,17 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in _CELLS.split(row[1])] if row else []
 
 
-def _of_this_folder(meaning: str, name: str) -> str:
-    """Let links to a section of the page ``name`` lead there from another page."""
-    return _ANCHOR.sub(f"]({name}#", meaning)
-
-
 def _part(name: str) -> Iterator[str]:
-    found = options(name)
-    has_sections = len({option.section for option in found}) > 1
-    first = "| section | option | default | meaning |" if has_sections else "| option | default | meaning |"
     yield f"## [{_title(name)}]({name})\n\n{PLACES[name]}.\n"
-    yield first
-    yield "| --- " * (4 if has_sections else 3) + "|"
-    for option in found:
-        cells = (option.name, option.default, option.meaning)
-        yield f"| {' | '.join((option.section, *cells) if has_sections else cells)} |"
+    yield "| option | default | described in |\n| --- | --- | --- |"
+    for option in options(name):
+        yield f"| {option.name} | {option.default} | {_link(option.section, name)} |"
     yield ""
+
+
+def _link(section: str, name: str) -> str:
+    anchor = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", section).strip().lower())
+    return f"[{section}]({name}#{anchor})" if section else f"[{_title(name)}]({name})"
 
 
 def _title(name: str) -> str:

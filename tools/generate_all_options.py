@@ -86,16 +86,21 @@ def _cells(line: str) -> list[str]:
 
 
 def _part(name: str) -> Iterator[str]:
+    found = options(name)
+    has_sections = len({option.section for option in found}) > 1
     yield f"## [{_title(name)}]({name})\n\n{PLACES[name]}.\n"
-    yield "| option | default | described in |\n| --- | --- | --- |"
-    for option in options(name):
-        yield f"| {option.name} | {option.default} | {_link(option.section, name)} |"
+    yield "| option | default | section |" if has_sections else "| option | default |"
+    yield "| --- " * (3 if has_sections else 2) + "|"
+    for option in found:
+        cells = (option.name, option.default, _link(option.section, name))
+        yield f"| {' | '.join(cells if has_sections else cells[:2])} |"
     yield ""
 
 
 def _link(section: str, name: str) -> str:
+    """Return a link to a section, by the anchor that MkDocs makes of its heading."""
     anchor = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", section).strip().lower())
-    return f"[{section}]({name}#{anchor})" if section else f"[{_title(name)}]({name})"
+    return f"[{section}]({name}#{anchor})" if section else ""
 
 
 def _title(name: str) -> str:

@@ -54,9 +54,7 @@ def test_the_pages_name_every_command_and_option():
                    for inner in one.subcommands]  # fmt: skip
     subcommands += [(one.name, one) for one in group.subcommands if not hasattr(one, "subcommands")]
 
-    assert len(subcommands) == 19, (
-        "if a command is new, correct the number, and describe the command in docs/reference"
-    )
+    assert len(subcommands) == 19, "if a command is new, correct the number, and describe the command in docs/reference"
     for name, command in subcommands:
         assert f"| `{name}` |" in text, f"add a row for {name} to command-line.md"
         flags = [flag for arg in command.args for flag in arg.flags if flag.startswith("--") and flag not in text]

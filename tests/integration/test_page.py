@@ -171,7 +171,7 @@ def test_pictures_of_the_documentation_are_renewed(airflow: Airflow, window: Bro
     window.click("//button[@title='spark.executor.memory']")
     window.text("//aside//dt")
     fit(window, ".side")
-    picture(window, f"page-key-{theme}")
+    picture(window, f"page-key-{theme}", "//aside")
 
 
 @pytest.mark.skipif(not os.environ.get("PAGE_PICTURES"), reason="PAGE_PICTURES is not set")
@@ -187,10 +187,10 @@ def test_the_picture_of_a_terminal_is_renewed(airflow: Airflow, window: Browser)
     picture(window, "terminal")
 
 
-def picture(window: Browser, name: str) -> None:
+def picture(window: Browser, name: str, xpath: str = "") -> None:
     folder = ROOT / "docs" / "assets"
     folder.mkdir(exist_ok=True)
-    Path(folder / f"{name}.png").write_bytes(window.picture())
+    Path(folder / f"{name}.png").write_bytes(window.picture(xpath))
 
 
 def fit(window: Browser, selector: str) -> None:

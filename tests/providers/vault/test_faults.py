@@ -253,6 +253,16 @@ def test_a_certificate_that_its_ca_vouches_for_is_trusted(vault) -> None:
         assert provider.get(f"{vault.kv2}/a", {"k"}).data == {"k": "v"}
 
 
+def test_no_keys_of_a_connection_to_vault_are_written(vault, tmp_path, monkeypatch) -> None:
+    vault.put("a", {"k": "v"})
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
+    params = {**parameters(vault), "url": vault.https.address, "ca_cert": str(vault.https.ca_file)}
+    with contextlib.closing(provider_of(params)) as provider:
+        assert provider.get(f"{vault.kv2}/a", {"k"}).data == {"k": "v"}
+    lines = [line for path in tmp_path.glob("keys") for line in path.read_text().splitlines()]
+    assert [line for line in lines if not line.startswith("#")] == []
+
+
 def test_https_of_a_vault_that_speaks_http_is_not_tried_again(vault) -> None:
     params = {**parameters(vault), "url": vault.address.replace("http:", "https:")}
     with (

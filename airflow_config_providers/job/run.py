@@ -297,6 +297,7 @@ class JobRun:
         if environment_prefix == _KUBERNETES:  # only there, the variables are just strings of the configuration
             in_process = {name: str(value) for name, value in in_process.items()}
         refuse_unpassable(in_process, _words(read, arguments))
+        _refuse_option(arguments.get("application", read("application")))
         sensitive = (resolved.sensitive & configs.keys()) | self._private(configs, added) | set(variables)
         delivery = plan(
             {**configs, **variables},
@@ -319,13 +320,16 @@ class JobRun:
 
     def _with_added(self, conf: Mapping[str, Any], more: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
         """Return the values of ``conf`` with ``more`` values, and the keys that were added since rendering."""
-        shown, values = self.shown, self._needed.configs()
-        conf = without_reload_action(conf)
-        added = {key: str(text) for key, text in conf.items() if shown.get(key) != text}
+        values, added = self._needed.configs(), self.added(conf)
         if not isinstance(self._resolver, DriverResolver):  # a driver resolves all that it gets
             self.refuse_late(NestedString(key, text) for key, text in added.items())
-        found = {key: added[key] if key in added else values[key] for key in conf}
+        found = {key: added[key] if key in added else values[key] for key in without_reload_action(conf)}
         return {**found, **more}, {*added, *more}
+
+    def added(self, conf: Mapping[str, Any]) -> dict[str, str]:
+        """Return the keys of ``conf`` that were added or changed since rendering, with their strings."""
+        shown = self.shown
+        return {key: str(text) for key, text in without_reload_action(conf).items() if shown.get(key) != text}
 
     def refuse_late(self, added: Iterable[NestedString]) -> None:
         """
@@ -436,6 +440,15 @@ def _refuse_odd_names(names: Collection[str], prefix: str) -> None:
     keys = [f"{prefix}{name}" for name in names]
     if problems := [text for problem in key_problems(keys, lambda _: "of env_vars") for text in problem.problems]:
         raise ConfigException(*problems)
+
+
+def _refuse_option(application: object) -> None:
+    """Refuse a path that spark-submit reads as an option, with which a run or a task could set any key unseen."""
+    if isinstance(application, str) and application.startswith("-"):
+        raise ConfigException(
+            "application: it begins with '-', so Spark would read it, and the arguments after it, as options. Write "
+            "options as keys of conf, and the path of a file with './' in front."
+        )
 
 
 def _words(read: ReadField, resolved: Mapping[str, Any]) -> dict[str, object]:

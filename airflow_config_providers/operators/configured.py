@@ -526,7 +526,23 @@ class ConfiguredOperator(ReloadingOperator):
             allow_exposed=self._job_options.allows_exposed,
         )
         resolved = fields.resolved(values)
-        return resolved if self._referring_texts is None else fields.with_configs(resolved, run.configs_for, run.shown)
+        return (
+            resolved if self._referring_texts is None else fields.with_configs(resolved, self._configs_for, run.shown)
+        )
+
+    def _configs_for(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
+        self._tell_of_added(conf)
+        return self._job_run.configs_for(conf)
+
+    def _tell_of_added(self, conf: Mapping[str, Any]) -> None:
+        """Name the keys that code has added to the configuration in the log, except those of Airflow's integration."""
+        keys = sorted(key for key in self._job_run.added(conf) if not key.startswith("spark.openlineage."))
+        if keys:
+            self.log.info(
+                "Keys that code added or changed after the configuration was settled, so that no policy has seen them and "
+                "the record lacks them: %s",
+                ", ".join(map(printable, keys)),
+            )
 
     def _is_added(self, one: NestedString) -> bool:
         """Return whether a string with references was added, or changed, since the fields were rendered."""

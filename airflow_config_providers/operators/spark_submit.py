@@ -151,6 +151,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         self._has_submitted = self._has_given_values = True
         if self._job_reload is not None:
             self._job_reload.refuse_after_kill()
+        self._tell_of_added(conf)
         return self._job_run.submission(self._job_fields().read, conf, environment_prefix, values)
 
     def _commands_afterwards(self, commands: Sequence[str]) -> Sequence[str]:

@@ -88,6 +88,17 @@ def test_other_strings_like_references_are_passed_on(dag, run_task, spark_submit
     assert spark_submit.spark_conf == {"spark.app.x": "y", "spark.app.late": text}
 
 
+@pytest.mark.parametrize(
+    ("added", "is_told"), [({"spark.app.b": "1", "spark.app.a": "1"}, True), ({"spark.openlineage.x": "1"}, False)]
+)
+def test_the_log_names_keys_that_no_policy_has_seen(dag, run_task, spark_submit, capfd, added, is_told):
+    change = before_execute(lambda job: job.conf.update(added))
+    run_task(ConfiguredSparkSubmitOperator(**JOB, dag=dag, conf={"spark.app.x": "y"}, pre_execute=change))
+
+    assert spark_submit.spark_conf == {"spark.app.x": "y", **added}
+    assert ("the record lacks them: spark.app.a, spark.app.b" in "".join(capfd.readouterr())) is is_told
+
+
 def test_a_string_that_replaces_one_with_a_reference_wins(dag, run_task, password, spark_submit):
     def change(job):
         job.conf["spark.app.x"] = "new"

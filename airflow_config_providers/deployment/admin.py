@@ -211,7 +211,7 @@ class DeployedLayers:
 
         :raises ProviderUnavailableError: the database is unavailable
         """
-        return next((str(one.dag.fileloc or "") for one in self._configured(task)), "")
+        return str(self._dag(task.dag_id).fileloc or "") if self._configured(task) else ""
 
     def concerned(self, resource: ConfigResource) -> list[ConfigResource]:
         """

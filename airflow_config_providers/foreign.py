@@ -40,6 +40,7 @@ SERVER_SECRETS_MASKER: Final = "airflow._shared.secrets_masker:SecretsMasker"
 
 _OPERATOR: Final = "airflow.sdk.bases.operator:BaseOperator"
 _MAPPED: Final = "airflow.sdk.definitions.mappedoperator:MappedOperator"
+_MAPPED_GROUP: Final = "airflow.sdk.definitions.taskgroup:MappedTaskGroup"
 _STORED_MAPPED: Final = "airflow.serialization.definitions.mappedoperator:SerializedMappedOperator"
 _TASK_MASKER: Final = "airflow.sdk._shared.secrets_masker"
 _SERVER_MASKER: Final = "airflow._shared.secrets_masker"
@@ -129,6 +130,7 @@ TABLE: Final = (
     ForeignName(_OPERATOR, "_render", "rendering of one template", ("self", "template", "context", "dag")),
     ForeignName(_OPERATOR, "_lock_for_execution", "distinguishes a run from a preview"),
     ForeignName(_MAPPED, "_get_specified_expand_input", "what a task is mapped over", ("self",)),
+    ForeignName(_MAPPED_GROUP, "_expand_input", "what a task group is mapped over"),
     ForeignName(_STORED_MAPPED, "_expand_input_attr", "what a stored task is mapped over"),
     ForeignName(_STORED_MAPPED, "_task_module", "the module of a stored task's operator"),
     ForeignName(_DAG_PARAM, "_name", "the parameter that a field takes"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import Enum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Unpack, cast
 
 from airflow_config_providers.core.cleared_frames import clearing_frames
@@ -54,15 +55,18 @@ class ResolvedConfig:
     people are allowed to see.
     """
 
-    __slots__ = ("_opened", "_results", "_reverser", "layered")
+    __slots__ = ("_opened", "_results", "_reverser", "layered", "written")
 
     def __init__(
         self,
         layered: LayeredConfig,
         results: Sequence[ConfigTransformerResult],
         opened: Mapping[str, str],
+        written: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.layered = layered
+        self.written = written
+        """The further strings as they were given, with references, by name."""
         self._results: Sequence[ConfigTransformerResult] | None = results
         self._opened = dict(opened)
         self._reverser: ReverseTransformer | None = None
@@ -137,7 +141,8 @@ class ResolvedConfig:
 
     def with_texts(self, other: ResolvedConfig) -> ResolvedConfig:
         """Return this configuration with the further strings of ``other`` and their values."""
-        return ResolvedConfig(self.layered, [*self._content, *other._content[1:]], self._opened)
+        results = [*self._content, *other._content[1:]]
+        return ResolvedConfig(self.layered, results, self._opened, {**self.written, **other.written})
 
     def values(self) -> frozenset[str]:
         """Return the values of the references, and the decrypted secrets."""
@@ -231,7 +236,7 @@ class ConfigResolver:
         parts = _Part(configs, layered.place), _Part(others, printable)
         answered = {name: value for name, value in configs.data.items() if name not in configs.unresolved}
         _raise([*_failures(parts), *self._unanswered(parts), *self._misfits(layered, answered)])
-        return ResolvedConfig(layered, [configs, others], opened)
+        return ResolvedConfig(layered, [configs, others], opened, texts)
 
     def require_fitting(self, layered: LayeredConfig) -> None:
         """

@@ -74,7 +74,7 @@ class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):
         credentials = self._sent()
         if self.keeps_secrets:
             _refuse_secrets(credentials, str(self._jdbc_conn_id))
-        submission = self._submission({**self._conf, **credentials}, self.environment_prefix)
+        submission = self._submission(self._conf, self.environment_prefix, credentials)
         # As in the stock operator, these fields have no effect here.
         arguments = {k: v for k, v in submission.arguments.items() if k not in {"application", "application_args"}}
         return replace(submission, delivery=_with_py_file(submission.delivery, str(_STOCK)), arguments=arguments)

@@ -27,6 +27,7 @@ from airflow_config_providers.spark.delivery import Delivery, Submission
 from airflow_config_providers.spark.installation import conf_directory, require_spark_binary
 from airflow_config_providers.spark.private_file import private_properties
 from airflow_config_providers.spark.redaction import REDACTION_KEY
+from airflow_config_providers.spark.spark_env import doubt_of_defaults
 from airflow_config_providers.spark.specification import is_specification
 
 _API_MODE: Final = "spark.api.mode"
@@ -36,9 +37,9 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     """
     A ``SparkSubmitHook`` that holds references until it submits, and forgets the values afterwards.
 
-    :param submission: returns what to submit, given the configuration with references and the prefix of keys for the
-        driver's environment. It is called only when the job is submitted, so that killing a job or following it again
-        needs no secret
+    :param submission: returns what to submit, given the configuration with references, the prefix of keys for the
+        driver's environment, and further keys with values. It is called only when the job is submitted, so that killing
+        a job or following it again needs no secret
     :param reverser: returns what replaces values by references in everything that is logged or raised
     :param withheld: returns the names of the environment variables that spark-submit and the commands after it must
         not inherit
@@ -46,7 +47,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         hook; it makes nothing for a driver, and is also called after a kill
     """
 
-    _submission: Callable[[Mapping[str, Any], str | None], Submission]
+    _submission: Callable[[Mapping[str, Any], str | None, Mapping[str, str]], Submission]
     _reverser: Callable[[], ReverseTransformer]
     _withheld: Callable[[], Collection[str]]
     _resolve_commands: Callable[[Sequence[str]], Sequence[str]]
@@ -63,7 +64,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         cls,
         hook: SparkSubmitHook,
         *,
-        submission: Callable[[Mapping[str, Any], str | None], Submission],
+        submission: Callable[[Mapping[str, Any], str | None, Mapping[str, str]], Submission],
         reverser: Callable[[], ReverseTransformer],
         withheld: Callable[[], Collection[str]] = tuple,
         resolve_commands: Callable[[Sequence[str]], Sequence[str]] = list,
@@ -118,7 +119,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         return require_spark_binary(self._get_spark_binary_path()[0], os.environ)
 
     def _submitted(self) -> Submission:
-        return self._submission(self._conf, self.environment_prefix)
+        return self._submission(self._conf, self.environment_prefix, {})
 
     def _warn_of_copies(self, delivery: Delivery) -> None:
         """Warn if Spark itself writes private values where others can read them."""
@@ -138,13 +139,16 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             )
 
     def _warn_of_unread_defaults(self, submission: Submission, binary: Path) -> None:
-        is_hidden_by_ours = submission.delivery.private and not submission.properties_file
-        if is_hidden_by_ours and conf_directory(binary, os.environ) is None:
+        if not submission.delivery.private or submission.properties_file:
+            return
+        if conf_directory(binary, os.environ) is None:
             self.log.warning(
                 "The Spark of %s cannot be located, so this job ignores its spark-defaults.conf. "
                 "Set SPARK_CONF_DIR or SPARK_HOME on the worker.",
                 binary,
             )
+        if doubt := doubt_of_defaults(binary, child_process.without(os.environ, self._withheld())):
+            self.log.warning(doubt)
 
     def _run_post_submit_commands(self) -> None:
         # In cluster mode, they run long after spark-submit has ended, and when the task is killed.

@@ -11,7 +11,7 @@ from jinja2 import Environment
 from airflow_config_providers import settings
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
-from airflow_config_providers.job.mapped_task import authors_params, authors_texts
+from airflow_config_providers.job.mapped_task import authors_params, authors_texts, group_literals
 from airflow_config_providers.job.nested_texts import NestedString
 from airflow_config_providers.job.template_references import (
     FilledIn,
@@ -42,6 +42,7 @@ class Authorship:
         self.is_rendering = False
         """Whether ``fill_in`` is to be called for each template."""
         self._is_plain = False
+        self._of_groups: Mapping[int, str] = {}
         self._written: WrittenReferences | None = None
         self._before: Mapping[str, str] = {}
         self._inserted: Mapping[str, str] = {}
@@ -65,6 +66,7 @@ class Authorship:
         :param is_plain: whether ``fill_in`` may skip Jinja for a string with nothing to fill in
         """
         templates = self._templates = Templates(authors_texts(operator), self._templates)
+        self._of_groups = group_literals(operator)
         self._before = {text.label: text.text for text in before if templates.is_authors(text.text)}
         try:
             self.is_rendering = not settings.run_config_references()
@@ -82,6 +84,8 @@ class Authorship:
         }
 
     def _is_unchanged(self, text: NestedString) -> bool:
+        if self._of_groups.get(id(text.text)) is text.text:
+            return True
         return self._before.get(text.label) is text.text and self._templates.is_authors(text.text)
 
     def fill_in(self, template: str, render: Render, environment: Environment, *, learn: Render, is_file: bool) -> Any:
@@ -129,8 +133,8 @@ class Authorship:
         """Yield an error for each of ``texts`` into which a template has inserted a reference from data."""
         for text in texts:
             if not self.is_written(text):
-                template, goes_up = self._before.get(text.label, ""), self._templates.goes_up(text.text)
-                yield brought_problem(text.label, template=template, goes_up=goes_up)
+                goes_up = self._templates.goes_up(text.text)
+                yield brought_problem(text.label, template=self._template_of(text), goes_up=goes_up)
 
     def inserted_problems(self, configs: Iterable[tuple[str, NestedString]]) -> Iterator[str]:
         """

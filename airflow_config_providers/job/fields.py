@@ -18,7 +18,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.nested_texts import NestedString
-from airflow_config_providers.job.operator_specs import PART, ConfLocation, JvmSign, OperatorSpec
+from airflow_config_providers.job.operator_specs import PART, SUBMIT_FIELDS, ConfLocation, JvmSign, OperatorSpec
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
@@ -240,19 +240,25 @@ class JobFields:
         }
 
     def with_configs(
-        self, fields: dict[str, Any], configs: Callable[[], Mapping[str, str]], shown: Callable[[], Mapping[str, str]]
+        self,
+        fields: dict[str, Any],
+        configs: Callable[[Mapping[str, Any]], Mapping[str, str]],
+        shown: Mapping[str, str],
     ) -> dict[str, Any]:
         """
         Return ``fields`` with the values of the Spark configuration in place.
 
-        :param configs: returns key -> value. It is called for each cluster: a wrapped secret ID works for one driver
-        :param shown: returns the same with references, which distinguishes what a cluster has of its own
+        :param configs: returns key -> value, given the configuration with references. It is called for each cluster,
+            because a wrapped secret ID works for one driver
+        :param shown: the configuration with references, which distinguishes what a cluster has of its own
         """
-        if (conf := self.conf) is not None and conf.field not in self.spec.held and (values := configs()):
-            return {**fields, conf.field: conf.put(fields.get(conf.field, self.read(conf.field)), values)}
+        if (conf := self.conf) is not None and conf.field not in self.spec.held:
+            values = configs(self._configs(conf))
+            before = fields.get(conf.field, self.read(conf.field))
+            return {**fields, conf.field: conf.put(before, values)} if values else fields
         for conf in self.cluster_confs:
-            own, values, settled = self._configs(conf), configs(), shown()
-            given = {key: value for key, value in values.items() if own.get(key) == settled.get(key)}
+            own, values = self._configs(conf), configs(shown)
+            given = {key: value for key, value in values.items() if own.get(key) == shown.get(key)}
             before = fields.get(conf.field, self.read(conf.field))
             found = conf.get(before) or {}
             kept = without_reload_action(found)
@@ -281,7 +287,10 @@ class JobFields:
 
     def _besides(self) -> dict[str, Any]:
         """Return the fields outside the layers; the place of the configuration in one of them is empty."""
-        names = self.spec.texts or [name for name in self.names if name not in self.named.values()]
+        in_layers = {*self.named.values()}
+        if self.spec.texts:  # of the other fields, those that a subclass has added
+            in_layers |= SUBMIT_FIELDS | {place.field for place in self.spec.conf}
+        names = (*self.spec.texts, *(name for name in self.names if name not in in_layers))
         fields = {name: self.read(name) for name in names}
         if not self.spec.texts and (conf := self.conf) is not None:
             fields[conf.field] = conf.put(fields[conf.field], None)

@@ -36,6 +36,14 @@ def authors_texts(operator: Any) -> dict[int, str] | None:
     return found
 
 
+def group_literals(operator: Any) -> dict[int, str]:
+    """Return id -> string for the strings in the DAG that the mapped task groups around an operator are mapped over."""
+    found: dict[int, str] = {}
+    for group in operator.iter_mapped_task_groups():
+        map_leaves([*_literals(group._expand_input.value)], lambda leaf: _keep(leaf, found))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class AuthorsChoices:
     """

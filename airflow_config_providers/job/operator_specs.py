@@ -63,8 +63,8 @@ class OperatorSpec:
     :param mixin: ``module:Class`` of the mixin for it
     :param conf: the places where it can have Spark configuration
     :param named: its named arguments that set Spark keys
-    :param texts: the only fields whose references are resolved, for an operator that refuses references from data
-        everywhere; empty for all template fields
+    :param texts: the only fields of the stock operator whose references are resolved outside the layers, for one that
+        refuses references from data everywhere; empty for all template fields
     :param held: fields that keep their references, because a hook or a session gets the values
     :param words: labels of strings, or of lists of strings, that are later split into words, or read as a program
     :param arguments: argument -> the attribute that has it, and the keys from there, if the names differ
@@ -151,6 +151,9 @@ _TASKS: Final = tuple(
 
 _OTHER_LANGUAGES: Final = ("java", "scala", "r")
 _SUBMIT_TEXTS: Final = ("env_vars", *arguments.IN_COMMAND)
+SUBMIT_FIELDS: Final = frozenset({"conf", "properties_file", *arguments.SUBMIT.keys, *_SUBMIT_TEXTS})
+"""The fields of the stock ``SparkSubmitOperator``, which ``SparkJDBCOperator`` has too, but does not use."""
+
 _DATAPROC_JOBS: Final = ("spark_job", "pyspark_job", "spark_sql_job", "spark_r_job")
 
 

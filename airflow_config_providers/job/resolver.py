@@ -112,6 +112,12 @@ class JobResolver:
         found += [(printable(name), text) for name, text in texts.items()]
         return found + [(printable(item.name), item.text) for item in own]
 
+    def comes_too_late(self, text: str) -> bool:
+        """Return whether a string that was added after the others were resolved has a reference to a provider."""
+        if self.unresolved is Unresolved.KEEP or not (found := variables(text)):
+            return False
+        return not self.providers.names().isdisjoint(variable.provider for variable in found)
+
     def carried(self) -> Mapping[str, str]:
         """Return additional keys for the job: none, because it gets values."""
         return {}

@@ -6,6 +6,7 @@ import os
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from airflow_config_providers.core.data import ConfigData, ContentHash
@@ -19,7 +20,7 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.nested_texts import in_order, label_below, replace
+from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, replace
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log import reversal
 from airflow_config_providers.masker import mask_secrets
@@ -36,6 +37,8 @@ _CONTENTS: Final = ContentHash()
 
 _KUBERNETES = "spark.kubernetes.driverEnv."
 
+
+NO_VALUES: Final[Mapping[str, str]] = MappingProxyType({})
 
 ReadField = Callable[[str], Any]
 """Returns the content of a field of an operator, with references; None if it has none."""
@@ -253,15 +256,23 @@ class JobRun:
         if self._resolver is not None:
             self._resolver.providers.keep_leases(is_left=is_left)
 
-    def submission(self, read: ReadField, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
+    def submission(
+        self,
+        read: ReadField,
+        conf: Mapping[str, Any],
+        environment_prefix: str | None,
+        values: Mapping[str, str] = NO_VALUES,
+    ) -> Submission:
         """
         Return what spark-submit gets.
 
         :param read: reads the fields of the operator
         :param conf: the hook's configuration with references, including what Airflow has added since rendering
         :param environment_prefix: the prefix of its keys if the driver's environment is configuration; otherwise None
+        :param values: further keys, whose strings are values: what looks like a reference in them is none
+        :raises ConfigException: a reference was added since rendering
         """
-        return self._submitted(read, {**conf, **self._carried}, environment_prefix)
+        return self._submitted(read, conf, environment_prefix, {**values, **self._carried})
 
     def require_deliverable(self, read: ReadField, environment_prefix: str | None) -> None:
         """
@@ -269,11 +280,13 @@ class JobRun:
 
         :raises ConfigProvidersError: a value would not arrive unchanged
         """
-        self._submitted(read, self.shown, environment_prefix)
+        self._submitted(read, self.shown, environment_prefix, NO_VALUES)
 
-    def _submitted(self, read: ReadField, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
+    def _submitted(
+        self, read: ReadField, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
+    ) -> Submission:
         resolved = self._needed
-        configs, added = self._with_added(conf)
+        configs, added = self._with_added(conf, values)
         written: Mapping[str, Any] = read("env_vars") or {}
         environment = self._environment(written)
         if environment_prefix:
@@ -284,7 +297,7 @@ class JobRun:
         if environment_prefix == _KUBERNETES:  # only there, the variables are just strings of the configuration
             in_process = {name: str(value) for name, value in in_process.items()}
         refuse_unpassable(in_process, _words(read, arguments))
-        sensitive = (resolved.sensitive & configs.keys()) | set(filter(_is_secret_of_airflow, added)) | set(variables)
+        sensitive = (resolved.sensitive & configs.keys()) | self._private(configs, added) | set(variables)
         delivery = plan(
             {**configs, **variables},
             sensitive=sensitive | ({_JAVA_COMMAND} if arguments else set()),
@@ -304,34 +317,71 @@ class JobRun:
         found: Sequence[str] | None = self._field("post_submit_commands", written)
         return written if found is None else found
 
-    def _with_added(self, conf: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:
-        """Return the values of ``conf``, and its keys that were added since rendering."""
+    def _with_added(self, conf: Mapping[str, Any], more: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
+        """Return the values of ``conf`` with ``more`` values, and the keys that were added since rendering."""
         shown, values = self.shown, self._needed.configs()
         conf = without_reload_action(conf)
-        added = {key for key, text in conf.items() if shown.get(key) != text}
-        return {key: str(text) if key in added else values[key] for key, text in conf.items()}, added
+        added = {key: str(text) for key, text in conf.items() if shown.get(key) != text}
+        if not isinstance(self._resolver, DriverResolver):  # a driver resolves all that it gets
+            self.refuse_late(NestedString(key, text) for key, text in added.items())
+        found = {key: added[key] if key in added else values[key] for key in conf}
+        return {**found, **more}, {*added, *more}
+
+    def refuse_late(self, added: Iterable[NestedString]) -> None:
+        """
+        Make sure that no string that was added since rendering has a reference to a provider.
+
+        :raises ConfigException: strings do; all of them are reported
+        """
+        resolver = self._resolver
+        late = [one.label for one in added if resolver is not None and resolver.comes_too_late(one.text)]
+        if late:
+            raise ConfigException(*map(_late_problem, late))
 
     def texts(self) -> dict[str, str]:
         """Return name -> value of the additional strings, as a new mapping on each call."""
         return {name: self._needed.text(name) for name in self._needed.texts}
 
-    def configs(self) -> dict[str, str]:
-        """Return the values of the configuration, or what a driver needs to resolve it, as a new mapping."""
-        return without_reload_action({**self._needed.configs(), **self._carried})
+    def value(self, one: NestedString) -> str:
+        """Return the value of a string in a field; the string itself if it is not, or no longer, what was resolved."""
+        return self._needed.text(one.label) if self._is_resolved(one) else one.text
 
-    def delivery(self, *, in_process: bool = False) -> Delivery:
+    def _is_resolved(self, one: NestedString) -> bool:
+        return self._needed.written.get(one.label) == one.text
+
+    def _private(self, configs: Mapping[str, str], added: Collection[str]) -> set[str]:
+        """Return those of the keys that were added whose strings a command must not have."""
+        return {key for key in added if _is_secret_of_airflow(key) or self._has_value(configs[key])}
+
+    def _has_value(self, text: object) -> bool:
+        """Return whether code has put a value into a string, as ``execute`` can, whose other fields have values."""
+        return isinstance(text, str) and self.reverser.reverse_text(text) != text
+
+    def configs_for(self, conf: Mapping[str, Any]) -> dict[str, str]:
+        """
+        Return the values of the configuration, or what a driver needs to resolve it, as a new mapping.
+
+        :param conf: the configuration with references, including what was added since rendering
+        :raises ConfigException: a reference was added
+        """
+        return self._with_added(conf, self._carried)[0]
+
+    def delivery(self, conf: Mapping[str, Any] | None = None, *, in_process: bool = False) -> Delivery:
         """
         Return the configuration, split into what may be in a command and what may not.
 
+        :param conf: the configuration with references, including what was added since rendering; None for no additions
         :param in_process: see ``plan``
+        :raises ConfigException: a reference was added
         :raises UndeliverableValueError: a value would not arrive unchanged
         """
         resolved = self._needed
+        configs, added = self._with_added(self.shown if conf is None else conf, NO_VALUES)
         return plan(
-            without_reload_action(resolved.configs()),
-            sensitive=resolved.sensitive,
+            configs,
+            sensitive=resolved.sensitive & configs.keys() | self._private(configs, added),
             written=resolved.layered.settled,
-            filed=_filed(resolved),
+            filed=_filed(resolved) - added,
             room=room(os.environ),
             in_process=in_process,
         )
@@ -355,14 +405,15 @@ class JobRun:
             raise ConfigException("This copy of the task has no values. Run the task that Airflow has rendered.")
         return self._resolved
 
-    def _environment(self, written: Iterable[str]) -> dict[str, str]:
-        labels, texts = {name: label_below("env_vars", name) for name in written}, self._needed.texts
-        return {name: self._needed.text(label) for name, label in labels.items() if label in texts}
+    def _environment(self, written: Mapping[str, Any]) -> dict[str, str]:
+        found = {name: NestedString(label_below("env_vars", name), text) for name, text in written.items()}
+        return {
+            name: self.value(one) for name, one in found.items() if self._is_resolved(one) or self._has_value(one.text)
+        }
 
     def _field(self, name: str, value: Any) -> Any:
         """Return the resolved value of a field; None if it has no reference."""
-        texts = self._needed.texts
-        found = replace(value, name, lambda one: self._needed.text(one.label) if one.label in texts else one.text)
+        found = replace(value, name, self.value)
         return found if found != value else None
 
 
@@ -371,6 +422,13 @@ def _kept(resolved: ResolvedConfig) -> str:
     variables = (variable for missing in resolved.unresolved.values() for variable in missing)
     kept = sorted({printable(str(found)) for found in variables if found.provider not in SUBSTITUTED_BY_SPARK})
     return f". Left as they are, because unresolved is 'keep': {', '.join(kept)}" if kept else ""
+
+
+def _late_problem(label: str) -> str:
+    return (
+        f"{printable(label)}: it has a reference that was added after the task was rendered, when no reference is "
+        f"resolved any more. Write it in the DAG, or in the constructor of the operator's class."
+    )
 
 
 def _refuse_odd_names(names: Collection[str], prefix: str) -> None:

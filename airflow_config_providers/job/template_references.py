@@ -311,15 +311,19 @@ class WrittenReferences:
         return not scan(text.text) or self._texts.get(text.label) == text.text
 
 
-def brought_problem(name: str, *, template: str = "", goes_up: bool = False) -> str:
+def brought_problem(name: str, *, template: str | None = "", goes_up: bool = False) -> str:
     """
     Return the error that the template ``name`` has inserted a reference, or a step up, from data.
 
-    :param template: the template as its author wrote it; the message quotes only the names that it uses
+    :param template: the template as its author wrote it; the message quotes only the names that it uses. None for a
+        string that no template made
     :param goes_up: whether it has inserted a step up
     """
-    used = _used(template)
-    by = f"the result of a template ({used})" if used else "the result of a template"
+    by = "the result of a template"
+    if template is None:
+        by += " in a file, or from what another task returned or a task or its group is mapped over"
+    elif used := _used(template):
+        by += f" ({used})"
     if goes_up:
         return (
             f"{printable(name)}: a step '..' in the path of a reference came from {by}, or goes up from a directory "

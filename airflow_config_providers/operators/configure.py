@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Collection
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from airflow_config_providers.airflow_compat import BaseOperator
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import OURS
 from airflow_config_providers.job.operator_specs import spec_or_default
+from airflow_config_providers.job.options import JobOptions
 from airflow_config_providers.operators.configured import ConfiguredOperator
 
 Operator = TypeVar("Operator", bound=type[BaseOperator])
+
+_ARGUMENTS: Final = frozenset({"config_files", *JobOptions.__dataclass_fields__})
+_ATTRIBUTES: Final = frozenset({*OURS, "config_conn_id", "unresolved", "allow_exposed_arguments", "resolve_in"})
+"""The arguments and the attributes that a configured operator has besides those of its class."""
 
 
 def configured(kind: Operator) -> Operator:
@@ -21,17 +30,24 @@ def configured(kind: Operator) -> Operator:
     If the operator has Spark configuration, that comes in layers, too. People still see the references. The new class
     has the name and the module of ``kind``, so Airflow stores and shows its tasks as tasks of ``kind``; it also takes
     the arguments of ``ConfiguredOperator``. A class that is already configured is returned unchanged.
+
+    :raises ConfigException: ``kind`` has an argument or an attribute of its own by the name of one of ours
     """
     return _configured(kind)  # type: ignore[no-any-return]  # lru_cache loses the type of the class
 
 
 def configure_task(task: Any) -> None:
-    """Change an existing task, mapped or not, as if its class was ``configured``."""
+    """
+    Change an existing task, mapped or not, as if its class was ``configured``.
+
+    :raises ConfigException: as for ``configured``
+    """
     if task.is_mapped:
         task.operator_class = configured(task.operator_class)
         task.template_fields = task.operator_class.template_fields
         task.start_from_trigger = False  # the triggerer does not resolve references
     elif not isinstance(task, ConfiguredOperator):
+        _refuse_taken(type(task), vars(task).keys() & _ATTRIBUTES)
         object.__setattr__(task, "__class__", configured(type(task)))  # Airflow's way looks for a converter first
         task.take_over()
 
@@ -53,12 +69,30 @@ class _InFront(type(BaseOperator)):  # type: ignore[misc]  # Airflow does not ex
 def _configured(kind: Any) -> Any:
     if issubclass(kind, ConfiguredOperator):
         return kind
+    derived = kind.__mro__[: kind.__mro__.index(BaseOperator)]
+    _refuse_taken(kind, {name for one in derived for name in _own_names(one)})
     shown = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
     order = type(kind)(kind.__name__, (_mixin(kind), kind), shown)
     fields = (*kind.template_fields, *OURS)
     own = {"template_fields": fields, "_order": order, "__reduce_ex__": _reduced}
     meta = _InFront if issubclass(_InFront, type(kind)) else type("_InFront", (_InFront, type(kind)), {})
     return meta(kind.__name__, (kind,), {**shown, **own})
+
+
+def _own_names(kind: type) -> Collection[str]:
+    """Return the arguments and the attributes of ours that a class itself defines."""
+    own = vars(kind)
+    arguments = inspect.signature(own["__init__"]).parameters if "__init__" in own else ()
+    return _ARGUMENTS.intersection(arguments) | (_ATTRIBUTES & own.keys())
+
+
+def _refuse_taken(kind: type, names: Collection[str]) -> None:
+    if names:
+        raise ConfigException(
+            f"Class {printable(f'{kind.__module__}.{kind.__qualname__}')} has its own {', '.join(sorted(names))}. This "
+            f"package gives configured operators an argument or an attribute of that name. Rename it in the class. If "
+            f"apply_to configures the operator, the tag 'config_providers:off' leaves its DAG alone."
+        )
 
 
 def _reduced(task: Any, protocol: Any) -> Any:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, replace
-from functools import partial
+from functools import partial, wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -43,12 +43,17 @@ if TYPE_CHECKING:
 _OWN: Final = (
     *("config_files", "effective_config", "written_params"),
     *("_authorship", "_job_options", "_holds_values", "_job_run", "_job_reload", "_is_killed", "_is_outdated"),
-    *("_kept_record", "_record_keeper"),
+    *("_kept_record", "_record_keeper", "_referring_texts", "_has_given_values"),
 )
 """The attributes of a configured operator."""
 
 _NONE: Final = (
     "{}: its template returned None, so the job gets the string 'None'. Give the template a default, or remove the key."
+)
+
+_WITHOUT_BASE: Final = (
+    "The class of this operator has an execute() that does not call super().execute(), so its fields had references in "
+    "place of values. Call it, or write the class without ours, and decorate it with configured."
 )
 
 _NONE_CHOSEN: Final = astuple(NO_OPTIONS)
@@ -87,10 +92,14 @@ class ConfiguredOperator(ReloadingOperator):
     written_params: Mapping[str, Any] = MappingProxyType({})
     _job_options = NO_OPTIONS
     _holds_values = False
+    _has_given_values = False
+    _referring_texts: Mapping[str, str] | None = None  # label -> string, as rendered; None if a job is followed
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.start_from_trigger = False  # a mapped task is started as its class says, without an object
+        if own := vars(cls).get("execute"):
+            cls.execute = _ending_run(own)  # type: ignore[method-assign]  # for each class its own
 
     @classmethod
     def partial(cls, **kwargs: Any) -> Any:
@@ -264,6 +273,7 @@ class ConfiguredOperator(ReloadingOperator):
         """Get the values of this run, and show where they come from."""
         self._job_run = run = self._resolved_run(context, jinja_env)
         self._show_run(run)
+        self._referring_texts = {one.label: one.text for one in self._job_fields().other_texts()}
 
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:
         settled: list[LayeredConfig] = []
@@ -432,7 +442,29 @@ class ConfiguredOperator(ReloadingOperator):
             return run()
         if not self._job_run:
             self._resolve_job(context, None)
+        self._has_given_values = True
         return how(context, run)
+
+    def _ending_run(self, run: Callable[[], Any]) -> Any:
+        """Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base."""
+        from airflow_config_providers.log.exceptions import reverse_exception
+        from airflow_config_providers.operators.stored_objects import reverse_stored
+
+        if self._holds_values:
+            return run()
+        has_references = bool(self._job_run and self._job_run.places)
+        try:
+            result = run()
+        except TaskDeferred:
+            raise
+        except BaseException as error:
+            reverse_exception(error, self._job_run.reverser)
+            raise
+        finally:
+            self._clear_runs()
+        if has_references and not self._has_given_values:
+            self.log.warning("%s", _WITHOUT_BASE)
+        return reverse_stored(result, self._job_run.reverser)
 
     def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
         with HeldAlarm(self.log) as alarm:
@@ -484,14 +516,22 @@ class ConfiguredOperator(ReloadingOperator):
         from airflow_config_providers.job.exposed_values import refuse_broken_words
 
         fields, run = self._job_fields(), self._job_run
-        texts = run.texts()
+        written = list(fields.other_texts())
+        run.refuse_late(filter(self._is_added, written))
+        values = {one.label: run.value(one) for one in written}
         refuse_broken_words(
             fields.spec.words,
-            written={text.label: text.text for text in fields.other_texts()},
-            values=texts,
+            written={one.label: one.text for one in written},
+            values=values,
             allow_exposed=self._job_options.allows_exposed,
         )
-        return fields.with_configs(fields.resolved(texts), run.configs, shown=lambda: run.shown)
+        resolved = fields.resolved(values)
+        return resolved if self._referring_texts is None else fields.with_configs(resolved, run.configs_for, run.shown)
+
+    def _is_added(self, one: NestedString) -> bool:
+        """Return whether a string with references was added, or changed, since the fields were rendered."""
+        known = self._referring_texts
+        return known is not None and known.get(one.label) != one.text
 
     def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         """Reverse what ``execute`` left on the operator, where listeners and links can read it."""
@@ -501,6 +541,16 @@ class ConfiguredOperator(ReloadingOperator):
             is_old = before.get(name) is value and not isinstance(value, dict | list | set)
             if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:
                 setattr(self, name, hidden)
+
+
+def _ending_run(execute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method ``execute`` of a class below ``ConfiguredOperator``, which need not call that of its base."""
+
+    @wraps(execute)
+    def ending_run(self: ConfiguredOperator, *args: Any, **kwargs: Any) -> Any:
+        return self._ending_run(partial(execute, self, *args, **kwargs))
+
+    return ending_run
 
 
 def spark_defaults(binary: str) -> list[ConfigFile]:

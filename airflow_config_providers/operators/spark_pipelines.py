@@ -44,6 +44,8 @@ class SparkPipelinesMixin(ConfiguredOperator):
     def _require_deliverable(self, run: JobRun) -> None:
         run.require_deliverable({"env_vars": self.env_vars}.get, self.hook.environment_prefix)
 
-    def _submission(self, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
+    def _submission(
+        self, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
+    ) -> Submission:
         """Return what spark-pipelines gets; of what spark-submit takes beside its configuration, only variables."""
-        return self._job_run.submission({"env_vars": self.env_vars}.get, conf, environment_prefix)
+        return self._job_run.submission({"env_vars": self.env_vars}.get, conf, environment_prefix, values)

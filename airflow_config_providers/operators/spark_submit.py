@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 _SECONDS_TO_END: Final = 30.0
 """How long Spark can take to end before it is killed."""
 
+_OTHER_HOOK: Final = (
+    "This task has references for Spark, but its execute() has submitted no job with the hook of the operator. If it "
+    "has submitted one with another hook, that got the references themselves: call super().execute(), or take the "
+    "hook from self._get_hook()."
+)
+
 
 class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     """
@@ -43,6 +49,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     """
 
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, *OURS)
+    _has_submitted = False
 
     @property
     def _hook_class(self) -> type[ConfiguredSparkSubmitHook]:
@@ -130,10 +137,21 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         prefix = None if hook is None else hook.environment_prefix
         run.require_deliverable(self._job_fields().read, prefix)
 
-    def _submission(self, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
+    def _reloading(self, context: Any, run: Callable[[], Any]) -> Any:
+        fields = self._job_fields()
+        refers = not self._is_following and any(scan(one.text) for one in fields.texts(*fields.spec.held))
+        result = super()._reloading(context, run)
+        if refers and not self._has_submitted:
+            self.log.warning("%s", _OTHER_HOOK)
+        return result
+
+    def _submission(
+        self, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
+    ) -> Submission:
+        self._has_submitted = self._has_given_values = True
         if self._job_reload is not None:
             self._job_reload.refuse_after_kill()
-        return self._job_run.submission(self._job_fields().read, conf, environment_prefix)
+        return self._job_run.submission(self._job_fields().read, conf, environment_prefix, values)
 
     def _commands_afterwards(self, commands: Sequence[str]) -> Sequence[str]:
         is_set = isinstance(self.post_submit_commands, set | frozenset)  # the labels of its texts are in order

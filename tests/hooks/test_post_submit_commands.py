@@ -17,7 +17,7 @@ REFERENCE = "${vault:apps/db:password}"
 RUN_ONCE = hasattr(SparkSubmitHook(), "_post_submit_commands_done")
 
 
-def no_submission(conf: object, prefix: object) -> NoReturn:
+def no_submission(conf: object, prefix: object, values: object) -> NoReturn:
     """Refuse, as after a kill while a reload is watched; for a driver, it would ask Vault for a secret ID."""
     raise SubmitError("The task was killed while its job was restarted. Nothing was submitted.")
 

@@ -613,7 +613,7 @@ def test_a_driver_whose_pod_was_deleted_to_stop_it_has_not_succeeded():
         def _poll_k8s_driver_via_api(self):
             return None
 
-    hook = ConfiguredSparkSubmitHook.of(Gone(), submission=lambda conf, prefix: None, reverser=lambda: None)
+    hook = ConfiguredSparkSubmitHook.of(Gone(), submission=lambda conf, prefix, values: None, reverser=lambda: None)
     assert hook._poll_k8s_driver_via_api() is None
 
     hook.on_kill()

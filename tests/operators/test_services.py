@@ -646,6 +646,16 @@ def test_no_spark_sql_is_an_error_that_says_how_to_get_it(sql, spark_sql, run_ta
     assert "spark-sql is not on the PATH of this worker. Install Spark there" in str(run.error)
 
 
+def test_other_defaults_to_which_spark_env_sh_leads_a_query_are_told(sql, spark_sql, run_task, tmp_path, capfd):
+    for name in ("spark-conf", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "spark-defaults.conf").write_text("spark.app.x 1\n")
+    (tmp_path / "spark-conf" / "spark-env.sh").write_text(f"SPARK_CONF_DIR={tmp_path}/other\n")
+    run_task(sql(sql="select 1"))
+
+    assert f"sets SPARK_CONF_DIR to {tmp_path}/other, where Spark alone would read" in "".join(capfd.readouterr())
+
+
 def test_a_row_that_a_line_of_the_log_cuts_in_two_is_whole(sql, spark_sql, no_leak, password, tmp_path, capfd):
     program = tmp_path / "bin" / "spark-sql"
     program.write_text(

@@ -240,7 +240,9 @@ def test_attack_19_what_the_job_prints_and_dies_of_shows_neither_password_nor_ur
 
 def test_a_task_that_runs_again_on_the_same_object_has_its_connection_again(job, spark_submit):
     hook = job()._get_hook()
-    hook._submission = lambda conf, _: pytest.fail("nothing was rendered") if CANARY not in conf.values() else 1 / 0
+    hook._submission = lambda conf, _, values: (
+        pytest.fail("nothing was rendered") if CANARY not in values.values() else 1 / 0
+    )
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             hook.submit_jdbc_job()

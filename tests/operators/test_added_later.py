@@ -1,0 +1,325 @@
+"""What code adds to a task after it was rendered, and classes that people derive from an operator."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import DAG, task, task_group
+
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.operator_specs import ConfLocation, OperatorSpec
+from airflow_config_providers.operators.configure import configure_task, configured
+from airflow_config_providers.operators.configured import ConfiguredOperator
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.operators.stock import CANARY, StockOperator, everything_shown
+
+pytestmark = pytest.mark.usefixtures("connections", "spark_submit")
+
+JOB = {"task_id": "job", "application": "job.py"}
+LATE = "it has a reference that was added after the task was rendered"
+OTHER_HOOK = "its execute() has submitted no job with the hook of the operator"
+
+
+@pytest.fixture
+def password(secrets_dir):
+    """A reference to the canary."""
+    (secrets_dir / "db-password").write_text(CANARY)
+    return f"${{dir:{secrets_dir}:db-password}}"
+
+
+def before_execute(change):
+    """Return a hook that changes a task after it was rendered."""
+    return lambda context: change(context["task"])
+
+
+@pytest.mark.parametrize(
+    ("label", "change"),
+    [
+        pytest.param("spark.app.late", lambda job, text: job.conf.update({"spark.app.late": text}), id="conf"),
+        pytest.param("env_vars['LATE']", lambda job, text: job.env_vars.update(LATE=text), id="env_vars"),
+        pytest.param("application_args[1]", lambda job, text: job.application_args.append(text), id="application_args"),
+    ],
+)
+def test_a_reference_that_pre_execute_adds_is_refused(dag, run_task, password, spark_submit, label, change):
+    job = ConfiguredSparkSubmitOperator(
+        **JOB,
+        dag=dag,
+        conf={"spark.app.x": "y"},
+        env_vars={"A": "b"},
+        application_args=["--a"],
+        pre_execute=before_execute(lambda job: change(job, password)),
+    )
+
+    error = run_task(job).error
+
+    assert isinstance(error, ConfigException)
+    assert str(error).startswith(f"{label}: {LATE}")
+    assert spark_submit() == []
+
+
+def test_a_reference_that_a_hook_gets_later_is_refused(dag, run_task, password, spark_submit):
+    class LateOperator(ConfiguredSparkSubmitOperator):
+        def _get_hook(self):
+            hook = super()._get_hook()
+            hook._conf["spark.app.late"] = password
+            return hook
+
+    error = run_task(LateOperator(**JOB, dag=dag)).error
+
+    assert str(error).startswith(f"spark.app.late: {LATE}")
+    assert spark_submit() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        pytest.param("${env:HOME}", {}, id="which Spark replaces"),
+        pytest.param("${HOME:-x}", {}, id="of no provider"),
+        pytest.param("${dir:/none:x}", {"unresolved": "keep"}, id="which are kept"),
+    ],
+)
+def test_other_strings_like_references_are_passed_on(dag, run_task, spark_submit, text, options):
+    change = before_execute(lambda job: job.conf.update({"spark.app.late": text}))
+    run_task(ConfiguredSparkSubmitOperator(**JOB, **options, dag=dag, conf={"spark.app.x": "y"}, pre_execute=change))
+
+    assert spark_submit.spark_conf == {"spark.app.x": "y", "spark.app.late": text}
+
+
+def test_a_string_that_replaces_one_with_a_reference_wins(dag, run_task, password, spark_submit):
+    def change(job):
+        job.conf["spark.app.x"] = "new"
+        job.env_vars["A"] = "new"
+        job.application_args[0] = "new"
+
+    run_task(
+        ConfiguredSparkSubmitOperator(
+            **JOB,
+            dag=dag,
+            conf={"spark.app.x": password},
+            env_vars={"A": password},
+            application_args=[password],
+            allow_exposed_arguments=True,
+            pre_execute=before_execute(change),
+        )
+    )
+
+    assert spark_submit.spark_conf["spark.app.x"] == "new"
+    assert spark_submit.only.environ["A"] == "new"
+    assert spark_submit.only.arguments[-1] == "new"
+
+
+class ConfOperator(ConfiguredOperator, StockOperator):
+    """An operator with Spark configuration in a field, which has the values while it runs."""
+
+    template_fields = (*StockOperator.template_fields, "config_files", "effective_config")
+    spec = OperatorSpec(conf=(ConfLocation("payload", ("conf",)),))
+
+
+def test_a_key_that_pre_execute_adds_reaches_any_operator(dag, run_task, password):
+    seen = []
+    run_task(
+        ConfOperator(
+            task_id="job",
+            dag=dag,
+            payload={"conf": {"spark.app.x": password, "spark.app.y": "2"}},
+            pre_execute=before_execute(
+                lambda job: job.payload["conf"].update({"spark.app.y": "3", "spark.app.z": "4"})
+            ),
+            do=lambda job, _: seen.append(job.payload),
+        )
+    )
+
+    assert seen == [{"conf": {"spark.app.x": CANARY, "spark.app.y": "3", "spark.app.z": "4"}}]
+
+
+def test_a_reference_that_pre_execute_adds_to_any_operator_is_refused(dag, run_task, password):
+    def change(job):
+        job.payload["conf"]["spark.app.late"] = password
+
+    job = ConfOperator(task_id="job", dag=dag, payload={"conf": {"a": "b"}}, pre_execute=before_execute(change))
+
+    assert str(run_task(job).error).startswith(f"spark.app.late: {LATE}")
+
+
+def test_a_key_that_pre_execute_adds_reaches_a_session(dag, run_task, password):
+    @task.configured_pyspark(
+        task_id="job",
+        dag=dag,
+        config_kwargs={"spark.app.x": password, "spark.ui.enabled": "false"},
+        pre_execute=before_execute(lambda job: job.config_kwargs.update({"spark.app.late": "1"})),
+    )
+    def job(spark):
+        return [spark.conf.get("spark.app.late"), spark.conf.get("spark.app.x") == CANARY]
+
+    run = run_task(job().operator)
+
+    assert run.supervisor.sent("SetXCom")[0].value == ["1", True]
+
+
+class AddingOperator(SparkSubmitOperator):
+    """A team's class with a field of its own, which it puts into the configuration."""
+
+    template_fields = (*SparkSubmitOperator.template_fields, "token")
+
+    def __init__(self, token="", **kwargs):
+        super().__init__(**kwargs)
+        self.token = token
+
+    def execute(self, context):
+        self.conf = {**(self.conf or {}), "spark.app.text": self.token}
+        return super().execute(context)
+
+
+@pytest.mark.parametrize("conf", [{"spark.app.x": "y"}, None], ids=["beside other keys", "alone"])
+def test_a_field_that_a_class_adds_has_the_value_while_it_runs(dag, run_task, password, spark_submit, capfd, conf):
+    run = run_task(configured(AddingOperator)(**JOB, dag=dag, token=password, conf=conf))
+
+    assert spark_submit.spark_conf["spark.app.text"] == CANARY
+    assert CANARY not in str(spark_submit.only.arguments)
+    assert CANARY not in everything_shown(run, capfd)
+
+
+class OwnHookOperator(SparkSubmitOperator):
+    """A team's class that submits in its own way."""
+
+    def execute(self, context):
+        SparkSubmitHook(conf=self.conf, conn_id=self._conn_id).submit(self.application)
+
+
+class IdleOperator(SparkSubmitOperator):
+    """A team's class that calls the base."""
+
+    def execute(self, context):
+        return super().execute(context)
+
+
+@pytest.mark.parametrize(("kind", "is_told"), [(OwnHookOperator, True), (IdleOperator, False)])
+def test_the_log_tells_of_a_job_that_another_hook_submitted(dag, run_task, password, capfd, kind, is_told):
+    job = kind(**JOB, dag=dag, conf={"spark.app.x": password})
+    configure_task(job)
+
+    assert run_task(job).state == "success"
+    assert (OTHER_HOOK in "".join(capfd.readouterr())) is is_told
+
+
+def test_nothing_is_said_of_a_hook_without_references(dag, run_task, capfd):
+    job = OwnHookOperator(**JOB, dag=dag, conf={"spark.app.x": "y"})
+    configure_task(job)
+    run_task(job)
+
+    assert OTHER_HOOK not in "".join(capfd.readouterr())
+
+
+class OwnExecute(ConfiguredSparkSubmitOperator):
+    """A class below ours that does not call its base."""
+
+    def execute(self, context):
+        self._get_hook().submit(self.application)
+        raise ValueError(context["ti"].task.job_values())
+
+    def job_values(self):
+        return self._job_run.configs_for(self.conf)["spark.app.x"]
+
+
+def test_values_end_with_an_execute_that_does_not_call_its_base(dag, run_task, password, spark_submit, capfd):
+    run = run_task(OwnExecute(**JOB, dag=dag, conf={"spark.app.x": password}))
+
+    assert spark_submit.spark_conf["spark.app.x"] == CANARY
+    assert str(run.error) == password
+    assert CANARY not in everything_shown(run, capfd)
+    with pytest.raises(ConfigException, match="was cleared"):
+        run.task.job_values()
+
+
+def test_the_log_tells_that_fields_had_no_values(dag, run_task, password, capfd):
+    class OwnOperator(ConfiguredOperator, StockOperator):
+        def execute(self, context):
+            return self.payload
+
+    run = run_task(OwnOperator(task_id="job", dag=dag, payload=password))
+
+    assert run.supervisor.sent("SetXCom")[0].value == password
+    assert "an execute() that does not call super().execute()" in "".join(capfd.readouterr())
+
+
+class WithArgument(SparkSubmitOperator):
+    """A team's class with an argument of a name that is ours, too."""
+
+    def __init__(self, *, streaming=None, **kwargs):
+        super().__init__(**kwargs)
+        self.is_streaming = streaming
+
+
+class WithClassAttribute(SparkSubmitOperator):
+    """A team's class with an attribute of a name that is ours, too."""
+
+    config_files = ("a.ini",)
+
+
+class WithAttribute(SparkSubmitOperator):
+    """A team's class whose objects have an attribute of a name that is ours, too."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.config_files = ["a.ini"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(WithArgument, "streaming"), (WithClassAttribute, "config_files"), (WithAttribute, "config_files")],
+)
+def test_a_class_with_a_name_of_ours_is_refused_and_left_as_it_is(dag, kind, name):
+    job = kind(**JOB, dag=dag)
+
+    with pytest.raises(ConfigException, match=f"Class {__name__}.{kind.__name__} has its own {name}. .*Rename it"):
+        configure_task(job)
+    assert type(job) is kind
+
+
+def test_a_mapped_task_of_a_class_with_a_name_of_ours_is_refused(dag):
+    with dag:
+        job = WithArgument.partial(**JOB).expand(conf=[{"a": "b"}])
+
+    with pytest.raises(ConfigException, match="has its own streaming"):
+        configure_task(job)
+    assert job.operator_class is WithArgument
+
+
+@pytest.fixture
+def group():
+    """Return a function that maps a group with a job over passwords; returns the job."""
+
+    def mapped(passwords):
+        with DAG("m", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+
+            @task_group
+            def group(password):
+                ConfiguredSparkSubmitOperator(**JOB, conf={"spark.app.x": password})
+
+            @task
+            def passwords_from_data():
+                return []
+
+            group.expand(password=passwords_from_data() if passwords is None else passwords)
+        return dag.task_dict["group.job"]
+
+    return mapped
+
+
+def test_a_literal_that_a_group_is_mapped_over_is_the_authors(run_task, group, password, spark_submit):
+    job = group([password, "plain"])
+
+    assert [run_task(job, map_index=index).state for index in range(2)] == ["success", "success"]
+    assert [CANARY in str(one.properties) for one in spark_submit()] == [True, False]
+
+
+def test_data_that_a_group_is_mapped_over_brings_no_reference(run_task, group, password, spark_submit):
+    run = run_task(group(None), map_index=0, results={"passwords_from_data": [password]})
+
+    assert str(run.error).startswith(
+        "conf['spark.app.x']: a reference came from the result of a template in a file, or"
+    )
+    assert spark_submit() == []

@@ -205,6 +205,14 @@ class DeployedLayers:
             for task in self._dag(dag.dag_id).tasks
         ]
 
+    def dag_file(self, task: ConfigResource) -> str:
+        """
+        Return the path from which the DAG processor has read a task that this package configures; empty if it has not.
+
+        :raises ProviderUnavailableError: the database is unavailable
+        """
+        return str(self._dag(task.dag_id).fileloc or "") if self._configured(task) else ""
+
     def concerned(self, resource: ConfigResource) -> list[ConfigResource]:
         """
         Return the tasks whose jobs ``resource`` configures; the resource itself if they are unknown, or all.

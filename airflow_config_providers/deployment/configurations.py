@@ -129,7 +129,8 @@ class DeployedConfigurations:
         is_whole = not (selection.keys or selection.first)
         if is_whole and (gone := _no_longer_set(task, described, record, layers)):
             self._warn(f"The last job had these keys, which the next one will not have: {_named(gone)}")
-        return record_rows.with_applied(described, record, partial(layers.unread_files, task))
+        unread, dag_file = partial(layers.unread_files, task), layers.dag_file(task)
+        return record_rows.with_applied(described, record, unread, dag_file=dag_file)
 
     def alter(
         self,

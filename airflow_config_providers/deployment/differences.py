@@ -12,6 +12,7 @@ from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.deployment.chosen_files import BELOW_FILES
 from airflow_config_providers.deployment.rows import Hidden, Row
 from airflow_config_providers.dynamic.inheritance import SOURCES, inherited
+from airflow_config_providers.job.bundle_folder import unversioned
 
 _MISSING: Final[Mapping[str, Any]] = {"value": None, "source": None, "origin": None}
 
@@ -21,8 +22,8 @@ def differences(before: Sequence[Row], after: Sequence[Row], *, unread: tuple[st
     Return a row for each key whose value, or the value of whose references, differs.
 
     ``change`` is ``added``, ``removed``, ``changed`` or, for the same references with other values, ``other secret``.
-    Plaintext secrets cannot be compared, and are treated as equal. If a file that is not read can have the key, too, it
-    says why the file is not read.
+    Plaintext secrets cannot be compared, and are treated as equal; so are paths that differ only in the folder of the
+    version of a DAG bundle. If a file that is not read can have the key, too, ``change`` says why it is not read.
 
     :param unread: for each side, why files of it are not read; empty if all are
     """
@@ -59,7 +60,7 @@ def _change(before: Row | None, after: Row | None) -> str:
 
 
 def _has_other_hash(before: Row, after: Row) -> bool:
-    old, new = before.get("hashes") or {}, after.get("hashes") or {}
+    old, new = _hashes(before), _hashes(after)
     return any(_is_other(old[reference], new[reference]) for reference in old.keys() & new.keys())
 
 
@@ -71,7 +72,16 @@ def _is_other(before: str | None, after: str | None) -> bool:
 
 
 def _text(row: Row) -> str | None:
-    return None if isinstance(row["value"], Hidden) else str(row["value"])
+    return None if isinstance(row["value"], Hidden) else _unversioned(row, str(row["value"]))
+
+
+def _hashes(row: Row) -> Mapping[str, str | None]:
+    return {_unversioned(row, reference): hash_ for reference, hash_ in (row.get("hashes") or {}).items()}
+
+
+def _unversioned(row: Row, text: str) -> str:
+    """Return ``text`` as it is in each version of the DAG bundle."""
+    return unversioned(text, row.get("bundle_folder") or "")
 
 
 def _layer(row: Row) -> str | None:

@@ -25,6 +25,7 @@ from airflow_config_providers.deployment.rows import (
 )
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.bundle_folder import unversioned
 from airflow_config_providers.job.record import RecordedValue, TryRecord, shown_value
 from airflow_config_providers.spark.catalogue import spark_definition
 
@@ -82,15 +83,18 @@ def about(record: TryRecord) -> Iterator[str]:
     yield from map(one_line, record.notes)
 
 
-def with_applied(rows: Sequence[Row], record: TryRecord, has_unread_file: Callable[[], object] = bool) -> list[Row]:
+def with_applied(
+    rows: Sequence[Row], record: TryRecord, has_unread_file: Callable[[], object] = bool, *, dag_file: str = ""
+) -> list[Row]:
     """
     Return ``rows`` of what would settle now, with what the job of ``record`` had, and whether it differs.
 
     :param has_unread_file: returns whether a layer file of the job is not in ``rows``; called if that matters
+    :param dag_file: the path of the DAG file that ``rows`` come from; empty if it is not known
     """
-    found: list[Row] = [
-        {**row, **_applied(row, _hidden(row["key"], record.configs.get(row["key"], ())[:1]))} for row in rows
-    ]
+    folder = record.bundle_folder_of(dag_file)
+    placed = [{**row, **_folder(row, folder)} for row in rows]
+    found: list[Row] = [{**row, **_applied(row, record)} for row in placed]
     if not any(map(_can_be_of_file, found)) or not has_unread_file():
         return found
     return [{**row, "pending": None} if _can_be_of_file(row) else row for row in found]
@@ -114,7 +118,7 @@ def no_longer_set(rows: Iterable[Row], record: TryRecord, *, shows_dag: bool) ->
 def _row(record: TryRecord, key: str, of: Sequence[RecordedValue], definition: ConfigDef) -> Row:
     defined = definition.config_keys.get(key)
     alterable_at = definition.alterable_at(key)
-    return {
+    row: Row = {
         "key": key,
         "value": shown(of[0].value),
         "source": of[0].source,
@@ -126,6 +130,12 @@ def _row(record: TryRecord, key: str, of: Sequence[RecordedValue], definition: C
         "hashes": _hashes(record, of[0]),
         "synonyms": [_synonym(key, one) for one in of],
     }
+    return {**row, **_folder(row, record.bundle_folder)}
+
+
+def _folder(row: Row, folder: str) -> Row:
+    """Return a column with the folder of the version of the DAG bundle, if the value of ``row`` is in it."""
+    return {"bundle_folder": folder} if folder and folder in str(row["value"]) else {}
 
 
 def _synonym(key: str, one: RecordedValue) -> Row:
@@ -148,23 +158,28 @@ def _is_secret(key: str, value: str | None) -> bool:
     return value is not None and is_secret(key, value)
 
 
-def _applied(row: Row, had: Sequence[RecordedValue]) -> Row:
+def _applied(row: Row, record: TryRecord) -> Row:
+    had = _hidden(row["key"], record.configs.get(row["key"], ())[:1])
     value, source = (shown(had[0].value), had[0].source) if had else (None, None)
-    pending = _is_pending(row, had)
+    pending = _is_pending(row, had, record.bundle_folder)
     if pending and row["key"] in RELOAD_ACTION_KEYS and not _READ_AGAIN.isdisjoint({row["source"], source}):
         pending = None  # only a job that was submitted with restart reads it at once
     return {"applied": value, "applied_source": source, "pending": pending}
 
 
-def _is_pending(row: Row, had: Sequence[RecordedValue]) -> bool | None:
-    """Return whether a key waits for the next submit; None if that cannot be known before the next run."""
+def _is_pending(row: Row, had: Sequence[RecordedValue], folder: str) -> bool | None:
+    """
+    Return whether a key waits for the next submit; None if that cannot be known before the next run.
+
+    :param folder: of the version of the DAG bundle in which ``had`` was settled
+    """
     now = row["value"]
     if not had:
         return bool(row["source"] != ConfigSource.DEFAULT_CONFIG.name)
     before = had[0].value
     if isinstance(now, Hidden) or before is None:
         return None if isinstance(now, Hidden) and before is None else True
-    if shown_value(now) == before:
+    if unversioned(shown_value(now), row.get("bundle_folder", "")) == unversioned(before, folder):
         return False
     is_of_run = had[0].source in _OF_ONE_RUN or "***" in before or is_template(now)
     return None if is_of_run else True

@@ -361,10 +361,10 @@ def _last_job(session: Any, last: StoredTry) -> _Stored | None:
 
 
 def _newest(stored: Iterable[_Stored]) -> dict[str, tuple[str, str]]:
-    """Return reference -> name of the key and hash of the value that the last of all jobs had."""
+    """Return reference, in each version of its bundle -> name of the key and hash that the last of all jobs had."""
     oldest_first = sorted(stored, key=lambda one: one[0])
     return {
-        reference: (record.key_id, digest)
+        record.unversioned(reference): (record.key_id, digest)
         for _, record in oldest_first
         for reference, digest in record.references.items()
         if digest
@@ -373,7 +373,7 @@ def _newest(stored: Iterable[_Stored]) -> dict[str, tuple[str, str]]:
 
 def _row(record: TryRecord, reference: str, newest: dict[str, tuple[str, str]]) -> Row:
     one, digest = record.task, record.references[reference]
-    key_id, last = newest.get(reference, ("", ""))
+    key_id, last = newest.get(record.unversioned(reference), ("", ""))
     is_comparable = digest and key_id == record.key_id
     return {
         "reference": reference,

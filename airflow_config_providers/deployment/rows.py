@@ -33,7 +33,7 @@ from airflow_config_providers.spark.key_notes import key_notes
 
 Row = Mapping[str, Any]
 
-DETAILS: Final = ("alterable_at", "applied_source", "hashes", "or_from", "synonyms", "winner")
+DETAILS: Final = ("alterable_at", "applied_source", "bundle_folder", "hashes", "or_from", "synonyms", "winner")
 """Columns of a description that only programs get."""
 
 HINTS: Final = 10

@@ -13,6 +13,7 @@ from airflow_config_providers.core.layers import ConfigEntry, LayeredConfig
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import LimitExceededError
+from airflow_config_providers.job.bundle_folder import other_folder, unversioned, version_folder
 
 FORMAT: Final = 1
 """The version of the document. A later one only adds to it, or has another key of the entry."""
@@ -81,6 +82,7 @@ class TryRecord:
     :param job: the external id of the submitted job; None if it is unknown
     :param follows: the try that submitted the job, if this one only follows it
     :param restarts: how often the job was submitted again in this try, because its secrets changed
+    :param dag_file: the path of the DAG file, if its bundle has versions; otherwise empty
     """
 
     task: TaskTry
@@ -96,6 +98,20 @@ class TryRecord:
     follows: int | None = None
     restarts: int = 0
     format: int = FORMAT
+    dag_file: str = ""
+
+    @property
+    def bundle_folder(self) -> str:
+        """The folder of the version of the bundle in which the try ran; empty if it is not known, or there is none."""
+        return version_folder(self.dag_file, self.versions.get("bundle_version", ""))
+
+    def bundle_folder_of(self, dag_file: str) -> str:
+        """Return the folder of the bundle in which its DAG file is ``dag_file`` now; empty if it is not known."""
+        return other_folder(dag_file, self.dag_file, self.bundle_folder)
+
+    def unversioned(self, text: str) -> str:
+        """Return ``text`` as it is in each version of the bundle, for comparisons with other records."""
+        return unversioned(text, self.bundle_folder, self.versions.get("bundle", ""))
 
     def document(self) -> dict[str, Any]:
         """Return the record as plain values for JSON."""
@@ -112,6 +128,7 @@ class TryRecord:
             "follows": self.follows,
             "restarts": self.restarts,
             "versions": dict(self.versions),
+            "dag_file": self.dag_file,
             "policies": list(self.policies),
             "problems": list(self.problems),
             "notes": list(self.notes),
@@ -149,6 +166,7 @@ class TryRecord:
             known.number("follows", 0) or None,
             known.number("restarts", 0),
             known.number("format", FORMAT),
+            known.text("dag_file"),
         )
 
     def clean(self, of_names: Clean, of_texts: Clean) -> Self:
@@ -173,6 +191,7 @@ class TryRecord:
             problems=_cleaned(self.problems, of_texts),
             notes=_cleaned(self.notes, of_texts),
             job=None if self.job is None else of_texts(self.job),
+            dag_file=of_texts(self.dag_file) if self.dag_file else "",
         )
 
 

@@ -85,6 +85,7 @@ def _recorded(file: Content, record: TryRecord, at: str) -> RecordRow:
         key_id=_sound(record.key_id),
         references={_sound(name): digest and _sound(digest) for name, digest in record.references.items()},
         configs=[row for key, of in record.configs.items() for row in _values(key, of)],
+        bundle_folder=_sound(record.bundle_folder),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
@@ -63,14 +63,19 @@ class ValueHashes:
         """A name of the key: only hashes of the same key can be compared. Empty if there are no hashes."""
         return keyed_digest(self._key, "name of the key").hex()[:16] if self._key else ""
 
-    def of(self, reverser: ReverseTransformer) -> Mapping[str, str | None]:
-        """Return reference -> hash of its current value, for the values that ``reverser`` knows."""
-        return {str(variable): self._hash(variable, value) for variable, value in sorted(reverser.current.items())}
+    def of(self, reverser: ReverseTransformer, unversioned: Callable[[str], str] = str) -> Mapping[str, str | None]:
+        """
+        Return reference -> hash of its current value, for the values that ``reverser`` knows.
 
-    def _hash(self, variable: ConfigVariable, value: str) -> str | None:
+        :param unversioned: returns a path as it is in each version of the DAG bundle, in which the hash is the same
+        """
+        known = sorted(reverser.current.items())
+        return {str(one): self._hash(one, unversioned(one.path), value) for one, value in known}
+
+    def _hash(self, variable: ConfigVariable, path: str, value: str) -> str | None:
         if not self._key:
             return None
-        return keyed_digest(self._key, variable.provider, variable.path, variable.key, value)[:_OCTETS].hex()
+        return keyed_digest(self._key, variable.provider, path, variable.key, value)[:_OCTETS].hex()
 
 
 def keyed_digest(key: bytes, *parts: str) -> bytes:

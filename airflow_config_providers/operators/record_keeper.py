@@ -133,8 +133,8 @@ def submitted_try(ti: Any, run: JobRun, *, spark: str | None) -> TryRecord:
     """Return the record of a try that submits a job; parameters as for ``versions``."""
     from airflow_config_providers.job.value_hashes import ValueHashes
 
-    hashes = ValueHashes.of_deployment()
-    record, known = _begun(ti, run.layered, spark), hashes.of(run.reverser)
+    hashes, record = ValueHashes.of_deployment(), _begun(ti, run.layered, spark)
+    known = hashes.of(run.reverser, record.unversioned)
     return replace(
         record,
         references={**record.references, **known},
@@ -150,13 +150,20 @@ def refused_try(ti: Any, layered: LayeredConfig | None, problems: Sequence[str],
 
 
 def _begun(ti: Any, layered: LayeredConfig, spark: str | None) -> TryRecord:
+    installed = versions(ti, spark)
     return TryRecord(
         TaskTry.of(ti),
         datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
         recorded(layered),
         references_of(layered),
-        versions=versions(ti, spark),
+        versions=installed,
+        dag_file=_dag_file(ti) if "bundle_version" in installed else "",
     )
+
+
+def _dag_file(ti: Any) -> str:
+    dag = getattr(getattr(ti, "task", None), "dag", None)
+    return str(getattr(dag, "fileloc", None) or "")
 
 
 def versions(ti: Any, spark: str | None) -> dict[str, str]:

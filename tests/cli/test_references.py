@@ -59,6 +59,17 @@ def test_a_record_cannot_make_itself_the_newest(cli: Cli, records: Records):
     assert {row["task"]: row["is_newest"] for row in cli.json("references")} == {"forged": False, "true": True}
 
 
+def test_a_secret_of_a_dag_bundle_is_compared_in_different_versions_of_the_bundle(cli: Cli, records: Records):
+    for number, (task, digest) in enumerate((("old", "a"), ("renewed", "b"), ("new", "b")), 1):
+        folder = f"/bundles/git/versions/{number}c0ffee"
+        versions, dag_file = {"bundle": "git", "bundle_version": f"{number}c0ffee"}, f"{folder}/flights.py"
+        reference = f"${{file:{folder}/x.properties:password}}"
+        used(records, task, reference, digest, number=number, versions=versions, dag_file=dag_file)
+
+    newest = {row["task"]: row["is_newest"] for row in cli.json("references")}
+    assert newest == {"old": False, "renewed": True, "new": True}
+
+
 @pytest.mark.parametrize(
     ("digest", "key_id"), [pytest.param(None, "", id="no-hash"), pytest.param("a", "other", id="another-key")]
 )

@@ -310,6 +310,18 @@ def test_a_key_that_waits_for_the_next_submit_is_pending(cli: Cli, records: Reco
     assert (found["spark.yarn.queue"]["applied"], found["spark.yarn.queue"]["pending"]) == (None, True)
 
 
+@pytest.mark.parametrize("task", ["report", "queries"], ids=["task", "mapped-task"])
+def test_a_path_in_a_version_of_a_dag_bundle_does_not_wait(cli: Cli, records: Records, task: str):
+    now, then = f"{cli.deployment.home}/dags", "/bundles/git/versions/c0ffee/dags"
+    cli(f"alter --dag flights --add-config spark.app.same={now}/a.jar --add-config spark.app.other={now}/b.jar")
+    versions, dag_file = {"bundle": "git", "bundle_version": "c0ffee"}, f"{then}/flights.py"
+    had = {"spark.app.same": f"{then}/a.jar", "spark.app.other": f"{then}/a.jar"}
+    records(had, task=task, versions=versions, dag_file=dag_file)
+
+    found = rows(cli, f"describe --dag flights --task {task}")
+    assert [found[f"spark.app.{name}"]["pending"] for name in ("same", "other")] == [False, True]
+
+
 def test_people_see_pending_with_what_the_job_has(cli: Cli, records: Records):
     records({"spark.executor.memory": "1g"})
     out = cli(f"describe {REPORT} --output plain").out

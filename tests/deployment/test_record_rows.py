@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 pytest.importorskip("airflow")
 
+from airflow_config_providers.core.variable import variables
+from airflow_config_providers.deployment.differences import differences
 from airflow_config_providers.deployment.record_rows import about, of_record, with_applied
-from airflow_config_providers.deployment.rows import SECRET, KeySelection
+from airflow_config_providers.deployment.rows import SECRET, KeySelection, as_json
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
 
 REFERENCE = "${vault:apps/db:password}"
@@ -96,3 +102,65 @@ def test_a_reference_in_a_record_is_shown():
 
 def test_a_record_that_does_not_say_when_it_began_has_a_whole_sentence():
     assert list(about(record("spark.app.x", "1"))) == ["Try 1 in run 'run'."]
+
+
+VERSIONS, NOW = "/bundles/git/versions", "/bundles/git/tracking_repo"
+KEY = "spark.app.x"
+
+
+def record_in_bundle(value: str, version: str = "c0ffee", digest: str = "1", **fields: Any) -> TryRecord:
+    """A record of a try in a version of a Git bundle. ``{}`` in the value stands for the folder of the version."""
+    value = value.replace("{}", f"{VERSIONS}/{version}")
+    return replace(
+        record(KEY, value),
+        versions={"bundle": "git", "bundle_version": version},
+        dag_file=f"{VERSIONS}/{version}/dags/flights.py",
+        references={str(one): digest for one in variables(value)},
+        key_id="key",
+        **fields,
+    )
+
+
+@pytest.mark.parametrize(
+    ("had", "value", "pending"),
+    [
+        pytest.param("{}/jobs/a.py", f"{NOW}/jobs/a.py", False, id="same file"),
+        pytest.param("{}/jobs/a.py,{}/b.py", f"{NOW}/jobs/a.py,{NOW}/b.py", False, id="same files"),
+        pytest.param("${file:{}/x.properties:k}", f"${{file:{NOW}/x.properties:k}}", False, id="same reference"),
+        pytest.param("{}/jobs/a.py", f"{NOW}/jobs/b.py", True, id="another file"),
+        pytest.param("{}/jobs/a.py", "/jobs/a.py", True, id="a file outside of the bundle"),
+    ],
+)
+def test_a_path_in_a_bundle_does_not_wait_for_the_next_submit_because_of_another_version(
+    had: str, value: str, *, pending: bool
+):
+    now = {"key": KEY, "value": value, "source": "DAG_CONFIG"}
+    (row,) = with_applied([now], record_in_bundle(had), dag_file=f"{NOW}/dags/flights.py")
+
+    assert (row["value"], row["applied"]) == (value, had.replace("{}", f"{VERSIONS}/c0ffee"))
+    assert row["pending"] is pending
+
+
+def test_a_path_in_a_bundle_waits_if_an_earlier_version_of_this_package_wrote_the_record():
+    now = {"key": KEY, "value": f"{NOW}/a.py", "source": "DAG_CONFIG"}
+    (row,) = with_applied([now], replace(record_in_bundle("{}/a.py"), dag_file=""), dag_file=f"{NOW}/dags/flights.py")
+
+    assert row["pending"] is True
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "digests", "changes"),
+    [
+        pytest.param("{}/a.py", "{}/a.py", "11", [], id="same file"),
+        pytest.param("{}/a.py", "{}/b.py", "11", ["changed"], id="another file"),
+        pytest.param("${file:{}/x:k}", "${file:{}/x:k}", "11", [], id="same secret"),
+        pytest.param("${file:{}/x:k}", "${file:{}/x:k}", "12", ["other secret"], id="other secret"),
+    ],
+)
+def test_two_tries_in_different_versions_of_a_bundle_differ_in_more_than_its_folder(
+    before: str, after: str, digests: str, changes: list[str]
+):
+    tries = [record_in_bundle(before, "c0ffee", digests[0]), record_in_bundle(after, "decade", digests[1])]
+    rows = (json.loads(as_json(of_record(one, KeySelection()))) for one in tries)
+
+    assert [row["change"] for row in differences(*rows)] == changes

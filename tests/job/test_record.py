@@ -90,6 +90,7 @@ def test_a_record_is_read_as_it_was_written():
         notes=("a note",),
         follows=1,
         restarts=3,
+        dag_file="/bundles/git/versions/c0ffee/flights.py",
     )
     entries = {**packed(written), job_key(2): "driver-1"}
 
@@ -165,6 +166,21 @@ def test_a_record_of_a_later_version_is_read_as_far_as_it_is_known():
     assert read.configs["spark.app.x"][0].value == "1"
     assert read.restarts == 0
     assert read.notes[-1].startswith("A later version of airflow-config-providers wrote this record.")
+
+
+def test_a_record_of_an_earlier_version_has_no_folder_of_a_bundle():
+    file, versions = "/bundles/git/versions/c0ffee/flights.py", {"bundle": "git", "bundle_version": "c0ffee"}
+    document = record({}, versions=versions, dag_file=file).document()
+    del document["dag_file"]
+    read = TryRecord.read(document, TASK)
+
+    assert (read.bundle_folder, read.unversioned(file)) == ("", file)
+
+
+def test_the_path_of_the_dag_file_is_cleaned():
+    cleaned = record({}, dag_file=f"/bundles/{CANARY}.py").clean(same, lambda text: text.replace(CANARY, "***"))
+
+    assert cleaned.dag_file == "/bundles/***.py"
 
 
 def opened(text):

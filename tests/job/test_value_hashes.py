@@ -42,6 +42,15 @@ def test_the_current_value_of_a_reference_is_hashed():
     assert hashes((PASSWORD, "new"), (PASSWORD, "old")) == hashes((PASSWORD, "new"))
 
 
+def test_a_value_has_the_same_hash_in_two_versions_of_a_bundle():
+    def digest(version):
+        known = ReverseTransformer.of_pairs([(ConfigVariable("file", f"/bundles/{version}/db", "password"), "one")])
+        (found,) = ValueHashes.of_deployment().of(known, lambda path: path.replace(version, "")).values()
+        return found
+
+    assert digest("c0ffee") == digest("decade")
+
+
 def test_two_references_with_the_same_value_have_different_hashes():
     found = hashes((PASSWORD, "one"), (OTHER, "one"))
 

@@ -11,7 +11,7 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
 from airflow_config_providers.job.record_store import record_key, unpacked
-from airflow_config_providers.operators.record_keeper import RecordKeeper
+from airflow_config_providers.operators.record_keeper import RecordKeeper, refused_try
 
 CANARY = "c4nary/s3cret+value"
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
@@ -153,3 +153,19 @@ def test_neither_state_nor_xcom_keeps_nothing(log):
     RecordKeeper(None, None, log).keep(record, NOTHING)
 
     assert log.warnings == []
+
+
+def begun_in(bundle_version):
+    """The record of a try whose DAG file is in a folder that is called ``c0ffee``."""
+    dag = SimpleNamespace(fileloc="/bundles/git/versions/c0ffee/dags/flights.py")
+    bundle = SimpleNamespace(name="git", version=bundle_version)
+    ti = SimpleNamespace(dag_id="d", task_id="t", run_id="r", task=SimpleNamespace(dag=dag), bundle_instance=bundle)
+    return refused_try(ti, None, (), spark=None)
+
+
+def test_a_record_has_the_folder_of_the_version_of_the_bundle():
+    assert begun_in("c0ffee").bundle_folder == "/bundles/git/versions/c0ffee"
+
+
+def test_a_record_of_a_bundle_without_versions_has_no_folder():
+    assert (begun_in(None).dag_file, begun_in(None).bundle_folder) == ("", "")

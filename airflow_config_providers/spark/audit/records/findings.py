@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Final
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
-from airflow_config_providers.spark.audit.records.runs import INSTANCE, TASK, hidden_or, is_same, layer, minute, shown
+from airflow_config_providers.spark.audit.records.runs import (
+    INSTANCE,
+    TASK,
+    compared,
+    hidden_or,
+    is_same,
+    layer,
+    minute,
+    shown,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -76,14 +85,14 @@ def between_dags(current: DataFrame, overriding: DataFrame) -> DataFrame:
 
     :param overriding: as ``overriding_defaults`` returns them. Its tasks are left out where most have the default
     """
-    tasks = current.withColumn("value", hidden_or("given.value"))
+    tasks = current.withColumn("value", hidden_or(compared(F.col("given"))))
     of_value = tasks.groupBy("key", "value").agg(F.count("*").alias("tasks"), F.max("given").alias("usual"))
     usual = of_value.groupBy("key").agg(
         F.sum("tasks").alias("all"), F.max_by(F.struct("tasks", "value", "usual"), "tasks").alias("most")
     )
     dags = tasks.groupBy("key").agg(F.count_distinct("dag").alias("dags"))
     shared = usual.join(dags, "key").where((F.col("most.tasks") * 2 > F.col("all")) & (F.col("dags") > 1))
-    told_there = overriding.select(*TASK, "key", hidden_or("default.value").alias("default_value"))
+    told_there = overriding.select(*TASK, "key", hidden_or(compared(F.col("default"))).alias("default_value"))
     other = (
         tasks.join(shared, "key").where(F.col("value") != F.col("most.value")).join(told_there, [*TASK, "key"], "left")
     )
@@ -101,16 +110,15 @@ def overriding_defaults(values: DataFrame) -> DataFrame:
     The default of a task is the strongest one that it has; the value of a default is the newest that any task had.
     """
     is_default, kind = F.col("source").isin(*_DEFAULTS), ("key", "source", "place")
-    placed = values.withColumn("place", _place())
-    defaults = placed.where(is_default).groupBy(*kind).agg(_wins(), F.max_by("given", "at").alias("default"))
-    lost = placed.where(is_default & (F.col("rank") > 0)).groupBy(*TASK, *kind).agg(*_span())
+    defaults = values.where(is_default).groupBy(*kind).agg(_wins(), F.max_by("given", "at").alias("default"))
+    lost = values.where(is_default & (F.col("rank") > 0)).groupBy(*TASK, *kind).agg(*_span())
     strongest = F.min(F.when(is_default, F.struct("rank", "source", "place"))).alias("strongest")
-    of_instance = placed.where(F.col("n") == F.col("total")).groupBy(*INSTANCE, "key", "at")
+    of_instance = values.where(F.col("n") == F.col("total")).groupBy(*INSTANCE, "key", "at")
     last = of_instance.agg(strongest, F.min_by("given", "rank").alias("given")).groupBy(*TASK, "key")
     newest = last.agg(F.max_by(F.struct("strongest", "given"), "at").alias("newest")).select(*TASK, "key", "newest.*")
     overridden = newest.where("strongest.rank > 0").select(*TASK, "key", "given", "strongest.source", "strongest.place")
     taken = overridden.join(F.broadcast(defaults.where("wins > 0")), [*kind]).join(lost, [*TASK, *kind])
-    return taken.where(~F.col("given.value").eqNullSafe(F.col("default.value")))
+    return taken.where(~compared(F.col("given")).eqNullSafe(compared(F.col("default"))))
 
 
 def overrides_default(overriding: DataFrame) -> DataFrame:
@@ -183,7 +191,7 @@ def always_loses(values: DataFrame) -> DataFrame:
 
 def not_taken(values: DataFrame) -> DataFrame:
     """Return the defaults of files and of the deployment that no task takes."""
-    defaults = values.where(F.col("source").isin(*_DEFAULTS)).withColumn("place", _place())
+    defaults = values.where(F.col("source").isin(*_DEFAULTS))
     tasks = F.count_distinct(*TASK).alias("tasks")
     found = defaults.groupBy("key", "source", "place").agg(*_span(), *_losing(), tasks).where(F.col("wins") == 0)
     none = F.format_string("taken by none of the %d tasks that have it", "tasks")
@@ -193,16 +201,12 @@ def not_taken(values: DataFrame) -> DataFrame:
     return _finding("default-not-taken", found.withColumns(everyone))
 
 
-def _place() -> Column:
-    """Return the origin of a value without what changes while it stays where it is: its line, or its version."""
-    return F.regexp_replace("origin", "(:[0-9]+|, version [0-9]+)$", "")
-
-
 def only_in_failed(values: DataFrame) -> DataFrame:
     """Return what all failed runs of a task had, and none of the good ones."""
     winners = values.where((F.col("rank") == 0) & (F.col("failed_total") > 0) & (F.col("good_total") > 0))
     layer_of_hidden = F.when(F.col("value").isNull(), F.col("source")).alias("hidden_in")
-    found = winners.groupBy(*TASK, "key", "value", layer_of_hidden, "failed_total", "good_total").agg(
+    of_value = compared(F.col("given")).alias("compared")
+    found = winners.groupBy(*TASK, "key", of_value, layer_of_hidden, "failed_total", "good_total").agg(
         *_span(),
         F.count_if("failed").alias("failed"),
         F.count_if(~F.col("failed")).alias("good"),

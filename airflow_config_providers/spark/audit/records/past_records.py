@@ -154,7 +154,7 @@ _DAY: Final = r"^(.*?/day=(\d{4}-\d{2}-\d{2}))/"
 """The folder of a day in a path, and the day."""
 
 _TABLE: Final = "records-1"
-"""The folder of the tables. It has another name when their columns change."""
+"""The folder of the tables. It has another name when their columns change, unless one is added that can be null."""
 
 _FILE: Final = ("file", "modified", "length")
 """The columns that are the same as long as a file is."""

@@ -52,6 +52,7 @@ class RecordRow(NamedTuple):
     :param is_later: whether a later version of this package has written it
     :param follows: the try that submitted the job, if this one only follows it
     :param refusals: why the try was refused
+    :param bundle_folder: the folder of the version of its DAG bundle; empty if it is not known, or there is none
     """
 
     file: str
@@ -72,6 +73,7 @@ class RecordRow(NamedTuple):
     key_id: str = ""
     references: Mapping[str, str | None] = {}
     configs: Sequence[ValueRow] = ()
+    bundle_folder: str = ""
 
 
 _VALUE: Final = "key: string, rank: int, source: string, origin: string, value: string, name: string, winner: string"
@@ -86,6 +88,6 @@ SCHEMA: Final = (
     "file string, modified bigint, length bigint, problem string, day string, dag string, task string, run string, "
     "map_index int, try_number int, at string, is_later boolean, follows int, refusals array<string>, "
     "versions map<string, string>, key_id string, references map<string, string>, "
-    f"configs array<struct<{_VALUE}>>"
+    f"configs array<struct<{_VALUE}>>, bundle_folder string"
 )
 """The columns of ``RecordRow``, for Spark."""

@@ -19,6 +19,7 @@ from airflow_config_providers.spark.audit.html_page import (
     verdict,
 )
 from airflow_config_providers.spark.audit.records.past_records import persisted
+from airflow_config_providers.spark.audit.records.runs import unversioned
 from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
@@ -33,14 +34,16 @@ def reference_uses(
     """
     Return a row for each reference in records: its tasks, DAGs and owners, and the generations of its value.
 
-    A generation is a value, distinguished by its keyed hash. Hashes of different keys cannot be compared, so a new key
+    A reference to a file in a DAG bundle is the same in each version of the bundle, and shown as it was written last. A
+    generation is a value, distinguished by its keyed hash. Hashes of different keys cannot be compared, so a new key
     does not start a new generation. ``older`` has the tasks whose last try did not have the value of the last of all
     tries. ``keyless`` is whether a run that was not refused had no key for its hashes.
 
     :param owners: (DAG, owner)
     """
     of_try = ("dag", "task", "run", "at", "key_id", "refusals")
-    used = records.select(*of_try, F.explode("references").alias("reference", "hash"))
+    used = records.select(*of_try, "versions", "bundle_folder", F.explode("references").alias("written", "hash"))
+    used = used.withColumn("reference", unversioned(F.col("written"))).drop("versions", "bundle_folder")
     with persisted(used.join(F.broadcast(session.createDataFrame(owners, OWNERS)), "dag", "left")) as (uses,):
         return [row.asDict() for row in _by_reference(uses).orderBy("reference").collect()]
 
@@ -96,8 +99,10 @@ def _by_reference(uses: DataFrame) -> DataFrame:
         F.count_distinct("dag", "task").alias("tasks"), _set("dag", "dags"), _set("owner", "owners"),
         F.count_distinct("dag", "task", "run").alias("runs"), F.min("at").alias("first"), F.max("at").alias("last"),
         F.max((F.col("key_id") == "") & (F.size("refusals") == 0)).alias("keyless"),
+        F.max_by("written", "at").alias("written"),
     )  # fmt: skip
-    return found.join(newest.drop("newest"), "reference", "left").join(older, "reference", "left")
+    rows = found.join(newest.drop("newest"), "reference", "left").join(older, "reference", "left")
+    return rows.drop("reference").withColumnRenamed("written", "reference")
 
 
 def _set(column: Any, name: str) -> Any:

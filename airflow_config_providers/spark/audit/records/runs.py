@@ -41,7 +41,7 @@ def runs_of(records: DataFrame, outcomes: DataFrame | None) -> DataFrame:
     last, failed = numbered.where(F.col("number") == 1), F.size("refusals") > 0
     if outcomes is not None:
         last, failed = last.join(outcomes, [*INSTANCE, "run"], "left"), failed | F.col("has_failed")
-    runs = last.select(*INSTANCE, "run", "at", "configs", failed.alias("failed"))
+    runs = last.select(*INSTANCE, "run", "at", "configs", "versions", "bundle_folder", failed.alias("failed"))
     return runs.repartition(*TASK).select(
         "*",
         F.row_number().over(by_time).alias("n"),
@@ -54,10 +54,29 @@ def runs_of(records: DataFrame, outcomes: DataFrame | None) -> DataFrame:
 
 
 def values_of(runs: DataFrame) -> DataFrame:
-    """Return a row for each value of each key of each run; the winner has rank 0."""
+    """
+    Return a row for each value of each key of each run; the winner has rank 0.
+
+    ``place`` is the origin of a value without what changes while it stays where it is: the folder of a version of a DAG
+    bundle, and its line or its version.
+    """
     exploded = runs.withColumn("one", F.explode("configs")).drop("configs")
-    given = F.struct("one.value", "one.source", "one.origin").alias("given")
-    return exploded.select("*", "one.*", given).drop("one")
+    of_all = unversioned(F.col("one.value"))
+    in_bundle = F.when(of_all != F.col("one.value"), of_all).alias("in_bundle")
+    place = F.regexp_replace(unversioned(F.col("one.origin")), "(:[0-9]+|, version [0-9]+)$", "").alias("place")
+    given = F.struct("one.value", "one.source", "one.origin", in_bundle).alias("given")
+    return exploded.select("*", "one.*", given, place).drop("one", "versions", "bundle_folder")
+
+
+def unversioned(text: Column) -> Column:
+    """Return a string of a record as it is in each version of its DAG bundle. It is for comparisons, and no path."""
+    name = F.concat(F.lit("{bundle "), F.coalesce(F.col("versions")["bundle"], F.lit("")), F.lit("}"))
+    return F.replace(text, F.coalesce("bundle_folder", F.lit("")), name)
+
+
+def compared(given: Column) -> Column:
+    """Return what a value is compared by: itself, or the same in each version of its DAG bundle."""
+    return F.coalesce(given["in_bundle"], given["value"])
 
 
 def shown(given: Column) -> Column:
@@ -90,4 +109,4 @@ def layer(given: Column) -> Column:
 
 def is_same(one: Column, other: Column) -> Column:
     """Return whether two values are the same and from the same kind of layer; what is hidden is not compared."""
-    return one["value"].eqNullSafe(other["value"]) & one["source"].eqNullSafe(other["source"])
+    return compared(one).eqNullSafe(compared(other)) & one["source"].eqNullSafe(other["source"])

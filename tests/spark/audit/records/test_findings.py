@@ -357,6 +357,59 @@ def test_a_default_that_no_task_takes_is_found(audit: Audit, past: Past):
     )
 
 
+def in_bundle(version: str) -> dict[str, Any]:
+    """What a record says of the bundle of its DAG."""
+    return {
+        "versions": {"bundle": "git", "bundle_version": version},
+        "dag_file": f"/bundles/git/versions/{version}/flights.py",
+    }
+
+
+def test_a_default_in_a_bundle_is_the_same_in_each_version_of_it(audit: Audit, past: Past):
+    for day, version in enumerate(("c0ffee", "decade"), 1):
+        origin = f"/bundles/git/versions/{version}/base.properties:{day}"
+        own = layer(ConfigSource.DAG_CONFIG, a="2")
+        past([layer(FILE, origin, a="1"), own], dag=f"flights{day}", day=day, **in_bundle(version))
+
+    (row,) = audit("default-not-taken")
+
+    assert (row["runs"], row["detail"]) == (
+        2,
+        f"`1` (STATIC_FILE_CONFIG, {origin}) is taken by none of the 2 tasks that have it; the last time it lost to "
+        f"DAG_CONFIG",
+    )
+
+
+@pytest.mark.parametrize("kind", ["between-runs", "between-dags", "only-in-failed", "before-failure"])
+def test_a_path_in_a_bundle_is_the_same_in_each_version_of_it(audit: Audit, past: Past, kind: str):
+    for number, version in enumerate(("c0ffee", "decade", "facade"), 1):
+        path = f"/bundles/git/versions/{version}/a.py"
+        problems = ("no",) if version == "facade" else ()
+        for dag in ("flights", "trains"):
+            past({"spark.a": path}, dag=dag, run=f"r{number}", day=number, problems=problems, **in_bundle(version))
+    past({"spark.a": "/bundles/git/versions/c0ffee/a.py"}, dag="ships", **in_bundle("c0ffee"))
+
+    assert [row for row in audit(kind) if row["key"]] == []
+
+
+def test_another_path_in_a_bundle_is_another_value_as_it_was_written(audit: Audit, past: Past):
+    for number, version in enumerate(("c0ffee", "decade"), 1):
+        path = f"/bundles/git/versions/{version}/{number}.py"
+        past({"spark.a": path}, run=f"r{number}", day=number, **in_bundle(version))
+
+    before, after = "/bundles/git/versions/c0ffee/1.py", "/bundles/git/versions/decade/2.py"
+    detail = f"`{before}` (DAG_CONFIG, conf), then `{after}` (DAG_CONFIG, conf)"
+    assert told(audit("between-runs")) == [("report", "spark.a", detail)]
+
+
+def test_the_same_path_in_two_bundles_is_not_the_same_value(audit: Audit, past: Past):
+    for day, bundle in enumerate(("one", "two"), 1):
+        of = {"versions": {"bundle": bundle, "bundle_version": "c0ffee"}, "dag_file": f"/{bundle}/c0ffee/flights.py"}
+        past({"spark.a": f"/{bundle}/c0ffee/a.py"}, run=f"r{day}", day=day, **of)
+
+    assert len(audit("between-runs")) == 1
+
+
 def test_a_default_that_the_only_task_with_it_does_not_take_is_found(audit: Audit, past: Past):
     past([layer(FILE, "base.properties:1", a="1"), layer(ConfigSource.DAG_CONFIG, a="2")])
 

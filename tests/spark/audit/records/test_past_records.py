@@ -19,6 +19,7 @@ from airflow_config_providers.job.record_table import rows_of
 from airflow_config_providers.spark.audit.records import past_records
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader, restored
 from airflow_config_providers.spark.audit.records.record_row import Content
+from airflow_config_providers.spark.audit.records.runs import runs_of
 from tests.limits import eventually
 from tests.spark.audit.records.past import DAG_LAYER, Past, read, record_of, tries
 
@@ -264,6 +265,18 @@ def test_what_was_kept_stays_when_its_file_is_deleted(session: Any, past: Past, 
     path.unlink()
 
     assert tries(read(session, past, tmp_path / "parquet")) == [ONE, TWO]
+
+
+def test_what_a_version_without_folders_of_bundles_has_kept_is_read(session: Any, past: Past, tmp_path: Path):
+    past({"spark.a": "1"})
+    read(session, past, tmp_path / "parquet")
+    (table,) = (tmp_path / "parquet").glob("*/*")
+    earlier = tmp_path / "earlier" / table.relative_to(tmp_path / "parquet")
+    session.read.parquet(str(table)).drop("bundle_folder").write.partitionBy("day").parquet(str(earlier))
+
+    (run,) = runs_of(read(session, past, tmp_path / "earlier").frame, None).collect()
+
+    assert (run.configs[0].value, run.bundle_folder) == ("1", None)
 
 
 def test_a_broken_file_is_named_until_it_is_mended_or_gone(session: Any, past: Past, tmp_path: Path):

@@ -74,3 +74,16 @@ def test_a_reference_outside_of_the_configuration_is_there(session: Any, past: P
     past({}, references={"${env:TOKEN}": "1"}, key_id="k")
 
     assert [row["reference"] for row in uses(session, past)] == ["${env:TOKEN}"]
+
+
+def test_a_reference_to_a_file_in_a_bundle_is_one_row_as_it_was_written_last(session: Any, past: Past):
+    for day, (version, digest) in enumerate((("c0ffee", "1"), ("decade", "1"), ("facade", "2")), 1):
+        folder = f"/bundles/git/versions/{version}"
+        reference = f"${{file:{folder}/x.properties:password}}"
+        versions, dag_file = {"bundle": "git", "bundle_version": version}, f"{folder}/flights.py"
+        of = {"references": {reference: digest}, "key_id": "k", "versions": versions, "dag_file": dag_file}
+        past({"spark.a": reference}, run=f"r{day}", day=day, **of)
+
+    (row,) = uses(session, past)
+
+    assert (row["reference"], row["runs"], row["generations"]) == (reference, 3, 2)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
+
+import pytest
 
 from airflow_config_providers.cli.command_table import commands
 from tests.cli.conftest import Cli
@@ -59,3 +65,14 @@ def test_the_pages_name_every_command_and_option():
         assert f"| `{name}` |" in text, f"add a row for {name} to command-line.md"
         flags = [flag for arg in command.args for flag in arg.flags if flag.startswith("--") and flag not in text]
         assert flags == [], f"describe these options of {name} in docs/reference"
+
+
+@pytest.mark.slow
+def test_the_loop_over_the_dags_of_a_team_changes_these_alone(cli: Cli):
+    page = ROOT / "docs" / "how-to" / "change-configuration.md"
+    (loop,) = [snippet.text for snippet in snippets(page) if snippet.text.startswith("for dag in")]
+    environ = {**cli.deployment.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+    subprocess.run(["bash", "-c", loop.replace("sales_", "bill")], env=environ, cwd=cli.deployment.home, check=True)
+
+    assert [dag for dag in ("billing", "a.b", "flights") if cli.json(f"history --dag {dag}")] == ["billing"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,19 @@ def test_a_reference_gives_what_its_template_gave(
 
 def test_the_page_of_templates_has_its_table() -> None:
     assert len(rows(TEMPLATES)) >= 10
+
+
+def test_the_search_for_secrets_in_shell_commands_finds_templates_alone(tmp_path: Path) -> None:
+    """The guide's command, run in a folder beside ``dags``."""
+    (search,) = [line for s in snippets(TEMPLATES) for line in s.text.splitlines() if line.startswith("grep")]
+    commands = ["x={{ conn.db.password }}", "x={{- var.value.x }}", "x={{ ds }}", "x={{ connect }}"]
+    dags = tmp_path / "dags"
+    dags.mkdir()
+    (dags / "a.py").write_text("".join(f'"spark-submit --conf spark.{one}"\n' for one in commands))
+
+    found = subprocess.run(["bash", "-c", search], cwd=tmp_path, text=True, check=True, stdout=subprocess.PIPE).stdout
+
+    assert [line.split(":")[1] for line in found.splitlines()] == ["1", "2"]
 
 
 def test_the_translation_gives_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

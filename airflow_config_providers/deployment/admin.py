@@ -278,10 +278,12 @@ def stored_dag(dag_id: str, caller: Caller) -> Any:
 
 
 def _read(dag_id: str) -> tuple[Any | None, Sequence[str]]:
-    """Return the stored DAG or, if there is none, the ids of all DAGs."""
+    """Return the stored DAG or, if there is none, the ids that can have been meant."""
     from airflow.models.serialized_dag import SerializedDagModel  # noqa: PLC0415 - heavy
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
 
     with create_session() as session:
         dag = SerializedDagModel.get_dag(dag_id, session=session)
+        if dag is not None and dag.dag_id != dag_id:  # MySQL searches without case, accents and spaces at the end
+            return None, [dag.dag_id]
         return dag, () if dag is not None else session.scalars(sa.select(SerializedDagModel.dag_id).distinct()).all()

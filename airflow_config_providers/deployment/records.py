@@ -33,6 +33,9 @@ _RECENT: Final = 20
 _LAST_INDEX: Final = 2**31 - 1
 """The largest number in a column of Airflow's database."""
 
+_ILLEGAL_MIX_OF_COLLATIONS: Final = 1267
+"""A number of MySQL's errors."""
+
 _Found = TypeVar("_Found")
 
 
@@ -274,10 +277,17 @@ def _no_record(session: Any, task: ConfigResource, choice: RunChoice) -> str:
     )
 
 
+def _is_impossible(error: Exception) -> bool:
+    """Return whether MySQL could not compare an id, whose columns are in utf8mb3, with a longer character."""
+    origin = getattr(error, "orig", None)
+    return next(iter(getattr(origin, "args", ())), None) == _ILLEGAL_MIX_OF_COLLATIONS
+
+
 def reading(read: Callable[[Any], _Found]) -> _Found:
     """
     Return what ``read`` returns, given a session of the database.
 
+    :raises UnknownResourceError: ``read`` looks for an id that MySQL cannot keep
     :raises ProviderUnavailableError: the database is unavailable
     """
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
@@ -286,7 +296,12 @@ def reading(read: Callable[[Any], _Found]) -> _Found:
         with create_session() as session:
             return read(session)
     except sa.exc.SQLAlchemyError as error:
-        problem = reason(error)
+        problem, is_impossible = reason(error), _is_impossible(error)
+    if is_impossible:
+        raise UnknownResourceError(
+            "There is no such DAG, task or run: its id has characters, such as emoji, that Airflow's ids cannot have "
+            "in MySQL. Correct the id."
+        )
     raise unavailable("reading from it", problem)
 
 

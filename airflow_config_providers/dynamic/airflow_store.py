@@ -18,7 +18,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.contention import impatient, is_contention, lock_rows
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
 from airflow_config_providers.dynamic.unavailable_database import reason, unavailable
-from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.lazy import sa
 
 if TYPE_CHECKING:
@@ -129,6 +129,18 @@ EVENT: Final = "config_providers"
 
 _WHOLE_OR_NOTHING: Final = "The change was made completely or not at all."
 
+_REFUSED: Final = (
+    "Airflow's database cannot keep what it was given: {} failed ({}). Nothing was changed. In MySQL, an entry of the "
+    "audit log has at most 65,535 bytes, for the names of the changed keys and their references: change fewer keys of "
+    "a resource at once."
+)
+
+_LOOKALIKE: Final = (
+    "Airflow's database takes the variable '{0}' for '{1}', which it has, so it cannot keep both: MySQL compares names "
+    "without case, accents and spaces at the end. Nothing was changed. If there are two such DAGs, rename one; if the "
+    "other is gone, delete what it left: airflow variables delete '{1}'"
+)
+
 
 def airflow_session() -> Session:
     """Return a new session with the deployment's database, since the thread's own session can be in use."""
@@ -183,6 +195,8 @@ class VariableStore:
         """
         Write everything and return True, or nothing if the database is not as ``expected``.
 
+        :raises ConfigException: the database cannot keep it, and will not later: it takes a name for another, or an
+            entry is too long for the audit log
         :raises ProviderUnavailableError: the database is unavailable
         """
         encrypted = {name: _encrypted(texts[name]) for name in sorted(texts)}
@@ -232,6 +246,8 @@ class VariableStore:
                 is_done = all(_is_written(session, name, expected[name].mark, encrypted[name]) for name in encrypted)
             if not is_done:
                 session.rollback()
+                for name in (name for name in encrypted if expected[name].mark is None):
+                    _refuse_lookalike(session, name)
                 return False
             session.add_all([self._logged(entry) for entry in audit])
             send_signal(session)
@@ -267,14 +283,18 @@ def _translated(call: Callable[[], _T], doing: str, *, outcome: str = "") -> _T 
 
     :param doing: what the call does, for the message
     :param outcome: a sentence about what has become of a change, if the call makes one
+    :raises ConfigException: the database refuses what it is given
     :raises ProviderUnavailableError: the database is unavailable
     """
     try:
         return call()
     except sa.exc.SQLAlchemyError as error:
-        problem, is_busy = reason(error), isinstance(error, sa.exc.DBAPIError) and is_contention(error)
+        problem, is_refused = reason(error), isinstance(error, sa.exc.DataError)
+        is_busy = isinstance(error, sa.exc.DBAPIError) and is_contention(error)
     if is_busy:
         return None
+    if is_refused:
+        raise ConfigException(_REFUSED.format(doing, problem))
     raise unavailable(doing, problem, outcome=outcome)
 
 
@@ -321,6 +341,18 @@ def _fernet() -> FernetProtocol:
     except Exception as error:  # noqa: BLE001 - an error of Airflow, which differs by version
         problem = type(error).__name__
     raise ProviderUnavailableError(f"Airflow's fernet_key in [core] cannot be used ({problem}). Correct it.")
+
+
+def _refuse_lookalike(session: Session, name: str) -> None:
+    """
+    Refuse a new name that the database takes for another one: no attempt to write it would ever succeed.
+
+    :raises ConfigException: the database has such a name
+    """
+    key = _table().c.key
+    found = session.scalar(sa.select(key).where(key == name))
+    if found not in (None, name):
+        raise ConfigException(_LOOKALIKE.format(printable(name), printable(found)))
 
 
 def _is_written(session: Session, name: str, mark: object | None, columns: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ pytest.importorskip("airflow")
 from airflow.models.log import Log
 from airflow.models.variable import Variable
 from sqlalchemy import create_engine, event, select
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
@@ -325,6 +325,16 @@ def test_what_others_cause_is_told_from_what_is_broken(sessions, attributes, is_
     else:
         with pytest.raises(ProviderUnavailableError):
             store.swap({"a": Kept()}, {"a": "1"}, [])
+
+
+def test_what_a_column_cannot_keep_is_not_said_to_be_a_database_that_is_away():
+    def begin() -> Session:
+        raise DataError("INSERT", {"extra": "c4n4ry"}, ValueError("c4n4ry"))
+
+    with pytest.raises(ConfigException, match=r"cannot keep what it was given: .* \(DataError\)") as told:
+        VariableStore("ann", begin).swap({"a": Kept()}, {"a": "1"}, [])
+    assert "c4n4ry" not in str(told.value)
+    assert told.value.__context__ is None
 
 
 def test_what_is_read_is_not_added_to_what_airflow_masks(store):

@@ -294,3 +294,24 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 def java() -> None:
     if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
         pytest.skip("no Java: install Java 17")
+
+
+@pytest.fixture(scope="module")
+def mysql_address() -> Iterator[str]:
+    """Where a MySQL is."""
+    from tests.servers.mysql import mysql, mysql_server
+
+    pytest.importorskip("pymysql", reason="PyMySQL is missing: pip install pymysql")
+    program = mysql_server()
+    if program is None:
+        pytest.skip("MySQL is missing: apt-get install mariadb-server")
+    with mysql(program) as url:
+        yield url
+
+
+@pytest.fixture
+def mysql_url(mysql_address: str) -> str:
+    """Where an empty database is, whose transactions are REPEATABLE READ; Airflow's own are READ COMMITTED."""
+    from tests.servers.mysql import emptied
+
+    return emptied(mysql_address)

@@ -38,7 +38,7 @@ EVERY = 10
 KILLS = 20
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "mysql"])
 def url(request: pytest.FixtureRequest) -> str:
     """Where an empty database is."""
     found: str = request.getfixturevalue(f"{request.param}_url")

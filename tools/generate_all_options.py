@@ -24,7 +24,11 @@ PLACES: Final = {
     "providers.md": "For a provider, as `config.providers.<name>.param.<parameter>`",
     "secrets-backend.md": "In `backend_kwargs` of the secrets backend",
     "policies.md": "In the policies file",
-    "command-line.md": "On the command line",
+    "command-line.md": "On the command line, for several commands",
+    "commands-describe.md": "On the command line",
+    "commands-change.md": "On the command line",
+    "commands-checks.md": "On the command line",
+    "commands-audits.md": "On the command line",
     "lint.md": "On the command line of `airflow config-providers lint`",
 }
 """Page -> where one sets what it describes."""
@@ -35,24 +39,21 @@ OF_KEYS: Final = ("connection.md",)
 
 _ROW: Final = re.compile(r"^\|(.*?)\|?$")
 _CELLS: Final = re.compile(r"(?<!\\)\|")
-_ANCHOR: Final = re.compile(r"\]\(#")
 
 INTRODUCTION: Final = """\
 # All options
 
-Everything that can be set, where it is set, and its default. This page is made from the pages that it links to, which
-say more.
+Everything that can be set, its default, and where it is described.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A row of a table of a page; the cells are Markdown."""
+    """A row of a table of a page; the cells are Markdown, and ``section`` is the heading above the table."""
 
     section: str
     name: str
     default: str
-    meaning: str
 
 
 def page() -> str:
@@ -70,7 +71,7 @@ def options(name: str) -> list[Option]:
         headings = (headings or cells) if cells else []
         if headings and _is_option(cells, headings, name):
             row = dict(zip(headings, cells, strict=False))
-            found.append(Option(section, cells[0], row.get("default", ""), _of_this_folder(row["meaning"], name)))
+            found.append(Option(section, cells[0], row.get("default", "")))
     return found
 
 
@@ -84,22 +85,22 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in _CELLS.split(row[1])] if row else []
 
 
-def _of_this_folder(meaning: str, name: str) -> str:
-    """Let links to a section of the page ``name`` lead there from another page."""
-    return _ANCHOR.sub(f"]({name}#", meaning)
-
-
 def _part(name: str) -> Iterator[str]:
     found = options(name)
     has_sections = len({option.section for option in found}) > 1
-    first = "| section | option | default | meaning |" if has_sections else "| option | default | meaning |"
     yield f"## [{_title(name)}]({name})\n\n{PLACES[name]}.\n"
-    yield first
-    yield "| --- " * (4 if has_sections else 3) + "|"
+    yield "| option | default | section |" if has_sections else "| option | default |"
+    yield "| --- " * (3 if has_sections else 2) + "|"
     for option in found:
-        cells = (option.name, option.default, option.meaning)
-        yield f"| {' | '.join((option.section, *cells) if has_sections else cells)} |"
+        cells = (option.name, option.default, _link(option.section, name))
+        yield f"| {' | '.join(cells if has_sections else cells[:2])} |"
     yield ""
+
+
+def _link(section: str, name: str) -> str:
+    """Return a link to a section, by the anchor that MkDocs makes of its heading."""
+    anchor = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", section).strip().lower())
+    return f"[{section}]({name}#{anchor})" if section else ""
 
 
 def _title(name: str) -> str:

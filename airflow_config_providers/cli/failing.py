@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import io
 import logging
 import os
 import select
@@ -60,6 +61,7 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
         from airflow_config_providers.airflow_compat import config_errors  # noqa: PLC0415 - only a command that runs
 
         _open_closed_streams()
+        _escape_what_is_not_encoded()
         _log_to_stderr()
         try:
             with warnings.catch_warnings(action="ignore"):  # Airflow 3.2 prints those of libraries among the results
@@ -143,6 +145,12 @@ def _open_closed_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the end
+
+
+def _escape_what_is_not_encoded() -> None:
+    """Let standard output escape characters that it cannot encode, as in ASCII; standard error always does."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _log_to_stderr() -> None:

@@ -106,12 +106,20 @@ def _yaml(rows: Sequence[Row] | Row) -> None:
 
 def _as_text(dumped: Callable[[bool], str]) -> str:
     """
-    Return a document, with escapes if it has characters that would steer a terminal or that UTF-8 does not have.
+    Return a document, with escapes if it has characters that would steer a terminal or that the output cannot encode.
 
     :param dumped: returns the document, in ASCII only or not
     """
     text = dumped(False)
-    return text if text.replace("\n", "").isprintable() else dumped(True)
+    return text if text.replace("\n", "").isprintable() and _is_encodable(text) else dumped(True)
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _plain_values(rows: Sequence[Row] | Row) -> Any:

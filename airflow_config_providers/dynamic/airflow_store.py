@@ -17,7 +17,7 @@ from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.contention import impatient, is_contention, lock_rows
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
-from airflow_config_providers.dynamic.unavailable_database import unavailable
+from airflow_config_providers.dynamic.unavailable_database import reason, unavailable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.lazy import sa
 
@@ -289,7 +289,7 @@ def _translated(call: Callable[[], _T], doing: str, *, outcome: str = "") -> _T 
     try:
         return call()
     except sa.exc.SQLAlchemyError as error:
-        problem, is_refused = type(error).__name__, isinstance(error, sa.exc.DataError)
+        problem, is_refused = reason(error), isinstance(error, sa.exc.DataError)
         is_busy = isinstance(error, sa.exc.DBAPIError) and is_contention(error)
     if is_busy:
         return None

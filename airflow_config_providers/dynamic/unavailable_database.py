@@ -10,7 +10,7 @@ def unavailable(doing: str, problem: str, *, outcome: str = "") -> ProviderUnava
     Return the error for a database that fails.
 
     :param doing: what failed, such as ``reading DAG 'flights'``
-    :param problem: the type of the error; its message can contain an address or a value
+    :param problem: what ``reason`` returns for the error
     :param outcome: a sentence about what has become of a change
     """
     return ProviderUnavailableError(
@@ -18,3 +18,9 @@ def unavailable(doing: str, problem: str, *, outcome: str = "") -> ProviderUnava
         f"is the database, run airflow db check, which connects to it, and airflow db check-migrations, which looks "
         f"for its tables. If it is new, create them: airflow db migrate."
     )
+
+
+def reason(error: Exception) -> str:
+    """Return the type of an error, and whether SQLite has a full disk: a message can contain an address or a value."""
+    is_full = getattr(getattr(error, "orig", None), "sqlite_errorname", "") == "SQLITE_FULL"
+    return type(error).__name__ + (": its disk is full. Free some space" if is_full else "")

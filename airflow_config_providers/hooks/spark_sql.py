@@ -17,6 +17,7 @@ from airflow_config_providers.spark.child_process import refusing_too_long
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.installation import require_spark_binary
 from airflow_config_providers.spark.private_file import private_properties
+from airflow_config_providers.spark.spark_env import doubt_of_defaults
 
 
 class ConfiguredSparkSqlHook(SparkSqlHook):
@@ -53,8 +54,11 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
 
         :raises SubmitError: there is no spark-sql or no Java on this machine, or the command is too long for it
         """
-        require_spark_binary("spark-sql", os.environ)
+        binary = require_spark_binary("spark-sql", os.environ)
         delivery = self._delivery()
+        environ = child_process.without(os.environ, self._withheld())
+        if delivery.private and (doubt := doubt_of_defaults(binary, environ)):
+            self.log.warning(doubt)
         words: Any = cmd.split() if isinstance(cmd, str) else cmd  # the stock hook accepts both
         self._conf = dict(delivery.plain)
         try:
@@ -64,7 +68,6 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
                 if delivery.private:
                     file = stack.enter_context(private_properties(delivery.private))
                     words, pass_fds = [*words, "--properties-file", file.path], (*pass_fds, *file.pass_fds)
-                environ = child_process.without(os.environ, self._withheld())
                 super().run_query(words, pass_fds=pass_fds, **{"env": environ, **kwargs})
         finally:
             self._conf = self._streams = None

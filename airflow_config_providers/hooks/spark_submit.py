@@ -27,6 +27,7 @@ from airflow_config_providers.spark.delivery import Delivery, Submission
 from airflow_config_providers.spark.installation import conf_directory, require_spark_binary
 from airflow_config_providers.spark.private_file import private_properties
 from airflow_config_providers.spark.redaction import REDACTION_KEY
+from airflow_config_providers.spark.spark_env import doubt_of_defaults
 from airflow_config_providers.spark.specification import is_specification
 
 _API_MODE: Final = "spark.api.mode"
@@ -138,13 +139,16 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             )
 
     def _warn_of_unread_defaults(self, submission: Submission, binary: Path) -> None:
-        is_hidden_by_ours = submission.delivery.private and not submission.properties_file
-        if is_hidden_by_ours and conf_directory(binary, os.environ) is None:
+        if not submission.delivery.private or submission.properties_file:
+            return
+        if conf_directory(binary, os.environ) is None:
             self.log.warning(
                 "The Spark of %s cannot be located, so this job ignores its spark-defaults.conf. "
                 "Set SPARK_CONF_DIR or SPARK_HOME on the worker.",
                 binary,
             )
+        if doubt := doubt_of_defaults(binary, child_process.without(os.environ, self._withheld())):
+            self.log.warning(doubt)
 
     def _run_post_submit_commands(self) -> None:
         # In cluster mode, they run long after spark-submit has ended, and when the task is killed.

@@ -58,6 +58,19 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
         raise ExposedValueError(*problems)
 
 
+def refuse_added(added: Mapping[str, str]) -> None:
+    """
+    Make sure that other people cannot read a value that the code of an operator has put under a key.
+
+    :param added: key -> string with a value
+    :raises ExposedValueError: other people could read one
+    """
+    found = [key for key, text in added.items() if exposure.is_exposed(key, text)]
+    if found:
+        value = "the value that the code of the operator has put there"
+        raise ExposedValueError(*(_problem(printable(key), value, "Pass it under another key") for key in found))
+
+
 def exposed_texts(
     texts: Collection[PlacedText], providers: Collection[str], secrets: Collection[str] = ()
 ) -> Iterator[tuple[PlacedText, str]]:

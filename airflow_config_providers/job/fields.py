@@ -151,6 +151,11 @@ class JobFields:
     def _layer(self, conf: FieldPath) -> ConfigLayer:
         return _dag_layer(conf.argument, self._configs(conf))
 
+    @property
+    def configs(self) -> Mapping[str, Any]:
+        """The content of the Spark configuration; empty if there is none, or more than one."""
+        return {} if self.conf is None else self._configs(self.conf)
+
     def _configs(self, conf: FieldPath) -> Mapping[str, Any]:
         from airflow_config_providers.spark.layer_sources import pairs  # noqa: PLC0415 - not needed to store a DAG
 
@@ -253,7 +258,7 @@ class JobFields:
         :param shown: the configuration with references, which distinguishes what a cluster has of its own
         """
         if (conf := self.conf) is not None and conf.field not in self.spec.held:
-            values = configs(self._configs(conf))
+            values = configs(self.configs)
             before = fields.get(conf.field, self.read(conf.field))
             return {**fields, conf.field: conf.put(before, values)} if values else fields
         for conf in self.cluster_confs:
@@ -289,7 +294,7 @@ class JobFields:
         """Return the fields outside the layers; the place of the configuration in one of them is empty."""
         in_layers = {*self.named.values()}
         if self.spec.texts:  # of the other fields, those that a subclass has added
-            in_layers |= SUBMIT_FIELDS | {place.field for place in self.spec.conf}
+            in_layers |= SUBMIT_FIELDS | {f"_{name}" for name in SUBMIT_FIELDS} | {one.field for one in self.spec.conf}
         names = (*self.spec.texts, *(name for name in self.names if name not in in_layers))
         fields = {name: self.read(name) for name in names}
         if not self.spec.texts and (conf := self.conf) is not None:

@@ -151,7 +151,9 @@ _TASKS: Final = tuple(
 
 _OTHER_LANGUAGES: Final = ("java", "scala", "r")
 _SUBMIT_TEXTS: Final = ("env_vars", *arguments.IN_COMMAND)
-SUBMIT_FIELDS: Final = frozenset({"conf", "properties_file", *arguments.SUBMIT.keys, *_SUBMIT_TEXTS})
+SUBMIT_FIELDS: Final = frozenset(
+    {*("conf", "conn_id", "deploy_mode", "java_class", "properties_file", "spark_binary"), *arguments.SUBMIT.keys}
+).union(_SUBMIT_TEXTS)
 """The fields of the stock ``SparkSubmitOperator``, which ``SparkJDBCOperator`` has too, but does not use."""
 
 _DATAPROC_JOBS: Final = ("spark_job", "pyspark_job", "spark_sql_job", "spark_r_job")

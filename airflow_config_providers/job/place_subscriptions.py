@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
-from itertools import chain
 from typing import Any, Final
 
 from airflow_config_providers.core.lookup import Place
@@ -54,19 +53,18 @@ class PlaceSubscriptions:
 
         Each provider is asked in a thread of its own, as it can hang; one that answers late is subscribed to then.
         """
-        places: dict[str, list[Place]] = {}
-        for place in run.places:
-            places.setdefault(place[0], []).append(place)
-        asked = {provider: in_thread(self._subscribe_each, run, places[provider]) for provider in places}
-        done, late = wait(asked.values(), _PATIENCE)
-        unanswered = [place for provider, future in asked.items() if future in late for place in places[provider]]
-        for place in unanswered:
+        places, noticed = list(run.places), dict[Place, bool]()
+        names = dict.fromkeys(provider for provider, _ in places)
+        of_providers = [[place for place in places if place[0] == name] for name in names]
+        wait([in_thread(self._subscribe_each, run, each, noticed) for each in of_providers], _PATIENCE)
+        for place in [place for place in places if place not in noticed]:
             self._log.warning(_NOT_NOTICED, place_name(place), f"no answer in {_PATIENCE:g} seconds")
-        return [*unanswered, *chain.from_iterable(future.result() for future in done)]
+        return [place for place in places if not noticed.get(place)]
 
-    def _subscribe_each(self, run: JobRun, places: Sequence[Place]) -> list[Place]:
-        """Subscribe to places of one provider, and return those at which it cannot notice changes."""
-        return [place for place in places if self._is_watched(run) and not self._subscribe(run, place)]
+    def _subscribe_each(self, run: JobRun, places: Sequence[Place], noticed: dict[Place, bool]) -> None:
+        """Subscribe to places of one provider, and note whether changes there are noticed."""
+        for place in places:
+            noticed[place] = not self._is_watched(run) or self._subscribe(run, place)
 
     def _subscribe(self, run: JobRun, place: Place) -> bool:
         """Have changes of values at ``place`` noticed; return whether its provider can do that."""

@@ -20,6 +20,8 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job import nested_texts
+from airflow_config_providers.job.exposed_values import refuse_added
 from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, replace
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log import reversal
@@ -288,6 +290,8 @@ class JobRun:
         resolved = self._needed
         configs, added = self._with_added(conf, values)
         written: Mapping[str, Any] = read("env_vars") or {}
+        found = [one for name in ("env_vars", *IN_COMMAND) for one in nested_texts.texts(read(name), name)]
+        self.refuse_late(one for one in found if not self._is_resolved(one))
         environment = self._environment(written)
         if environment_prefix:
             _refuse_odd_names(written, environment_prefix)
@@ -297,6 +301,7 @@ class JobRun:
         if environment_prefix == _KUBERNETES:  # only there, the variables are just strings of the configuration
             in_process = {name: str(value) for name, value in in_process.items()}
         refuse_unpassable(in_process, _words(read, arguments))
+        _refuse_option(arguments.get("application", read("application")))
         sensitive = (resolved.sensitive & configs.keys()) | self._private(configs, added) | set(variables)
         delivery = plan(
             {**configs, **variables},
@@ -319,13 +324,17 @@ class JobRun:
 
     def _with_added(self, conf: Mapping[str, Any], more: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
         """Return the values of ``conf`` with ``more`` values, and the keys that were added since rendering."""
-        shown, values = self.shown, self._needed.configs()
-        conf = without_reload_action(conf)
-        added = {key: str(text) for key, text in conf.items() if shown.get(key) != text}
+        values, added = self._needed.configs(), self.added(conf)
         if not isinstance(self._resolver, DriverResolver):  # a driver resolves all that it gets
             self.refuse_late(NestedString(key, text) for key, text in added.items())
-        found = {key: added[key] if key in added else values[key] for key in conf}
+            self._refuse_exposed(added)
+        found = {key: added[key] if key in added else values[key] for key in without_reload_action(conf)}
         return {**found, **more}, {*added, *more}
+
+    def added(self, conf: Mapping[str, Any]) -> dict[str, str]:
+        """Return the keys of ``conf`` that were added or changed since rendering, with their strings."""
+        shown = self.shown
+        return {key: str(text) for key, text in without_reload_action(conf).items() if shown.get(key) != text}
 
     def refuse_late(self, added: Iterable[NestedString]) -> None:
         """
@@ -349,13 +358,17 @@ class JobRun:
     def _is_resolved(self, one: NestedString) -> bool:
         return self._needed.written.get(one.label) == one.text
 
+    def _refuse_exposed(self, added: Mapping[str, str]) -> None:
+        if self._resolver is not None and not self._resolver.allow_exposed:
+            refuse_added({key: text for key, text in added.items() if self._has_value(text)})
+
     def _private(self, configs: Mapping[str, str], added: Collection[str]) -> set[str]:
         """Return those of the keys that were added whose strings a command must not have."""
         return {key for key in added if _is_secret_of_airflow(key) or self._has_value(configs[key])}
 
     def _has_value(self, text: object) -> bool:
         """Return whether code has put a value into a string, as ``execute`` can, whose other fields have values."""
-        return isinstance(text, str) and self.reverser.reverse_text(text) != text
+        return isinstance(text, str) and (text in self._needed.values() or self.reverser.reverse_text(text) != text)
 
     def configs_for(self, conf: Mapping[str, Any]) -> dict[str, str]:
         """
@@ -426,8 +439,8 @@ def _kept(resolved: ResolvedConfig) -> str:
 
 def _late_problem(label: str) -> str:
     return (
-        f"{printable(label)}: it has a reference that was added after the task was rendered, when no reference is "
-        f"resolved any more. Write it in the DAG, or in the constructor of the operator's class."
+        f"{printable(label.lstrip('_'))}: it has a reference that was added or moved after the task was rendered, when "
+        f"none is resolved any more. Write it in the DAG, or in the constructor of the operator's class."
     )
 
 
@@ -436,6 +449,15 @@ def _refuse_odd_names(names: Collection[str], prefix: str) -> None:
     keys = [f"{prefix}{name}" for name in names]
     if problems := [text for problem in key_problems(keys, lambda _: "of env_vars") for text in problem.problems]:
         raise ConfigException(*problems)
+
+
+def _refuse_option(application: object) -> None:
+    """Refuse a path that spark-submit reads as an option, with which a run or a task could set any key unseen."""
+    if isinstance(application, str) and application.startswith("-"):
+        raise ConfigException(
+            "application: it begins with '-', so Spark would read it, and the arguments after it, as options. Write "
+            "options as keys of conf, and the path of a file with './' in front."
+        )
 
 
 def _words(read: ReadField, resolved: Mapping[str, Any]) -> dict[str, object]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
 from airflow_config_providers.airflow_compat import BaseOperator
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import OURS
 from airflow_config_providers.job.operator_specs import spec_or_default
 from airflow_config_providers.job.options import JobOptions
-from airflow_config_providers.operators.configured import ConfiguredOperator
+from airflow_config_providers.operators.configured import ConfiguredOperator, refuse_taken
 
 Operator = TypeVar("Operator", bound=type[BaseOperator])
 
@@ -33,6 +30,8 @@ def configured(kind: Operator) -> Operator:
 
     :raises ConfigException: ``kind`` has an argument or an attribute of its own by the name of one of ours
     """
+    if not issubclass(kind, ConfiguredOperator):
+        refuse_taken(kind, _taken_attributes(kind) | _taken_arguments(kind))
     return _configured(kind)  # type: ignore[no-any-return]  # lru_cache loses the type of the class
 
 
@@ -47,8 +46,9 @@ def configure_task(task: Any) -> None:
         task.template_fields = task.operator_class.template_fields
         task.start_from_trigger = False  # the triggerer does not resolve references
     elif not isinstance(task, ConfiguredOperator):
-        _refuse_taken(type(task), vars(task).keys() & _ATTRIBUTES)
-        object.__setattr__(task, "__class__", configured(type(task)))  # Airflow's way looks for a converter first
+        kind: Any = type(task)
+        refuse_taken(kind, _taken_attributes(kind) | (_ATTRIBUTES & vars(task).keys()))
+        object.__setattr__(task, "__class__", _configured(kind))  # Airflow's way looks for a converter first
         task.take_over()
 
 
@@ -69,8 +69,6 @@ class _InFront(type(BaseOperator)):  # type: ignore[misc]  # Airflow does not ex
 def _configured(kind: Any) -> Any:
     if issubclass(kind, ConfiguredOperator):
         return kind
-    derived = kind.__mro__[: kind.__mro__.index(BaseOperator)]
-    _refuse_taken(kind, {name for one in derived for name in _own_names(one)})
     shown = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
     order = type(kind)(kind.__name__, (_mixin(kind), kind), shown)
     fields = (*kind.template_fields, *OURS)
@@ -79,20 +77,23 @@ def _configured(kind: Any) -> Any:
     return meta(kind.__name__, (kind,), {**shown, **own})
 
 
-def _own_names(kind: type) -> Collection[str]:
-    """Return the arguments and the attributes of ours that a class itself defines."""
-    own = vars(kind)
-    arguments = inspect.signature(own["__init__"]).parameters if "__init__" in own else ()
-    return _ARGUMENTS.intersection(arguments) | (_ATTRIBUTES & own.keys())
+@lru_cache(maxsize=256)  # as above
+def _taken_attributes(kind: Any) -> frozenset[str]:
+    """Return the attributes of ours that a class or a base of it has, for something of its own."""
+    return frozenset(name for one in _derived(kind) for name in _ATTRIBUTES & vars(one).keys())
 
 
-def _refuse_taken(kind: type, names: Collection[str]) -> None:
-    if names:
-        raise ConfigException(
-            f"Class {printable(f'{kind.__module__}.{kind.__qualname__}')} has its own {', '.join(sorted(names))}. This "
-            f"package gives configured operators an argument or an attribute of that name. Rename it in the class. If "
-            f"apply_to configures the operator, the tag 'config_providers:off' leaves its DAG alone."
-        )
+@lru_cache(maxsize=256)  # as above
+def _taken_arguments(kind: Any) -> frozenset[str]:
+    """Return the arguments of ours that a class or a base of it takes, for something of its own."""
+    makers = [vars(one)["__init__"] for one in _derived(kind) if "__init__" in vars(one)]
+    return frozenset(name for make in makers for name in _ARGUMENTS.intersection(inspect.signature(make).parameters))
+
+
+def _derived(kind: Any) -> tuple[type, ...]:
+    """Return a class of operators and its bases that are derived from ``BaseOperator``, or are mixins of these."""
+    order: tuple[type, ...] = kind.__mro__
+    return order[: order.index(BaseOperator)]
 
 
 def _reduced(task: Any, protocol: Any) -> Any:

@@ -16,11 +16,12 @@ from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.text import printable, shortened
+from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob, stored_text
-from airflow_config_providers.job.fields import JobFields, listed, refuse_odd_paths
+from airflow_config_providers.job.fields import OURS, JobFields, listed, refuse_odd_paths
 from airflow_config_providers.job.nested_texts import NestedString, refuse_unstorable
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
 _OWN: Final = (
     *("config_files", "effective_config", "written_params"),
     *("_authorship", "_job_options", "_holds_values", "_job_run", "_job_reload", "_is_killed", "_is_outdated"),
-    *("_kept_record", "_record_keeper", "_referring_texts", "_has_given_values"),
+    *("_kept_record", "_record_keeper", "_referring_texts", "_has_called_base", "_has_submitted"),
+    "_is_executing",
 )
 """The attributes of a configured operator."""
 
@@ -52,9 +54,12 @@ _NONE: Final = (
 )
 
 _WITHOUT_BASE: Final = (
-    "The class of this operator has an execute() that does not call super().execute(), so its fields had references in "
-    "place of values. Call it, or write the class without ours, and decorate it with configured."
+    "The execute() of this operator's class has not called super().execute(), so its fields had references in place of "
+    "values. Call it where you need them, or derive the class from the stock operator, and decorate it with configured."
 )
+
+_ENDS_RUN: Final = "ends_run"
+"""The attribute of an ``execute`` that ends the run."""
 
 _NONE_CHOSEN: Final = astuple(NO_OPTIONS)
 
@@ -92,13 +97,15 @@ class ConfiguredOperator(ReloadingOperator):
     written_params: Mapping[str, Any] = MappingProxyType({})
     _job_options = NO_OPTIONS
     _holds_values = False
-    _has_given_values = False
+    _is_executing = False
+    _has_called_base = False  # the execute of a subclass
+    _has_submitted = False
     _referring_texts: Mapping[str, str] | None = None  # label -> string, as rendered; None if a job is followed
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.start_from_trigger = False  # a mapped task is started as its class says, without an object
-        if own := vars(cls).get("execute"):
+        if (own := cls.execute) is not ConfiguredOperator.execute and not hasattr(own, _ENDS_RUN):
             cls.execute = _ending_run(own)  # type: ignore[method-assign]  # for each class its own
 
     @classmethod
@@ -134,10 +141,12 @@ class ConfiguredOperator(ReloadingOperator):
         """
         Set the attributes of ``__init__``, also on an operator that was created before it got this class.
 
+        :raises ConfigException: another class has set an attribute of the same name
         :raises UnsupportedVersionError: the installed Airflow or provider lacks something that this class leans on
         """
         require_bases(type(self))
         found = vars(self)
+        refuse_taken(type(self), found.keys() & {*OURS})
         for name in found.keys() & _OWN:  # another class can have set one of the same name
             del found[name]
         if options is not NO_OPTIONS:
@@ -273,7 +282,6 @@ class ConfiguredOperator(ReloadingOperator):
         """Get the values of this run, and show where they come from."""
         self._job_run = run = self._resolved_run(context, jinja_env)
         self._show_run(run)
-        self._referring_texts = {one.label: one.text for one in self._job_fields().other_texts()}
 
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:
         settled: list[LayeredConfig] = []
@@ -299,6 +307,7 @@ class ConfiguredOperator(ReloadingOperator):
             self.log.warning("%s", note)
         self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(run.layered, notes)))
         self.log.info("%s", run.resolved_line())
+        self._referring_texts = {one.label: one.text for one in self._job_fields().texts() if scan(one.text)}
 
     def _job_problems(self) -> Iterator[str]:
         """Yield what is wrong with the fields before anything is resolved."""
@@ -391,6 +400,14 @@ class ConfiguredOperator(ReloadingOperator):
             return f"the job of a {self.task_type} cannot be stopped safely. Changes apply from the next run on."
         return super()._obstacle_to_reload()
 
+    def _begin_anew(self, context: Any, before: Mapping[str, Any], run: JobRun) -> None:
+        """Keep what code has added to the configuration, or changed there, after it was settled."""
+        is_settled = self._referring_texts is not None
+        added = self._job_run.added(self._job_fields().configs) if is_settled else {}
+        super()._begin_anew(context, before, run)
+        if added and (conf := (fields := self._job_fields()).conf) is not None:
+            setattr(self, conf.field, conf.put(fields.read(conf.field), {**fields.configs, **added}))
+
     def _show_job(self, layered: LayeredConfig, notes: Sequence[str]) -> list[str]:
         """Set the fields that people see, and return all lines of ``effective_config``."""
         from airflow_config_providers.job.configuration import Shown
@@ -442,17 +459,18 @@ class ConfiguredOperator(ReloadingOperator):
             return run()
         if not self._job_run:
             self._resolve_job(context, None)
-        self._has_given_values = True
+        self._has_called_base = True
         return how(context, run)
 
+    @failing_at_once
     def _ending_run(self, run: Callable[[], Any]) -> Any:
         """Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base."""
         from airflow_config_providers.log.exceptions import reverse_exception
         from airflow_config_providers.operators.stored_objects import reverse_stored
 
-        if self._holds_values:
+        if self._holds_values or self._is_executing:
             return run()
-        has_references = bool(self._job_run and self._job_run.places)
+        self._is_executing, has_references = True, bool(self._job_run and self._job_run.places)
         try:
             result = run()
         except TaskDeferred:
@@ -461,8 +479,11 @@ class ConfiguredOperator(ReloadingOperator):
             reverse_exception(error, self._job_run.reverser)
             raise
         finally:
+            self._is_executing = False
             self._clear_runs()
-        if has_references and not self._has_given_values:
+        if self._has_called_base:
+            return result
+        if has_references and not self._has_submitted:
             self.log.warning("%s", _WITHOUT_BASE)
         return reverse_stored(result, self._job_run.reverser)
 
@@ -517,7 +538,8 @@ class ConfiguredOperator(ReloadingOperator):
 
         fields, run = self._job_fields(), self._job_run
         written = list(fields.other_texts())
-        run.refuse_late(filter(self._is_added, written))
+        named = fields.texts(*fields.named.values()) if fields.named else ()
+        run.refuse_late(filter(self._is_added, [*written, *named]))
         values = {one.label: run.value(one) for one in written}
         refuse_broken_words(
             fields.spec.words,
@@ -526,12 +548,27 @@ class ConfiguredOperator(ReloadingOperator):
             allow_exposed=self._job_options.allows_exposed,
         )
         resolved = fields.resolved(values)
-        return resolved if self._referring_texts is None else fields.with_configs(resolved, run.configs_for, run.shown)
+        is_following = self._referring_texts is None
+        return resolved if is_following else fields.with_configs(resolved, self._configs_for, run.shown)
+
+    def _configs_for(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
+        self._tell_of_added(conf)
+        return self._job_run.configs_for(conf)
+
+    def _tell_of_added(self, conf: Mapping[str, Any]) -> None:
+        """Name the keys that code has added to the configuration in the log, except those of Airflow's integration."""
+        keys = sorted(key for key in self._job_run.added(conf) if not key.startswith("spark.openlineage."))
+        if keys:
+            self.log.info(
+                "Keys that code added or changed after the configuration was settled, so that no policy has seen them "
+                "and the record lacks them: %s",
+                ", ".join(map(printable, keys)),
+            )
 
     def _is_added(self, one: NestedString) -> bool:
         """Return whether a string with references was added, or changed, since the fields were rendered."""
         known = self._referring_texts
-        return known is not None and known.get(one.label) != one.text
+        return known is not None and bool(scan(one.text)) and known.get(one.label) != one.text
 
     def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         """Reverse what ``execute`` left on the operator, where listeners and links can read it."""
@@ -550,7 +587,23 @@ def _ending_run(execute: Callable[..., Any]) -> Callable[..., Any]:
     def ending_run(self: ConfiguredOperator, *args: Any, **kwargs: Any) -> Any:
         return self._ending_run(partial(execute, self, *args, **kwargs))
 
+    setattr(ending_run, _ENDS_RUN, True)
     return ending_run
+
+
+def refuse_taken(kind: type, names: Collection[str]) -> None:
+    """
+    Make sure that a class of operators has no argument or attribute of its own that has the name of one of ours.
+
+    :param names: those that it has
+    :raises ConfigException: it has some
+    """
+    if names:
+        raise ConfigException(
+            f"Class {printable(f'{kind.__module__}.{kind.__qualname__}')} has its own {', '.join(sorted(names))}. This "
+            f"package gives configured operators an argument or an attribute of that name. Rename it in the class. If "
+            f"apply_to configures the operator, the tag 'config_providers:off' leaves its DAG alone."
+        )
 
 
 def spark_defaults(binary: str) -> list[ConfigFile]:

@@ -46,7 +46,7 @@ class SparkSqlMixin(ConfiguredOperator):
 
         return ConfiguredSparkSqlHook.of(
             super()._get_hook(),  # type: ignore[misc]  # of the operator
-            delivery=self._job_run.delivery,
+            delivery=lambda: self._job_run.delivery(self._job_fields().configs),
             reverser=lambda: self._job_run.reverser,
             withheld=lambda: self._job_run.withheld,
         )

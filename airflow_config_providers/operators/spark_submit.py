@@ -16,6 +16,7 @@ from airflow_config_providers.job.fields import OURS, JobFields
 from airflow_config_providers.operators.durable import DurableMixin
 
 if TYPE_CHECKING:
+    from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.job.run import JobRun
@@ -49,7 +50,6 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     """
 
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, *OURS)
-    _has_submitted = False
 
     @property
     def _hook_class(self) -> type[ConfiguredSparkSubmitHook]:
@@ -139,18 +139,27 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
 
     def _reloading(self, context: Any, run: Callable[[], Any]) -> Any:
         fields = self._job_fields()
-        refers = not self._is_following and any(scan(one.text) for one in fields.texts(*fields.spec.held))
+        is_used = self._job_run.places and not self._is_following
+        refers = is_used and any(scan(one.text) for one in fields.texts(*fields.spec.held))
         result = super()._reloading(context, run)
         if refers and not self._has_submitted:
             self.log.warning("%s", _OTHER_HOOK)
         return result
 
+    def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
+        from airflow_config_providers.core.reversal.reverse import reverse_object
+
+        held = {} if self._hook is None else vars(self._hook)
+        held |= {name: reverse_object(value, (reverser,)) for name, value in held.items()}  # of what execute gave it
+        super()._forget_values(before, reverser)
+
     def _submission(
         self, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
-        self._has_submitted = self._has_given_values = True
+        self._has_submitted = True
         if self._job_reload is not None:
             self._job_reload.refuse_after_kill()
+        self._tell_of_added(conf)
         return self._job_run.submission(self._job_fields().read, conf, environment_prefix, values)
 
     def _commands_afterwards(self, commands: Sequence[str]) -> Sequence[str]:

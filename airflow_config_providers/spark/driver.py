@@ -27,6 +27,7 @@ from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.exposure import is_early
+from airflow_config_providers.spark.installation import is_file
 from airflow_config_providers.spark.jvm import reading_properties, spark_home
 from airflow_config_providers.spark.layer_files import ConfigFile, file_layer, read_text
 from airflow_config_providers.spark.redaction import REDACTION_KEY, widened
@@ -147,7 +148,7 @@ class Unsubmitted:
         directory = self._environ.get("SPARK_CONF_DIR") or Path(spark_home(), "conf")
         path = Path(directory, "spark-defaults.conf")
         file = ConfigFile(str(path), str(path), is_lenient=True)
-        return dict(file_layer(file).configs) if path.is_file() else {}
+        return dict(file_layer(file).configs) if is_file(path) else {}
 
     def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
         """

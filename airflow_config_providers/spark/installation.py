@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from glob import glob
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +27,7 @@ def locate_spark_defaults(spark_binary: str, environ: Mapping[str, str]) -> Path
     """
     directory = conf_directory(find_command(spark_binary, environ), environ)
     path = directory / "spark-defaults.conf" if directory else None
-    return path if path and path.is_file() else None
+    return path if path and is_file(path) else None
 
 
 def require_spark_binary(spark_binary: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path:
@@ -64,6 +65,16 @@ def home_directory(binary: Path | None, environ: Mapping[str, str]) -> Path | No
     return next((home for home in homes if _is_home(home)), None)
 
 
+def is_file(path: Path) -> bool:
+    """Return whether there is a file; false, as for Spark's scripts, if a directory above it may not be entered."""
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file() raises an error then
+
+
+def matching(pattern: str, directory: Path) -> list[str]:
+    """Return the paths below a directory that match a pattern; none if it may not be entered."""
+    return sorted(glob(pattern, root_dir=directory))  # noqa: PTH207 - Path.glob() raises an error then
+
+
 def find_command(command: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path | None:
     """Return the path of a command on the ``PATH``; None if it is not there."""
     found = which(command, path=environ.get("PATH", os.defpath))
@@ -73,18 +84,31 @@ def find_command(command: str, environ: Mapping[str, str], *, which: Which = shu
 def _home_problem(binary: Path, environ: Mapping[str, str]) -> str:
     """Return what is wrong with ``SPARK_HOME``, for a script of Spark's own; other scripts may set it themselves."""
     home = environ.get("SPARK_HOME")
-    if not home or _is_home(Path(home)) or not (binary.resolve().parent / "find-spark-home").is_file():
+    if not home or _is_home(Path(home)) or not is_file(binary.resolve().parent / "find-spark-home"):
         return ""
+    lack = _lack(home, "bin/spark-class")
     return (
-        f"SPARK_HOME is {printable(home)}, but there is no bin/spark-class in it. Correct it, or remove it: "
+        f"SPARK_HOME is {printable(home)}, but {lack}. Correct it, or remove it: "
         f"{printable(binary.name)} then uses the Spark that it belongs to."
     )
+
+
+def _lack(home: str, name: str) -> str:
+    """Return why a file cannot be used, as the end of a sentence about its directory."""
+    try:
+        Path(home, name).stat()
+    except PermissionError:
+        return f"user {os.geteuid()} may not enter it"
+    except OSError:  # as when there is none
+        pass
+    return f"there is no {name} in it"
 
 
 def _java_problem(environ: Mapping[str, str], which: Which) -> str:
     home = environ.get("JAVA_HOME")
     if home and not os.access(Path(home, "bin", "java"), os.X_OK):
-        return f"JAVA_HOME is {printable(home)}, but there is no bin/java in it. Correct it, or install Java 17 there."
+        lack = _lack(home, "bin/java")
+        return f"JAVA_HOME is {printable(home)}, but {lack}. Correct it, or install Java 17 there."
     if not home and not which("java", path=environ.get("PATH", os.defpath)):
         return "Spark needs Java, and there is none on this worker. Install Java 17, or set JAVA_HOME."
     return ""
@@ -93,22 +117,22 @@ def _java_problem(environ: Mapping[str, str], which: Which) -> str:
 def _finds_java_itself(binary: Path, environ: Mapping[str, str]) -> bool:
     """Return whether Spark's ``spark-env.sh``, or the script of a distribution, could locate Java by itself."""
     directory = conf_directory(binary, environ)
-    return directory is None or (directory / "spark-env.sh").is_file()
+    return directory is None or is_file(directory / "spark-env.sh")
 
 
 def _homes(scripts: Path) -> Iterator[Path]:
     """Yield the possible homes of the Spark whose scripts are in ``scripts``."""
     prefix = scripts.parent
-    if not (scripts / "find_spark_home.py").is_file():
+    if not is_file(scripts / "find_spark_home.py"):
         yield prefix
         return
     # Spark was installed by pip, which copies the scripts out of the package.
     yield prefix / "pyspark"
-    yield from sorted(prefix.glob("lib*/python3*/*-packages/pyspark"))
+    yield from (prefix / name for name in matching("lib*/python3*/*-packages/pyspark", prefix))
 
 
 def _is_home(path: Path) -> bool:
-    return (path / "bin" / "spark-class").is_file()
+    return is_file(path / "bin" / "spark-class")
 
 
 _RELEASE: Final = re.compile(r"Spark (\d+\.\d+\.\d+\S*)")
@@ -144,7 +168,7 @@ def version_in(home: Path) -> str | None:
     """Return the version of the Spark in ``home``: from its file ``RELEASE``, or from the name of its main jar."""
     if found := _RELEASE.match(_first_line(home / "RELEASE")):
         return found[1]
-    jars = sorted(path.name for path in (home / "jars").glob("spark-core_*.jar"))
+    jars = matching("spark-core_*.jar", home / "jars")
     return next((found[1] for jar in jars if (found := _CORE.fullmatch(jar))), None)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
 
 from airflow_config_providers.core.process_environment import lacking
@@ -18,6 +19,9 @@ from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.private_file import PrivateFile, private_properties
 
 _ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
+
+_OPEN: Final = ("/bin/sh", "-c", ': < "$0"')
+"""Opens the file that is the next word, and does nothing else."""
 
 
 def has_started() -> bool:
@@ -54,12 +58,14 @@ def reading_properties(
     """
     Make the JVM that PySpark starts in this block read ``configs`` from a file that no other user can read.
 
+    It is in memory if the JVM can open the files of this process; otherwise it is a named file.
+
     :param environ: the environment of this process, which is restored when the block ends
     :param anonymous: see ``private_file``
     """
     before = environ.get(_ARGUMENTS) or "pyspark-shell"
-    with private_properties(configs, anonymous=anonymous) as file:
-        arguments = f"--properties-file {shlex.quote(_path(file))} {before}"
+    with _properties(configs, anonymous=anonymous) as path:
+        arguments = f"--properties-file {shlex.quote(path)} {before}"
         with child_process.having(environ, _ARGUMENTS, arguments):
             yield
 
@@ -109,6 +115,34 @@ def _forget(keys: Iterable[str]) -> None:
                 jvm.java.lang.System.clearProperty(key)
 
 
+@contextmanager
+def _properties(configs: Mapping[str, str], *, anonymous: bool | None) -> Iterator[str]:
+    """Yield the path of a private file for the JVM, which inherits none of our descriptors."""
+    with ExitStack() as files:
+        file = files.enter_context(private_properties(configs, anonymous=anonymous))
+        if anonymous is None and not _opens_in_another_process(file):
+            file = files.enter_context(private_properties(configs, anonymous=False))
+        yield _path(file)
+
+
 def _path(file: PrivateFile) -> str:
-    """Return a path for the JVM, which inherits none of our descriptors but can open those of its user's processes."""
+    """Return a path that processes of the same user can open, if the system lets them see our descriptors."""
     return f"/proc/{os.getpid()}/fd/{file.pass_fds[0]}" if file.pass_fds else file.path
+
+
+def _opens_in_another_process(file: PrivateFile) -> bool:
+    """
+    Return whether another process can open the path of ``file``, and opens this file.
+
+    It cannot if this process is closed to others of its user, as after ``setcap`` on Python, and opens another file if
+    /proc is that of other processes.
+    """
+    if not file.pass_fds:
+        return True
+    path = _path(file)
+    try:
+        is_this = os.path.samestat(os.stat(path), os.fstat(file.pass_fds[0]))  # noqa: PTH116 - as for the descriptor
+        opened = subprocess.run([*_OPEN, path], env={}, stderr=subprocess.DEVNULL, check=False)  # noqa: S603 - ours
+    except OSError:
+        return False
+    return is_this and opened.returncode == 0

@@ -20,7 +20,7 @@ from airflow_config_providers.spark.audit.records.history_audit import KINDS
 from airflow_config_providers.spark.audit.records.past_records import CONFIGS
 from tests.cli.conftest import Cli, Driver, Ended
 from tests.cli.recorded import Records
-from tests.cli.test_docs import PAGE, codes, examples
+from tests.cli.test_docs import codes, examples
 from tests.docs.pages import ROOT, snippets
 from tests.spark.audit.records.past import QUICK, Past
 
@@ -30,7 +30,7 @@ MEMORY = "spark.executor.memory"
 LATER = "2999-11-23T17:00:00.000+00:00"
 """A moment after every change that a test makes."""
 PASSWORD = "${vault:apps/db:password}"
-HOW_TO = ROOT / "docs" / "how-to" / "audit-history.md"
+PAGES = [ROOT / "docs" / name for name in ("reference/commands-audits.md", "how-to/audit-history.md")]
 AT_MOST_4G = "policies: [{name: small, class: bounds, params: {spark.executor.memory: {max: 4g}}}]"
 
 
@@ -335,7 +335,7 @@ def test_each_kind_of_finding_can_be_chosen():
     assert next(arg.kwargs["choices"] for arg in history.args if arg.flags == ("--kind",)) == KINDS
 
 
-@pytest.mark.parametrize("page", [PAGE, HOW_TO], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_examples_of_the_pages_run(cli: Cli, records: Records, page: Path):
     home = cli.deployment.home
     staging = Past(home / "staging")

@@ -1,17 +1,21 @@
-"""The page of the command line: every example runs. tests/docs reads those of other pages."""
+"""The pages of the command line: every example runs. tests/docs reads those of other pages."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import chain
 
 from airflow_config_providers.cli.command_table import commands
 from tests.cli.conftest import Cli
 from tests.cli.test_commands import files
 from tests.docs.pages import ROOT, snippets
 
-PAGE = ROOT / "docs" / "reference" / "command-line.md"
+PAGES = [
+    ROOT / "docs" / "reference" / f"{name}.md"
+    for name in ("command-line", "commands-describe", "commands-change", "commands-checks", "commands-audits")
+]
 START = "airflow config-providers "
 
 
@@ -21,9 +25,9 @@ def examples(text: str, *, server: bool = False) -> Iterator[str]:
     yield from (line.removeprefix(START) for line in lines if ("--server" in line) is server)
 
 
-def test_examples_of_the_page_run_in_order(cli: Cli):
+def test_examples_of_the_pages_run_in_order(cli: Cli):
     environ = files(cli.deployment.home)
-    for snippet in snippets(PAGE):
+    for snippet in chain.from_iterable(map(snippets, PAGES)):
         if snippet.title:
             (cli.deployment.home / snippet.title).write_text(snippet.text)
         for example in examples(snippet.text) if snippet.language == "sh" else ():
@@ -43,17 +47,15 @@ def codes(example: str) -> set[int]:
     return {int(expected[1] if expected else 0)}
 
 
-def test_the_page_names_every_command_and_option():
-    text = PAGE.read_text()
+def test_the_pages_name_every_command_and_option():
+    text = "".join(page.read_text() for page in PAGES)
     (group,) = commands()
     subcommands = [(f"{one.name} {inner.name}", inner) for one in group.subcommands if hasattr(one, "subcommands")
                    for inner in one.subcommands]  # fmt: skip
     subcommands += [(one.name, one) for one in group.subcommands if not hasattr(one, "subcommands")]
 
-    assert len(subcommands) == 19, (
-        "if a command is new, correct the number, and describe the command in command-line.md"
-    )
+    assert len(subcommands) == 19, "if a command is new, correct the number, and describe the command in docs/reference"
     for name, command in subcommands:
         assert f"| `{name}` |" in text, f"add a row for {name} to command-line.md"
         flags = [flag for arg in command.args for flag in arg.flags if flag.startswith("--") and flag not in text]
-        assert flags == [], f"describe these options of {name} in command-line.md"
+        assert flags == [], f"describe these options of {name} in docs/reference"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import logging
 import os
 import pkgutil
@@ -65,6 +66,16 @@ def test_each_command_reports_its_errors(function: Callable[[Any], None]):
     ).globals.values()  # ``plan`` has exit codes of its own around one that does
 
     assert any(getattr(one, "__code__", None) is reporting_errors(print).__code__ for one in (function, *called))
+
+
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_what_the_output_cannot_encode_is_escaped(errors: str):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors=errors)
+    with redirect_stdout(stream):
+        reporting_errors(lambda _: print("zähler"))(SimpleNamespace())
+
+    stream.seek(0)
+    assert stream.read() == "z\\xe4hler\n"
 
 
 def test_what_is_logged_stands_beside_the_results(handler: logging.StreamHandler[TextIO]):

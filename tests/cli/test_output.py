@@ -51,6 +51,16 @@ def test_programs_get_other_characters_as_they_are(capsys, output):
     assert "ä→" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_programs_get_an_escape_where_the_output_is_ascii(monkeypatch, output, read):
+    written = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", written)
+    show([{"key": "a", "value": "ä→"}], output)
+
+    written.seek(0)
+    assert read(written.read()) == [{"key": "a", "value": "ä→"}]
+
+
 @pytest.mark.parametrize("output", ["table", "plain"])
 def test_people_get_texts(capsys, output):
     show(ROWS, output)

@@ -1,59 +1,84 @@
-"""The tutorial does what it says, from the first command to the last."""
+"""The tutorial, and the quick start of the README, do what they say, from the first command to the last."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ROOT, snippets
+from tests.docs.pages import ROOT, Snippet, snippets
 from tests.limits import LONGEST
 
-PAGE = ROOT / "docs" / "tutorial" / "first-job.md"
-FOLDER = "/tmp/first-job"
+TUTORIAL = list(snippets(ROOT / "docs" / "tutorial" / "first-job.md"))
+QUICK_START = list(snippets(ROOT / "README.md"))
+
+Run = Callable[[Sequence[Snippet], str], list[str]]
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 
-def script(folder: Path) -> str:
-    """Return the commands and files of the page as one script that works in ``folder``."""
+def script(shown: Sequence[Snippet]) -> str:
+    """Return the commands and files of a page as one script; the package is installed here already."""
     parts = ["set -e"]
-    for snippet in snippets(PAGE):
+    for snippet in shown:
         if snippet.title:
             parts.append(f"cat > {snippet.title} <<'END'\n{snippet.text}END")
         elif snippet.language == "sh":
             parts.append(snippet.text)
-    return "\n".join(parts).replace(FOLDER, str(folder))
+    return "\n".join(line for line in "\n".join(parts).splitlines() if not line.startswith("pip install"))
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What the commands of the page print, line by line."""
-    folder = tmp_path_factory.mktemp("tutorial") / "first-job"
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return what the commands of a page print, line by line, in another folder than the one that they name."""
+    done: dict[str, list[str]] = {}
+
+    def printed(shown: Sequence[Snippet], folder: str) -> list[str]:
+        if folder not in done:
+            done[folder] = _printed(shown, folder, tmp_path_factory.mktemp("page") / Path(folder).name)
+        return done[folder]
+
+    return printed
+
+
+def _printed(shown: Sequence[Snippet], folder: str, other: Path) -> list[str]:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environ = {key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")}
-    done = subprocess.run(
-        ["bash", "-c", script(folder)],
+    ended = subprocess.run(
+        ["bash", "-c", script(shown).replace(folder, str(other))],
         env={**environ, "PATH": path},
         capture_output=True,
         text=True,
         timeout=LONGEST,
         check=False,
     )
-    logs = "".join(log.read_text() for log in folder.glob("*.log"))
-    assert done.returncode == 0, done.stderr[-2000:] + logs[-4000:]
-    return done.stdout.replace(str(folder), FOLDER).splitlines()
+    logs = "".join(log.read_text() for log in other.glob("*.log"))
+    assert ended.returncode == 0, ended.stderr[-2000:] + logs[-4000:]
+    return ended.stdout.replace(str(other), folder).splitlines()
 
 
-@pytest.mark.parametrize("line", [line for s in snippets(PAGE) if s.language == "text" for line in s.text.splitlines()])
-def test_page_shows_what_the_commands_print(printed: list[str], line: str) -> None:
+def outputs(shown: Sequence[Snippet]) -> list[str]:
+    """Return the lines of output on a page."""
+    return [line for snippet in shown if snippet.language == "text" for line in snippet.text.splitlines()]
+
+
+@pytest.mark.parametrize("line", outputs(TUTORIAL))
+def test_the_tutorial_shows_what_its_commands_print(run: Run, line: str) -> None:
     """Each line of output on the page is in the output, perhaps with a time before it."""
-    assert any(line in shown for shown in printed)
+    assert any(line in shown for shown in run(TUTORIAL, "/tmp/first-job"))
 
 
-def test_search_for_the_secret_finds_the_file_that_the_reader_wrote(printed: list[str]) -> None:
+def test_search_for_the_secret_finds_the_file_that_the_reader_wrote(run: Run) -> None:
     """The last word of the page is true: there is nothing else."""
-    assert [line for line in printed if line.startswith("./")] == ["./secrets/db/password"]
+    found = [line for line in run(TUTORIAL, "/tmp/first-job") if line.startswith("./")]
+
+    assert found == ["./secrets/db/password"]
+
+
+@pytest.mark.parametrize("line", outputs(QUICK_START))
+def test_the_quick_start_shows_what_its_commands_print(run: Run, line: str) -> None:
+    assert any(line in shown for shown in run(QUICK_START, "/tmp/quick-start"))

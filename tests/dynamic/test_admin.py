@@ -639,6 +639,17 @@ def test_a_rollback_gives_what_there_was(store, version, cores):
     assert one.describe_configs([DAG])[DAG]["cores"].value == cores
 
 
+def test_a_rollback_of_a_dag_leaves_its_tasks_as_they_are(store):
+    one = admin(store)
+    for resource, number in ((DAG, "2"), (TASK, "3"), (DAG, "4")):
+        one.incremental_alter_configs({resource: [set_("cores", number)]})
+
+    one.rollback(DAG)
+
+    described = one.describe_configs([DAG, TASK])
+    assert [described[resource]["cores"].value for resource in (DAG, TASK)] == ["2", "3"]
+
+
 def test_a_rollback_for_another_version_is_refused(store):
     one = admin(store)
     for number in ("2", "3"):

@@ -14,7 +14,7 @@ pytest.importorskip("airflow")
 
 from airflow.models.log import Log
 from airflow.models.variable import Variable
-from sqlalchemy import create_engine, select
+from sqlalchemy import create_engine, event, select
 from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -93,6 +93,15 @@ def test_a_change_that_fails_is_said_to_be_made_completely_or_not_at_all(tmp_pat
 
     with pytest.raises(ProviderUnavailableError, match=r"The change was made completely or not at all\."):
         VariableStore("ann", sessionmaker(engine)).swap({"a": Kept()}, {"a": "1"}, [])
+
+
+def test_a_full_disk_is_said_to_be_full(sessions):
+    full = create_engine(url_of(sessions))
+    event.listen(full, "connect", lambda connection, _: connection.execute("PRAGMA max_page_count = 1"))
+
+    with pytest.raises(ProviderUnavailableError, match=r"\(OperationalError: its disk is full\. Free some space\)"):
+        VariableStore("ann", sessionmaker(full)).swap({"a": Kept()}, {"a": "1" * 100_000}, [])
+    full.dispose()
 
 
 def test_names_that_begin_with_a_prefix_are_given_in_order(sessions):

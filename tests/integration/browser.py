@@ -98,9 +98,10 @@ class Browser:
         self._of_element(xpath, "POST", "/clear")
         self.type(xpath, text)
 
-    def picture(self) -> bytes:
-        """Return what the window shows, as a PNG."""
-        return base64.b64decode(self._call("GET", "/screenshot"))
+    def picture(self, xpath: str = "") -> bytes:
+        """Return what an element shows, or all of the window, as a PNG."""
+        shown = self._of_element(xpath, "GET", "/screenshot") if xpath else self._call("GET", "/screenshot")
+        return base64.b64decode(shown)
 
     def _of_element(self, xpath: str, method: str, path: str, **body: Any) -> Any:
         found = self._call("POST", "/element", using="xpath", value=xpath)

@@ -162,6 +162,7 @@ def test_the_page_follows_the_theme_of_airflow(airflow: Airflow, window: Browser
 @pytest.mark.skipif(not os.environ.get("PAGE_PICTURES"), reason="PAGE_PICTURES is not set")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pictures_of_the_documentation_are_renewed(airflow: Airflow, window: Browser, theme: str):
+    window.resize(1280, 900)
     window.leave_frame()
     window.run("localStorage.setItem('theme', arguments[0])", theme)
     show(airflow, window, "/dags/flights/tasks/report/plugin/configuration-task")
@@ -169,22 +170,33 @@ def test_pictures_of_the_documentation_are_renewed(airflow: Airflow, window: Bro
     window.open(f"{airflow.server}/config-providers/page/?dag=flights&task=report")
     window.click("//button[@title='spark.executor.memory']")
     window.text("//aside//dt")
-    picture(window, f"page-key-{theme}")
+    fit(window, ".side")
+    picture(window, f"page-key-{theme}", "//aside")
 
 
 @pytest.mark.skipif(not os.environ.get("PAGE_PICTURES"), reason="PAGE_PICTURES is not set")
 def test_the_picture_of_a_terminal_is_renewed(airflow: Airflow, window: Browser):
     window.leave_frame()
-    window.resize(1260, 760)
+    window.resize(1260, 300)
     describe = "config-providers describe --dag flights --task report"
     commands = (describe, f"{describe} --why-not spark.executor.memory=4g")
     shown = {f"airflow {one}": terminal.printed(*one.split(), environ=airflow.environ) for one in commands}
     window.open(terminal.page(shown))
     assert CANARY not in window.text("//pre")
+    fit(window, "html")
     picture(window, "terminal")
 
 
-def picture(window: Browser, name: str) -> None:
+def picture(window: Browser, name: str, xpath: str = "") -> None:
     folder = ROOT / "docs" / "assets"
     folder.mkdir(exist_ok=True)
-    Path(folder / f"{name}.png").write_bytes(window.picture())
+    Path(folder / f"{name}.png").write_bytes(window.picture(xpath))
+
+
+def fit(window: Browser, selector: str) -> None:
+    """Make the window as high as the content of an element, so that a picture shows all of it."""
+    script = """
+        const element = document.querySelector(arguments[0]);
+        return [outerWidth, outerHeight + element.scrollHeight - element.clientHeight];
+    """
+    window.resize(*window.run(script, selector))

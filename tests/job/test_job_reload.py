@@ -546,6 +546,24 @@ def test_a_provider_that_hangs_while_it_subscribes_does_not_keep_the_job_from_be
     assert "Changes of ${dir:/secrets} are not noticed until its provider answers: no answer" in caplog.text
 
 
+def test_only_places_that_have_not_answered_are_told_of(caplog, monkeypatch):
+    goes_on, hangs = threading.Event(), threading.Event()
+
+    class Hanging(Run):
+        def subscribe(self, place, callback):
+            if place != PLACE:
+                hangs.set()
+                goes_on.wait(LONGEST)
+
+    monkeypatch.setattr(place_subscriptions, "wait", lambda calls, patience: hangs.wait(LONGEST))
+    job = Job()
+    job.reload.watch(Hanging(job.secret, places=(PLACE, ("dir", "/others"))))
+    goes_on.set()
+
+    assert "Changes of ${dir:/others} are not noticed" in caplog.text
+    assert "Changes of ${dir:/secrets}" not in caplog.text
+
+
 def test_a_provider_that_hangs_keeps_no_other_from_reporting_changes(monkeypatch):
     goes_on, subscribed = threading.Event(), []
 

@@ -105,6 +105,8 @@ class SecretIds:
     def withheld(self):
         return frozenset()
 
+    allow_exposed = True
+
     def comes_too_late(self, text):
         return False
 

@@ -9,7 +9,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG, task, task_group
 
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, ExposedValueError
 from airflow_config_providers.job.operator_specs import ConfLocation, OperatorSpec
 from airflow_config_providers.operators.configure import configure_task, configured
 from airflow_config_providers.operators.configured import ConfiguredOperator
@@ -19,7 +19,7 @@ from tests.operators.stock import CANARY, StockOperator, everything_shown
 pytestmark = pytest.mark.usefixtures("connections", "spark_submit")
 
 JOB = {"task_id": "job", "application": "job.py"}
-LATE = "it has a reference that was added after the task was rendered"
+LATE = "it has a reference that was added or moved after the task was rendered"
 OTHER_HOOK = "its execute() has submitted no job with the hook of the operator"
 
 
@@ -41,6 +41,7 @@ def before_execute(change):
         pytest.param("spark.app.late", lambda job, text: job.conf.update({"spark.app.late": text}), id="conf"),
         pytest.param("env_vars['LATE']", lambda job, text: job.env_vars.update(LATE=text), id="env_vars"),
         pytest.param("application_args[1]", lambda job, text: job.application_args.append(text), id="application_args"),
+        pytest.param("jars", lambda job, text: setattr(job, "jars", text), id="a named argument"),
     ],
 )
 def test_a_reference_that_pre_execute_adds_is_refused(dag, run_task, password, spark_submit, label, change):
@@ -86,6 +87,17 @@ def test_other_strings_like_references_are_passed_on(dag, run_task, spark_submit
     run_task(ConfiguredSparkSubmitOperator(**JOB, **options, dag=dag, conf={"spark.app.x": "y"}, pre_execute=change))
 
     assert spark_submit.spark_conf == {"spark.app.x": "y", "spark.app.late": text}
+
+
+@pytest.mark.parametrize(
+    ("added", "is_told"), [({"spark.app.b": "1", "spark.app.a": "1"}, True), ({"spark.openlineage.x": "1"}, False)]
+)
+def test_the_log_names_keys_that_no_policy_has_seen(dag, run_task, spark_submit, capfd, added, is_told):
+    change = before_execute(lambda job: job.conf.update(added))
+    run_task(ConfiguredSparkSubmitOperator(**JOB, dag=dag, conf={"spark.app.x": "y"}, pre_execute=change))
+
+    assert spark_submit.spark_conf == {"spark.app.x": "y", **added}
+    assert ("the record lacks them: spark.app.a, spark.app.b" in "".join(capfd.readouterr())) is is_told
 
 
 def test_a_string_that_replaces_one_with_a_reference_wins(dag, run_task, password, spark_submit):
@@ -182,6 +194,74 @@ def test_a_field_that_a_class_adds_has_the_value_while_it_runs(dag, run_task, pa
     assert CANARY not in everything_shown(run, capfd)
 
 
+def changing(change):
+    """Return a class of a team whose ``execute`` makes a change before it submits."""
+
+    @configured
+    class ChangingOperator(AddingOperator):
+        def execute(self, context):
+            change(self)
+            return SparkSubmitOperator.execute(self, context)
+
+    return ChangingOperator
+
+
+@pytest.mark.parametrize(
+    ("label", "change"),
+    [
+        ("env_vars['LATE']", lambda job, text: setattr(job, "env_vars", {"LATE": text})),
+        ("application_args[0]", lambda job, text: setattr(job, "application_args", [text])),
+    ],
+    ids=["env_vars", "application_args"],
+)
+def test_a_reference_that_execute_adds_is_refused(dag, run_task, password, spark_submit, label, change):
+    run = run_task(changing(lambda job: change(job, password))(**JOB, dag=dag, token=password))
+
+    assert str(run.error).startswith(f"{label}: {LATE}")
+    assert spark_submit() == []
+
+
+@pytest.mark.parametrize("value", ["s3cret-token", "abc", "postgres"], ids=["usual", "short", "a common word"])
+def test_a_value_that_execute_adds_to_the_configuration_is_in_no_command(
+    dag, run_task, secrets_dir, spark_submit, value
+):
+    (secrets_dir / "token").write_text(value)
+    kind = changing(lambda job: job.conf.update({"spark.app.late": job.token}))
+    run_task(kind(**JOB, dag=dag, conf={"spark.app.x": "y"}, token=f"${{dir:{secrets_dir}:token}}"))
+
+    assert spark_submit.spark_conf["spark.app.late"] == value
+    assert spark_submit.only.conf == {"spark.app.x": "y"}
+
+
+def test_a_value_that_execute_adds_where_others_can_read_it_is_refused(dag, run_task, password, spark_submit):
+    kind = changing(lambda job: job.conf.update({"spark.driver.extraJavaOptions": f"-Dtoken={job.token}"}))
+    run = run_task(kind(**JOB, dag=dag, conf={"spark.app.x": "y"}, token=password))
+
+    assert isinstance(run.error, ExposedValueError)
+    assert str(run.error).startswith("spark.driver.extraJavaOptions: the value that the code of the operator has put")
+    assert spark_submit() == []
+
+
+def test_a_hook_keeps_no_value_that_execute_has_given_it(dag, run_task, password):
+    def change(job):
+        job.conf["spark.app.late"] = job.token
+        job.env_vars = {"LATE": job.token}
+
+    seen = []
+    run_task(
+        changing(change)(
+            **JOB,
+            dag=dag,
+            conf={"spark.app.x": "y"},
+            token=password,
+            post_execute=lambda context, result: seen.append(repr(vars(context["task"]._hook))),
+        )
+    )
+
+    assert CANARY not in seen[0]
+    assert password in seen[0]
+
+
 class OwnHookOperator(SparkSubmitOperator):
     """A team's class that submits in its own way."""
 
@@ -205,8 +285,9 @@ def test_the_log_tells_of_a_job_that_another_hook_submitted(dag, run_task, passw
     assert (OTHER_HOOK in "".join(capfd.readouterr())) is is_told
 
 
-def test_nothing_is_said_of_a_hook_without_references(dag, run_task, capfd):
-    job = OwnHookOperator(**JOB, dag=dag, conf={"spark.app.x": "y"})
+@pytest.mark.parametrize("text", ["y", "${env:HOME}"], ids=["no reference", "a reference that Spark replaces"])
+def test_nothing_is_said_of_a_hook_without_references(dag, run_task, capfd, text):
+    job = OwnHookOperator(**JOB, dag=dag, conf={"spark.app.x": text})
     configure_task(job)
     run_task(job)
 
@@ -234,6 +315,37 @@ def test_values_end_with_an_execute_that_does_not_call_its_base(dag, run_task, p
         run.task.job_values()
 
 
+def test_values_end_with_an_execute_that_a_mixin_brings(dag, run_task, password):
+    class Mixin:
+        def execute(self, context):
+            return self._get_hook().submit(self.application)
+
+    class MixedOperator(Mixin, ConfiguredSparkSubmitOperator):
+        job_values = OwnExecute.job_values
+
+    run = run_task(MixedOperator(**JOB, dag=dag, conf={"spark.app.x": password}))
+
+    assert run.state == "success"
+    with pytest.raises(ConfigException, match="was cleared"):
+        run.task.job_values()
+
+
+def test_an_execute_below_another_one_can_submit_twice(dag, run_task, password, spark_submit):
+    class Base(ConfiguredSparkSubmitOperator):
+        def execute(self, context):
+            return self._get_hook().submit(self.application)
+
+    class TwiceOperator(Base):
+        def execute(self, context):
+            super().execute(context)
+            return super().execute(context)
+
+    run = run_task(TwiceOperator(**JOB, dag=dag, conf={"spark.app.x": password}))
+
+    assert run.state == "success", run.error
+    assert len(spark_submit()) == 2
+
+
 def test_the_log_tells_that_fields_had_no_values(dag, run_task, password, capfd):
     class OwnOperator(ConfiguredOperator, StockOperator):
         def execute(self, context):
@@ -242,7 +354,20 @@ def test_the_log_tells_that_fields_had_no_values(dag, run_task, password, capfd)
     run = run_task(OwnOperator(task_id="job", dag=dag, payload=password))
 
     assert run.supervisor.sent("SetXCom")[0].value == password
-    assert "an execute() that does not call super().execute()" in "".join(capfd.readouterr())
+    assert "has not called super().execute()" in "".join(capfd.readouterr())
+
+
+class LateAttribute(StockOperator):
+    """A team's class that only sets an attribute of a name of ours when it is made."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.config_files = ["a.ini"]
+
+
+def test_a_class_that_sets_an_attribute_of_ours_is_refused_when_it_is_made(dag):
+    with pytest.raises(ConfigException, match="LateAttribute has its own config_files"):
+        configured(LateAttribute)(task_id="job", dag=dag)
 
 
 class WithArgument(SparkSubmitOperator):
@@ -267,16 +392,22 @@ class WithAttribute(SparkSubmitOperator):
         self.config_files = ["a.ini"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [(WithArgument, "streaming"), (WithClassAttribute, "config_files"), (WithAttribute, "config_files")],
-)
-def test_a_class_with_a_name_of_ours_is_refused_and_left_as_it_is(dag, kind, name):
+@pytest.mark.parametrize("kind", [WithClassAttribute, WithAttribute])
+def test_a_class_with_a_name_of_ours_is_refused_and_left_as_it_is(dag, kind):
     job = kind(**JOB, dag=dag)
 
-    with pytest.raises(ConfigException, match=f"Class {__name__}.{kind.__name__} has its own {name}. .*Rename it"):
+    with pytest.raises(ConfigException, match=f"Class {__name__}.{kind.__name__} has its own config_files. .*Rename"):
         configure_task(job)
     assert type(job) is kind
+
+
+def test_a_class_with_an_argument_of_ours_loses_it_only_if_it_is_made_anew(dag):
+    job = WithArgument(**JOB, dag=dag, streaming="mine")
+    configure_task(job)
+
+    assert job.is_streaming == "mine"
+    with pytest.raises(ConfigException, match="WithArgument has its own streaming"):
+        configured(WithArgument)
 
 
 def test_a_mapped_task_of_a_class_with_a_name_of_ours_is_refused(dag):

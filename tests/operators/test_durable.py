@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -14,7 +15,9 @@ from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHoo
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.durable import STATE_KEY
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.limits import eventually
 from tests.operators.standalone_master import JOB
+from tests.operators.test_livy import Batches
 from tests.servers.web import Response, WebServer
 
 pytest.importorskip("airflow.sdk.bases.resumablejobmixin", reason="a durable mode came with Airflow 3.3")
@@ -709,6 +712,40 @@ def test_a_try_that_follows_a_job_shows_a_reference_for_the_value_that_it_was_su
     assert run.state == "success", run.error
     assert "the job says" in shown
     assert ("c4nary-earlier" in shown) is not is_kept
+
+
+def test_a_followed_batch_that_is_restarted_gets_its_values(
+    run_task, connections, secret, serve_livy, sealing, state, monkeypatch
+):
+    livy_operator = pytest.importorskip("airflow.providers.apache.livy.operators.livy")
+
+    class Crashed(livy_operator.LivyOperator):
+        def poll_until_complete(self, external_id, context):
+            raise RuntimeError("the worker is gone")
+
+    def task(kind):
+        with DAG("flights", schedule=None):
+            return configured(kind)(
+                task_id="job", file="job.py", polling_interval=1, conf=reading(secret), streaming=True
+            )
+
+    def end():
+        try:
+            eventually(lambda: len(batches.posted) == 2)
+        finally:
+            batches.has_ended = True
+
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RELOAD_SETTLING", "0")
+    batches = serve_livy(Batches())
+    run_task(task(Crashed), state=state).task._job_run.close()
+    secret.write_text("c4nary-second")
+    thread = threading.Thread(target=end)
+    thread.start()
+    run_task(task(livy_operator.LivyOperator), state=state, try_number=2)
+    thread.join()
+
+    passwords = [batch["conf"]["spark.app.db.password"] for batch in batches.posted]
+    assert passwords == ["c4nary-first", "c4nary-second"]
 
 
 def test_an_outage_while_a_job_is_looked_for_is_retried(run_task, batches, state, monkeypatch):

@@ -102,6 +102,18 @@ def is_shown(text, out, capfd):
     return eventually(lambda: out.append("".join(capfd.readouterr())) or text in "".join(out))
 
 
+def test_the_next_job_has_what_pre_execute_has_added(dag, run_task, job, spark_submit):
+    def change(context):
+        context["task"].conf.update({"spark.app.late": "added", "spark.app.y": "2"})
+
+    with job.during(rotated(job, 1)):
+        run_task(operator(dag, job, {"spark.app.y": "1"}, streaming=True, pre_execute=change))
+
+    plain = [{key: one.conf[key] for key in ("spark.app.late", "spark.app.y")} for one in spark_submit()]
+    assert plain == [{"spark.app.late": "added", "spark.app.y": "2"}] * 2
+    assert job.passwords() == VALUES[:2]
+
+
 def test_three_rotations_are_three_reloads_in_one_try(dag, run_task, job, capfd):
     with job.during(rotated(job, 1), rotated(job, 2), rotated(job, 3)):
         run = run_task(operator(dag, job, streaming=True))

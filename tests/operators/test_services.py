@@ -638,12 +638,28 @@ def test_attack_19_a_query_that_fails_shows_references(sql, spark_sql, no_leak, 
     assert f"Cannot execute 'select '{password}''" in str(run.error)
 
 
+def test_a_key_that_code_adds_reaches_a_query(sql, spark_sql, run_task):
+    run_task(sql(sql="select 1", conf="spark.app.x=1", pre_execute=lambda context: context["task"]._conf.update(y="2")))
+
+    assert spark_sql.only.conf == {"spark.app.x": "1", "y": "2"}
+
+
 def test_no_spark_sql_is_an_error_that_says_how_to_get_it(sql, spark_sql, run_task, monkeypatch, tmp_path):
     (tmp_path / "bin" / "spark-sql").unlink()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     run = run_task(sql(sql="select 1"))
 
     assert "spark-sql is not on the PATH of this worker. Install Spark there" in str(run.error)
+
+
+def test_other_defaults_to_which_spark_env_sh_leads_a_query_are_told(sql, spark_sql, run_task, tmp_path, capfd):
+    for name in ("spark-conf", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "spark-defaults.conf").write_text("spark.app.x 1\n")
+    (tmp_path / "spark-conf" / "spark-env.sh").write_text(f"SPARK_CONF_DIR={tmp_path}/other\n")
+    run_task(sql(sql="select 1"))
+
+    assert f"sets SPARK_CONF_DIR to {tmp_path}/other, where Spark alone would read" in "".join(capfd.readouterr())
 
 
 def test_a_row_that_a_line_of_the_log_cuts_in_two_is_whole(sql, spark_sql, no_leak, password, tmp_path, capfd):

@@ -280,6 +280,16 @@ def test_a_defaults_file_that_nobody_finds_is_told_and_not_passed_over(
     assert ("so this job ignores its spark-defaults.conf" in "".join(capfd.readouterr())) is not known
 
 
+def test_other_defaults_to_which_spark_env_sh_leads_are_told(dag, run_task, spark_submit, tmp_path, capfd):
+    for name in ("spark-conf", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "spark-defaults.conf").write_text("spark.app.x 1\n")
+    (tmp_path / "spark-conf" / "spark-env.sh").write_text(f"SPARK_CONF_DIR={tmp_path}/other\n")
+    run_task(operator(dag))
+
+    assert f"sets SPARK_CONF_DIR to {tmp_path}/other, where Spark alone would read" in "".join(capfd.readouterr())
+
+
 def test_a_file_counts_even_where_the_author_gave_an_empty_one(dag, run_task, spark_submit, tmp_path):
     """Spark leaves its defaults file out then, so it must be given some file."""
     (tmp_path / "own.properties").write_text("")

@@ -969,6 +969,32 @@ def test_a_copy_of_a_task_that_has_run_is_filled_in_like_the_first(dag, run_task
     assert not re.search(rb"\d{25}", pickle.dumps(again))
 
 
+@pytest.mark.parametrize(
+    ("application", "run_conf"),
+    [
+        pytest.param("--conf", {}, id="the author's"),
+        pytest.param("{{ dag_run.conf['app'] }}", {"app": "--conf"}, id="chosen by a run"),
+        pytest.param("${dir:DIR:option}", {}, id="a resolved value"),
+    ],
+)
+def test_no_application_becomes_an_option_that_sets_a_key_unseen(
+    dag, run_task, secrets_dir, spark_submit, application, run_conf
+):
+    (secrets_dir / "option").write_text("--conf")
+    job = ConfiguredSparkSubmitOperator(
+        task_id="job",
+        dag=dag,
+        application=application.replace("DIR", str(secrets_dir)),
+        application_args=["spark.app.hidden=1", "job.py"],
+        allow_exposed_arguments=True,
+    )
+
+    error = run_task(job, conf=run_conf).error
+
+    assert str(error).startswith("application: it begins with '-'")
+    assert spark_submit() == []
+
+
 def test_a_class_of_somebody_s_own_below_ours(dag, run_task, password, capfd):
     seen = []
 

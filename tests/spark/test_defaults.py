@@ -1,14 +1,22 @@
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from airflow_config_providers.exceptions import SubmitError
-from airflow_config_providers.spark.installation import conf_directory, locate_spark_defaults, require_spark_binary
+from airflow_config_providers.spark.installation import (
+    conf_directory,
+    installed_version,
+    locate_spark_defaults,
+    require_spark_binary,
+)
 
 
 def executable(path: Path) -> Path:
@@ -183,3 +191,48 @@ def test_commands_are_looked_for_on_the_path_of_the_given_environment(tmp_path: 
         require_spark_binary("spark-submit", {"PATH": str(tmp_path)}, which=which)
 
     assert asked == [("spark-submit", str(tmp_path))]
+
+
+@pytest.fixture
+def closed() -> Iterator[Path]:
+    """Yield a Spark's home that this process may not enter, beside a Spark that it may use."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        for name in ("closed", "open"):
+            home = spark_home(Path(folder, name))
+            for script in ("find-spark-home", "java"):
+                executable(home / "bin" / script)
+        Path(folder, "closed").chmod(0)
+        user = os.geteuid()
+        os.setresuid(user or 65534, user or 65534, -1)  # root may enter every directory
+        try:
+            yield Path(folder, "closed")
+        finally:
+            os.setresuid(user, user, -1)
+            Path(folder, "closed").chmod(0o755)
+
+
+def test_a_directory_that_may_not_be_entered_has_no_defaults(closed: Path) -> None:
+    """Spark ignores it, too."""
+    assert located(SPARK_CONF_DIR=closed / "conf") is None
+    assert located(SPARK_HOME=closed) is None
+
+
+def test_a_home_that_may_not_be_entered_has_no_version(closed: Path) -> None:
+    assert installed_version("spark-submit", {"SPARK_HOME": str(closed)}) is None
+
+
+@pytest.mark.parametrize("name", ["SPARK_HOME", "JAVA_HOME"])
+def test_a_home_that_may_not_be_entered_is_said_with_the_user(name: str, closed: Path) -> None:
+    environ = {"PATH": str(closed.parent / "open" / "bin"), name: str(closed)}
+
+    with pytest.raises(SubmitError, match=rf"^{name} is .*closed, but user {os.geteuid()} may not enter it\."):
+        require_spark_binary("spark-submit", environ)
+
+
+def test_a_spark_env_sh_in_a_directory_that_may_not_be_entered_does_not_locate_java(closed: Path) -> None:
+    home = closed.parent / "open"
+    environ = {"SPARK_CONF_DIR": str(closed / "conf"), "JAVA_HOME": str(closed)}
+
+    with pytest.raises(SubmitError, match=r"^JAVA_HOME is"):
+        require_spark_binary(str(home / "bin" / "spark-submit"), environ)

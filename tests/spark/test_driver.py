@@ -112,6 +112,10 @@ def test_attack_12_what_would_be_changed_in_a_driver_is_refused(key: str, value:
     assert CANARY not in str(error.value)
 
 
+def test_a_folder_into_which_the_system_does_not_look_has_no_defaults() -> None:
+    assert driver.Unsubmitted({"SPARK_CONF_DIR": "a" * 5000}).configs() == {}
+
+
 def test_a_reference_that_nobody_answers_fails_unless_it_may_stay() -> None:
     configs = {"spark.a": "${vault:a:none}"}
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from airflow_config_providers.spark.jvm import reading_properties
+from tests.limits import LONGEST
 
 
 def file_in(environ):
@@ -41,3 +44,25 @@ def test_the_arguments_are_as_they_were_afterwards(before):
         assert environ["PYSPARK_SUBMIT_ARGS"].endswith(before.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
 
     assert environ == before
+
+
+CLOSED = """
+import ctypes, os, shlex, subprocess
+from airflow_config_providers.spark.jvm import reading_properties
+
+prctl = ctypes.CDLL(None).prctl
+prctl(24, 19, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_SYS_PTRACE: root's children may no longer look into other processes
+prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: no process of the same user may look into this one
+environ = {}
+with reading_properties({"spark.app.a": "b"}, environ):
+    path = shlex.split(environ["PYSPARK_SUBMIT_ARGS"])[1]
+    print(oct(os.stat(path).st_mode)[-3:], subprocess.run(["cat", path], capture_output=True, text=True).stdout.strip())
+print(os.path.exists(path))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl is a call of Linux")
+def test_the_jvm_of_a_process_that_is_closed_to_others_reads_a_named_file():
+    done = subprocess.run([sys.executable, "-c", CLOSED], capture_output=True, text=True, check=True, timeout=LONGEST)
+
+    assert done.stdout.splitlines() == ["600 spark.app.a=b", "False"]

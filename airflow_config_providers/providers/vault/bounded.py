@@ -19,6 +19,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+from urllib3.util.ssl_ import create_urllib3_context, resolve_cert_reqs
 
 from airflow_config_providers.providers.vault.faults import MEBIBYTES, AnswerTooLargeError
 
@@ -137,6 +138,8 @@ class _TimedTlsConnection(HTTPSConnection):
     def connect(self) -> None:
         """Connect; a failure of TLS or a proxy's tunnel would otherwise look as if a request had been sent."""
         try:
+            if self.ssl_context is None:
+                self.ssl_context = _context(self.cert_reqs)
             super().connect()
         except ssl.SSLError:
             raise
@@ -144,6 +147,13 @@ class _TimedTlsConnection(HTTPSConnection):
             raise ConnectTimeoutError(self, "TLS did not begin in time") from error
         except OSError as error:
             raise NewConnectionError(self, "TLS did not begin") from error
+
+
+def _context(cert_reqs: int | str | None) -> ssl.SSLContext:
+    """Return the usual context, without SSLKEYLOGFILE: with the keys in it, others could read what Vault answers."""
+    context = create_urllib3_context(cert_reqs=resolve_cert_reqs(cert_reqs))
+    context.keylog_filename = None  # type: ignore[assignment]  # which ends it; typeshed does not know that
+    return context
 
 
 class _TimedPool(HTTPConnectionPool):

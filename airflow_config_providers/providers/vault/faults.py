@@ -29,6 +29,10 @@ TOO_MANY_REQUESTS: Final = 429
 """Vault counts requests by mount or by path: others may be answered."""
 _UNFIT: Final = frozenset({400, 404, 405})
 
+_PROXY_WANTS_LOGIN: Final = 407
+_PROXY: Final = "proxies in the definition or, with trust_env, HTTPS_PROXY and HTTP_PROXY of this process"
+"""The places where a proxy is named."""
+
 _UNAVAILABLE: Final[Mapping[int, str]] = {
     412: "has not caught up with the latest write",
     429: "is a standby, or received too many requests",
@@ -75,10 +79,12 @@ class VaultAnswer:
 
     :param status: 0 if the answer is too large
     :param body: the JSON object; empty if there is none
+    :param is_foreign: whether something in front of Vault refused: it has a body, which is not one of Vault's
     """
 
     status: int
     body: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    is_foreign: bool = False
 
     @property
     def is_good(self) -> bool:
@@ -92,7 +98,7 @@ class VaultAnswer:
 
     @property
     def is_denied(self) -> bool:
-        """Whether Vault refused."""
+        """Whether Vault refused, or something in front of it."""
         return self.status in REFUSALS
 
     @property
@@ -152,6 +158,19 @@ def check_server(status: int, *, where: str, retry_after: float | None = None) -
         raise _unavailable(status, where, retry_after)
 
 
+def check_proxy(status: int, *, where: str) -> None:
+    """
+    Require an answer to a request that a proxy let through.
+
+    :raises ProviderLookupError: a proxy wants a login
+    """
+    if status == _PROXY_WANTS_LOGIN:
+        raise ProviderLookupError(
+            f"{where} cannot be reached: its proxy wants a login (status {status}). Check the user and the password in "
+            f"{_PROXY}."
+        )
+
+
 def check_status(status: int, *, where: str) -> None:
     """
     Require a success, or a refusal that depends on what was asked.
@@ -160,6 +179,7 @@ def check_status(status: int, *, where: str) -> None:
     :raises ProviderLookupError: a redirect, or any other status
     """
     check_server(status, where=where)
+    check_proxy(status, where=where)
     if 300 <= status < 400:
         raise ProviderLookupError(
             f"{where} answers with a redirect (status {status}), which is not followed. Name the active node."
@@ -200,6 +220,19 @@ def token_of_elsewhere(where: str) -> AccessDeniedError:
         f"{where} knows the token, but it is not valid in the namespace of the secret. Set namespace to that of the "
         f"secret, and auth_namespace to that of the login or the token."
     )
+
+
+def check_origin(answer: VaultAnswer, *, where: str) -> None:
+    """
+    Require an answer of Vault itself.
+
+    :raises ProviderUnavailableError: something in front of it refused
+    """
+    if answer.is_foreign:
+        raise ProviderUnavailableError(
+            f"{where} did not answer: something in front of it refused ({answer.shown}). Try again later, or check "
+            f"what is in front of it."
+        )
 
 
 def no_json(where: str) -> ProviderUnavailableError:
@@ -249,7 +282,7 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
     if isinstance(error, of_requests.Timeout) or any(isinstance(link, ReadTimeoutError) for link in _chain(error)):
         return ProviderUnavailableError(f"{where} did not answer in time. Try again later, or raise the timeout.")
     if isinstance(error, of_requests.ProxyError):
-        return ProviderUnavailableError(f"{where} cannot be reached through the proxy. Check the proxy.")
+        return ProviderUnavailableError(f"{where} cannot be reached through its proxy. Check {_PROXY}.")
     if isinstance(error, of_requests.JSONDecodeError):
         return no_json(where)
     passing = (of_requests.ConnectionError, of_requests.ChunkedEncodingError, of_requests.ContentDecodingError)
@@ -257,6 +290,8 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
         return ProviderUnavailableError(
             f"{where} cannot be reached, or dropped the connection. Check the address and the network."
         )
+    if _is_of_proxy(error):
+        return ProviderLookupError(f"{where} cannot be contacted: its proxy cannot be used. Check {_PROXY}.")
     if isinstance(error, OSError) and not isinstance(error, of_requests.RequestException):
         return ProviderLookupError(
             f"{where} cannot be contacted: a certificate or key file cannot be read. Check these files."
@@ -264,6 +299,15 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
     return ProviderLookupError(
         f"{where} cannot be contacted ({type(error).__name__}). Check the provider's definition."
     )
+
+
+def _is_of_proxy(error: Exception) -> bool:
+    """Return whether the address of a proxy is wrong; that of Vault is checked before there is a request."""
+    import requests.exceptions as of_requests  # noqa: PLC0415 - slow to import
+
+    if isinstance(error, of_requests.InvalidURL):
+        return isinstance(error, of_requests.InvalidProxyURL) or error.request is not None
+    return isinstance(error, of_requests.InvalidSchema)
 
 
 def _of_tls(error: Exception, where: str) -> ConfigProvidersError:

@@ -237,7 +237,8 @@ class VaultReader:
         """
         outcome = self._after_others(path)
         body = outcome.answer.body
-        if outcome.answer.is_good and "request_id" not in body and not isinstance(body.get("data"), Mapping):
+        is_page = outcome.answer.is_good and "request_id" not in body and not isinstance(body.get("data"), Mapping)
+        if is_page or outcome.answer.is_foreign:
             raise _no_answer(outcome, path, where=self.session.where)
         if outcome.answer.is_good or outcome.answer.status == 404:
             return outcome
@@ -329,7 +330,7 @@ class VaultReader:
         """Remember where Vault refused everything, even to name the mount: we may not read any there."""
         for outcome in tried:
             same = [other for other in tried if other.place == outcome.place]
-            if all(other.mount is None and other.answer.is_denied for other in same):
+            if all(other.mount is None and other.answer.is_denied and not other.answer.is_foreign for other in same):
                 token, now = outcome.token.text, self.session.clock()
                 self.session.mounts.remember_closed(outcome.place.segments, now=now, token=token)
 

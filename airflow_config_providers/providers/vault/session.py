@@ -198,6 +198,8 @@ class Session:
             return False
         if self._signed_in_anew(refused).text != refused.text:
             return True
+        if found.is_foreign and not answer.says_token_has_ended:
+            return False
         error = faults.unknown_token(self.where)
         self._ended = LoginRefusal(error, of=refused.text, until=self.clock() + _SECONDS_WITHOUT_LOGIN)
         raise error.again()
@@ -218,9 +220,11 @@ class Session:
         self._ended = None  # the caller asks for the current state
         self._signing_in.forgive()
         held = self.token()
-        if self.get(_LOOKUP, token=held).may_know_token:
+        found = self.get(_LOOKUP, token=held)
+        if found.may_know_token:
             return
         if self._signed_in_anew(held).text == held.text:
+            faults.check_origin(found, where=self.where)
             raise faults.unknown_token(self.where)
         self._give_back(held, self.transport)
 

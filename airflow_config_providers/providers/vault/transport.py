@@ -37,6 +37,9 @@ _LONGEST_PAUSE: Final = 60.0
 
 THREADS: Final = 64
 
+_OF_A_REFUSAL: Final = ("errors", "request_id")
+"""Vault's body of a refusal has one of these; the second if an engine refused."""
+
 MakeClient = Callable[["VaultSettings"], "hvac.Client"]
 
 _UNVERIFIED: Final = "its certificate is not verified. Name a CA with ca_cert instead of verify=false"
@@ -260,7 +263,8 @@ class Transport:
         body = {} if response.status_code == 204 else _body(response.content)
         if body is None and response.ok:
             raise faults.no_json(self._where)
-        answer = VaultAnswer(response.status_code, body or {})
+        is_foreign = response.status_code in faults.REFUSALS and _is_foreign(response.content, body)
+        answer = VaultAnswer(response.status_code, body or {}, is_foreign)
         faults.check_readiness(answer, where=self._where)
         return answer
 
@@ -319,6 +323,11 @@ def _body(content: bytes) -> Mapping[str, Any] | None:
     except (ConfigException, UnicodeDecodeError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _is_foreign(content: bytes, body: Mapping[str, Any] | None) -> bool:
+    """Return whether a refusal has a body that is not one of Vault's, such as a page."""
+    return bool(content.strip()) and (body is None or body.keys().isdisjoint(_OF_A_REFUSAL))
 
 
 def _import_what_a_request_needs() -> None:

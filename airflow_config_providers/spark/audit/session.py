@@ -19,6 +19,7 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import child_process
+from airflow_config_providers.spark.installation import matching
 from airflow_config_providers.spark.jvm import launch, spark_home
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def _has_log_configuration(environ: MutableMapping[str, str]) -> bool:
     """Return whether there is a log configuration for Spark."""
     folder = Path(environ.get("SPARK_CONF_DIR") or Path(spark_home(), "conf"))
     names = ("log4j2*.properties", "log4j2*.xml", "log4j2*.y*ml", "log4j2*.js*n", "log4j.properties", "log4j.xml")
-    is_in_folder = any(True for name in names for _ in folder.glob(name))
+    is_in_folder = any(matching(name, folder) for name in names)
     return is_in_folder or any(name.startswith("LOG4J_") for name in environ)
 
 

@@ -80,13 +80,14 @@ def test_a_given_token_is_looked_up_before_it_is_said_to_have_ended(vault, path:
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 405])
+@pytest.mark.parametrize("body", ["", "<html>"], ids=["nothing", "page"])
 def test_where_no_lookup_is_let_through_what_a_newer_vault_says_of_a_token_is_believed(
-    vault, path: str, status: int
+    vault, path: str, status: int, body: str
 ) -> None:
     with opened(vault, **{"cache.ttl": "0"}) as provider:
         provider.get(path, {"k"})
         vault.reset()
         vault.fail(1, 403, body=NEWER, path=vault.kv2)
-        vault.fail(9, status, path="auth/token/lookup-self")
+        vault.fail(9, status, body=body, path="auth/token/lookup-self")
         assert provider.get(path, {"k"}).data == {"k": "v"}
         assert logins(vault) == 1

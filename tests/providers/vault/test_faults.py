@@ -18,6 +18,7 @@ from airflow_config_providers.exceptions import (
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import VaultAnswer
 from tests.providers.vault.opened import counted, opened, parameters, provider_of
+from tests.servers.web import Response, WebServer
 
 ID = "0b3f1a52-9c1e-4d5f-8a10-2f4b7c6d8e90"
 
@@ -99,9 +100,78 @@ def test_an_answer_without_a_secret_is_unavailable(vault, body: str) -> None:
     assert "without a secret" in str(error)
 
 
+PAGES = {"page": "<html>blocked</html>", "JSON": '{"message": "Forbidden"}', "list": "[]"}
+"""What something in front of Vault refuses with."""
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("body", PAGES.values(), ids=PAGES)
+def test_a_refusal_of_something_in_front_of_vault_is_unavailable(vault, status: int, body: str) -> None:
+    error = error_of_a_read(vault, status, body=body)
+    assert type(error) is ProviderUnavailableError
+    assert f"status {status}, but without a secret: perhaps something in front of it answers" in str(error)
+
+
+@pytest.mark.parametrize("login", ["own", "given"])
+def test_a_refusal_of_something_in_front_of_vault_is_soon_forgotten(vault, login: str) -> None:
+    vault.put("a", {"k": "v"})
+    with opened(vault, token=vault.root_token if login == "given" else "") as provider:
+        for path in (vault.kv2, "secret", "sys/internal", "auth/token"):
+            vault.fail(99, 403, body=PAGES["page"], path=path)
+        with pytest.raises(ProviderUnavailableError):
+            provider.get(f"{vault.kv2}/a", {"k"})
+        vault.reset()
+        assert provider.get(f"{vault.kv2}/a", {"k"}).data == {"k": "v"}
+
+
+def test_a_lookup_that_something_in_front_of_vault_refuses_does_not_say_that_a_token_has_ended(vault) -> None:
+    with opened(vault, token=vault.token(f"{vault.kv2}/data/b")) as provider:
+        vault.fail(9, 403, body=PAGES["page"], path="auth/token/lookup-self")
+        with pytest.raises(AccessDeniedError, match="Let a policy of the login read"):
+            provider.get(f"{vault.kv2}/a", {"k"})
+        with pytest.raises(ProviderUnavailableError, match=r"something in front of it refused \(status 403\)"):
+            provider.check()
+
+
+NAMED = "proxies in the definition or, with trust_env, HTTPS_PROXY and HTTP_PROXY of this process"
+
+
+@pytest.mark.parametrize("login", ["own", "given"])
+def test_a_proxy_that_wants_a_login_is_named(vault, login: str) -> None:
+    with WebServer(lambda _: Response(407, b"<html>")) as proxy:
+        params = {"proxies": json.dumps({"http": proxy.address}), "token": "hvs.t" if login == "given" else ""}
+        with (
+            opened(vault, **params) as provider,
+            pytest.raises(ProviderLookupError, match=rf"its proxy wants a login \(status 407\)\. Check .*{NAMED}"),
+        ):
+            provider.get(f"{vault.kv2}/a", {"k"})
+
+
+@pytest.mark.parametrize("url", ["http://u:c4nary@[::1", "u:c4nary@host:notaport", "ftp2://u:c4nary@host:99"])
+@pytest.mark.parametrize("place", ["definition", "environment"])
+def test_a_proxy_that_cannot_be_used_is_named(vault, url: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", url)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    where = {"proxies": json.dumps({"http": url})} if place == "definition" else {"trust_env": "true"}
+    with (
+        opened(vault, token="hvs.t", **where) as provider,
+        pytest.raises(ProviderLookupError, match=rf"its proxy cannot be used\. Check {NAMED}") as caught,
+    ):
+        provider.get("secret/a", {"k"})
+    assert "c4nary" not in repr(caught.value)
+
+
+def test_a_proxy_that_is_not_there_is_named(vault) -> None:
+    with (
+        opened(vault, token="hvs.t", proxies='{"http": "http://127.0.0.1:1"}') as provider,
+        pytest.raises(ProviderUnavailableError, match=rf"cannot be reached through its proxy\. Check {NAMED}"),
+    ):
+        provider.get(f"{vault.kv2}/a", {"k"})
+
+
 def test_a_redirect_is_not_followed(vault) -> None:
     from tests.servers.recorder import Recorder
-    from tests.servers.web import WebServer
 
     recorder = Recorder()
     with WebServer(recorder) as elsewhere:
@@ -251,6 +321,16 @@ def test_a_certificate_that_its_ca_vouches_for_is_trusted(vault) -> None:
     params = {**parameters(vault), "url": vault.https.address, "ca_cert": str(vault.https.ca_file)}
     with contextlib.closing(provider_of(params)) as provider:
         assert provider.get(f"{vault.kv2}/a", {"k"}).data == {"k": "v"}
+
+
+def test_no_keys_of_a_connection_to_vault_are_written(vault, tmp_path, monkeypatch) -> None:
+    vault.put("a", {"k": "v"})
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
+    params = {**parameters(vault), "url": vault.https.address, "ca_cert": str(vault.https.ca_file)}
+    with contextlib.closing(provider_of(params)) as provider:
+        assert provider.get(f"{vault.kv2}/a", {"k"}).data == {"k": "v"}
+    lines = [line for path in tmp_path.glob("keys") for line in path.read_text().splitlines()]
+    assert [line for line in lines if not line.startswith("#")] == []
 
 
 def test_https_of_a_vault_that_speaks_http_is_not_tried_again(vault) -> None:

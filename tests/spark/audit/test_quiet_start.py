@@ -53,3 +53,7 @@ def test_the_environment_is_restored(tmp_path: Path, before: dict[str, str]) -> 
     options(environ)
 
     assert environ == {"SPARK_CONF_DIR": str(tmp_path), **before}
+
+
+def test_a_folder_into_which_the_system_does_not_look_has_no_log_configuration() -> None:
+    assert OPTION in (options({"SPARK_CONF_DIR": "a" * 5000}) or "")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError
+from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.logins.login import (
     AuthMethod,
     Credential,
@@ -159,6 +160,7 @@ def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds:
     path = f"auth/{quoted(tuple(mount.split('/')))}/role/{quoted((role,))}/secret-id"
     body = {"ttl": f"{login_seconds}s"} if login_seconds else {}
     answer = session.post(path, body, token=session.token().text, wrap_seconds=seconds)
+    faults.check_origin(answer, where=session.where)
     found = answer.body.get("wrap_info")
     if isinstance(found, Mapping) and isinstance(found.get("token"), str):
         return str(found["token"])

@@ -90,7 +90,7 @@ class SigningIn:
             self._attempts.forgive(key, now=self._clock())
 
     def _asked(self, login: Login, key: bytes) -> VaultToken:
-        attempt = LoginTry(login, self._clients.new_for_login())
+        attempt = LoginTry(login, self._clients.new_for_login(), where=self._settings.where)
         try:
             with self._breakers.watching("login", ProviderUnavailableError, is_limit=attempt.is_limit):
                 token = translated_login(
@@ -125,22 +125,25 @@ class LoginTry:
 
     :param login: as ``Login.read`` returns it
     :param client: made for this login; sends requests only to Vault
+    :param where: the name of the Vault in errors
     :ivar is_lost: whether Vault might have counted a failure of this login, and its answer did not reach us
     """
 
-    def __init__(self, login: Login, client: hvac.Client) -> None:
+    def __init__(self, login: Login, client: hvac.Client, *, where: str) -> None:
         self._login = login
+        self._where = where
         self._client = client
         self._last: requests.Response | None = None
         self.is_lost = False
         client.adapter.session.hooks["response"].append(self._see)
 
     def run(self) -> VaultToken:
-        """Sign in; raises the errors of the login."""
+        """Sign in; raises the errors of the login, or says that a proxy wants one."""
         try:
             return self._login(self._client)
         except Exception as error:
             self.is_lost = self._login.can_lock_out and self._is_answer_lost(error)
+            faults.check_proxy(0 if self._last is None else self._last.status_code, where=self._where)
             raise
 
     def refusal(self) -> int | None:

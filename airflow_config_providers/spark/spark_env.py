@@ -1,0 +1,80 @@
+"""Spark's ``spark-env.sh``, which runs before each program of Spark, and can lead it to another configuration."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.spark.installation import conf_directory, home_directory, is_file
+
+_SETS: Final = re.compile(rb"^[^#\n]*\bSPARK_CONF_DIR=", re.MULTILINE)
+
+_ASK: Final = 'exec 3>&1 >&2; set -a; . "$0"; printf %s "$SPARK_CONF_DIR" >&3'
+"""Runs a script as Spark's ``load-spark-env.sh`` does, and prints only the variable that it leaves."""
+
+_PATIENCE: Final = 60.0
+
+
+def doubt_of_defaults(binary: Path, environ: Mapping[str, str]) -> str:
+    """
+    Return the warning that Spark alone would read other defaults, because ``spark-env.sh`` sets ``SPARK_CONF_DIR``.
+
+    A script that sets it is run, as Spark does next; for at most a minute.
+
+    :param binary: a program of Spark
+    :param environ: its environment
+    :return: empty if Spark would read the same, or if that cannot be determined
+    """
+    before = conf_directory(binary, environ)
+    after = _changed(before, binary, environ) if before else None
+    if before is None or after is None or not (_has_defaults(before) or _has_defaults(after)):
+        return ""
+    return (
+        f"spark-env.sh in {printable(str(before))} sets SPARK_CONF_DIR to {printable(str(after))}, where Spark alone "
+        f"would read spark-defaults.conf. This job has the defaults of the first directory. Set SPARK_CONF_DIR in the "
+        f"environment of the worker instead."
+    )
+
+
+def _changed(before: Path, binary: Path, environ: Mapping[str, str]) -> Path | None:
+    """Return the directory that the script in ``before`` names instead; None if it names no other one."""
+    script = before / "spark-env.sh"
+    if environ.get("SPARK_ENV_LOADED") or not _SETS.search(_content(script)):
+        return None
+    home = home_directory(binary, environ)
+    known = {"SPARK_CONF_DIR": str(before), "SPARK_ENV_LOADED": "1", **({"SPARK_HOME": str(home)} if home else {})}
+    after = _left_by(script, {**environ, **known})
+    return Path(after) if after and os.path.realpath(after) != os.path.realpath(before) else None
+
+
+def _left_by(script: Path, environ: Mapping[str, str]) -> str:
+    """Return the ``SPARK_CONF_DIR`` that a script leaves; empty if it fails."""
+    try:
+        done = subprocess.run(  # noqa: S603 - Spark runs the same script next
+            ["bash", "-c", _ASK, str(script)],  # noqa: S607 - as Spark finds it
+            env={**environ},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    return os.fsdecode(done.stdout)
+
+
+def _content(script: Path) -> bytes:
+    try:
+        return script.read_bytes() if is_file(script) else b""
+    except OSError:
+        return b""
+
+
+def _has_defaults(directory: Path) -> bool:
+    return is_file(directory / "spark-defaults.conf")

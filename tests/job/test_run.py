@@ -15,7 +15,7 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.testing import InMemoryConfigProvider
 
-NOW = "c4nary/s3cret+value"
+NOW = "c4nary/n0w+value"  # no other test has it: a driver's values are known until its process ends
 OLD = "c4nary/f0rmer+value"
 PASSWORD = ConfigVariable("vault", "db", "password")
 USER = ConfigVariable("vault", "db", "user")

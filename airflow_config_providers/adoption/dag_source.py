@@ -113,8 +113,8 @@ class OperatorCall:
 
     @property
     def is_configured(self) -> bool:
-        """Whether the class is one of this package."""
-        return self.path.startswith("airflow_config_providers.")
+        """Whether the class, or the decorator, is one of this package."""
+        return self.path.startswith("airflow_config_providers.") or self.path.endswith(".task.configured_pyspark")
 
     @property
     def is_direct(self) -> bool:

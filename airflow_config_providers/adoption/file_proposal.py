@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -282,15 +282,23 @@ class FileProposer:
         return is_removed
 
     def _change_classes(self) -> None:
-        for path in dict.fromkeys(call.path for call in self._calls if not call.is_configured):
+        stock = [call for call in self._calls if not call.is_configured]
+        for path in dict.fromkeys(call.path for call in stock):
             imported = self._dag.imports(path)
-            if path not in CLASSES:
+            if path.endswith(".task.pyspark"):
+                self._change_decorators(call.node.func for call in stock if call.path == path)
+            elif path not in CLASSES:
                 self._by_hand.append(ByHand(self._path, 0, _NO_CLASS.format(path.rpartition(".")[2])))
             elif len(imported) == 1 and len(imported[0][0].names) == 1 and imported[0][1].asname is None:
                 self._change_class(path, imported[0][0])
             else:
                 line = imported[0][0].lineno if imported else 0
                 self._by_hand.append(ByHand(self._path, line, _ODD_IMPORT.format(*CLASSES[path])))
+
+    def _change_decorators(self, decorators: Iterable[ast.expr]) -> None:
+        for node in decorators:
+            if isinstance(node, ast.Attribute):
+                self._edit(self._positions.replacing(node, f"{ast.unparse(node.value)}.configured_pyspark"), node)
 
     def _change_class(self, path: str, statement: ast.ImportFrom) -> None:
         module, name = CLASSES[path]

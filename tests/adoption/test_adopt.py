@@ -783,3 +783,18 @@ def test_of_a_file_what_can_be_proved_is_adopted_and_the_rest_is_reported(enviro
         "Adopt: 1 DAG file to change, with 2 references; 1 entry without effect to remove; 0 layer files to add; "
         "2 places to change by hand."
     )
+
+
+def test_every_family_of_a_file_is_named_in_the_advice(environ: Path, tmp_path: Path):
+    (tmp_path / "x.py").write_text(
+        f'{STOCK}from airflow.sdk import DAG, task\n\nwith DAG("x", schedule=None):\n'
+        f'    SparkSubmitOperator(task_id="t", {ENTRY})\n\n'
+        '    @task.pyspark(config_kwargs={"spark.app.db.password": "{{ conn.db.password }}"})\n'
+        "    def count(spark): ...\n\n    count()\n"
+    )
+
+    code, out, err = run(tmp_path)
+
+    assert code == 0, err
+    assert '"spark.app.db.password": "${connection:db:password}"' in json.loads(out)["patch"]
+    assert json.loads(out)["advice"][0].startswith("Set apply_to = pyspark, spark_submit in [config_providers]")

@@ -342,12 +342,9 @@ class FileProposer:
 
     def _report_reads(self) -> None:
         for read in self._dag.reads():
-            if read.node not in self._read:
-                self._leave(
-                    read.node,
-                    f"a {read.kind} is read whenever the file is parsed. Write a reference where the value is used, if "
-                    f"that is the configuration of a job.",
-                )
+            around = self._dag.functions_around(read.node)
+            if read.node not in self._read and not any(map(self._dag.is_run_by_task, around)):
+                self._leave(read.node, (_READ_IF_CALLED if around else _READ).format(read.kind))
 
 
 _UNKNOWN: Final = (
@@ -355,6 +352,9 @@ _UNKNOWN: Final = (
     "write the entry, or the name of the class, on a line of its own and run adopt again. Otherwise change it by hand: "
     "{{ conn.db.password }} becomes ${connection:db:password}."
 )
+_USED: Final = "Write a reference where the value is used, if that is the configuration of a job."
+_READ: Final = f"a {{}} is read whenever the file is parsed. {_USED}"
+_READ_IF_CALLED: Final = f"a {{}} is read whenever the file is parsed, if this function is called then. {_USED}"
 _ELSEWHERE: Final = (
     "Only conf and env_vars are changed: in other arguments, others could read the value. Pass a secret under a key of "
     "conf, and let the job read it there; leave anything else as it is."

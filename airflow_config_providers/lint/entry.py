@@ -94,11 +94,13 @@ class StoredTexts:
     The strings with templates or references that Airflow stores of a task, configured or not, or of the DAG itself.
 
     :param task_id: the task; empty for the DAG
+    :param keys: for each of the texts, the nearest key or field that has it
     """
 
     dag_id: str
     task_id: str
     texts: tuple[str, ...] = field(repr=False)
+    keys: tuple[str, ...]
 
     def moved(self, before: str, after: str) -> Self:
         """Return the same with ``after`` in place of each ``before``."""

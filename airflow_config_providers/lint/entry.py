@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Self
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.lint.finding import SourcePlace
+from airflow_config_providers.lint.finding import Finding, SourcePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,12 @@ class StoredTexts:
 
 @dataclass(frozen=True, slots=True)
 class LayerFile:
-    """A layer file that was read, with every entry, also repeated ones."""
+    """
+    A layer file with every entry that can be read, also repeated ones.
+
+    :param findings: what cannot be read: the file, or some of its keys
+    """
 
     path: str
     entries: tuple[WrittenEntry, ...]
+    findings: tuple[Finding, ...] = ()

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Container, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -55,7 +55,16 @@ def stored_parts(dag: Any) -> Iterator[StoredJob | StoredTexts]:
         fields = {**task, **(_unstored(dag.get_task(task_id), task) if task_id else {}), STORED: None}
         found = [(key, text) for key, text in _keyed_strings(fields) if is_known_only_in_run(text)]
         yield StoredTexts(dag.dag_id, task_id, tuple(text for _, text in found), tuple(key for key, _ in found))
-    yield from (_stored(dag.dag_id, task) for task in DagSerialization.from_dict(written).tasks if is_configured(task))
+    for task in filter(is_configured, DagSerialization.from_dict(written).tasks):
+        yield replace(_stored(dag.dag_id, task), family=_family(dag.get_task(task.task_id)))
+
+
+def _family(task: Any) -> str:
+    from airflow_config_providers.operators.configured import ConfiguredOperator  # noqa: PLC0415 - imports Airflow
+
+    kind = task.operator_class if task.is_mapped else type(task)
+    is_own = any(issubclass(base, ConfiguredOperator) for base in kind.__bases__)
+    return "" if is_own else spec_or_default(kind).family
 
 
 def _unstored(task: Any, stored: Container[str]) -> dict[str, object]:

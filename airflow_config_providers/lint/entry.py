@@ -80,12 +80,14 @@ class StoredJob:
 
     :param text: the text of its ``AuthoredJob``, without plaintext secrets
     :param notes: what it does not show
+    :param family: the family of its operator if ``apply_to`` configures that; empty for one that is configured anyway
     """
 
     dag_id: str
     task_id: str
     text: str = field(repr=False)
     notes: tuple[str, ...] = ()
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)

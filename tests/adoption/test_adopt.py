@@ -785,6 +785,33 @@ def test_of_a_file_what_can_be_proved_is_adopted_and_the_rest_is_reported(enviro
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        pytest.param(
+            "class Own(SparkSubmitOperator): ...\n",
+            ["Set apply_to = spark_submit in [config_providers], or use --operators classes."],
+            id="subclass",
+        ),
+        pytest.param(
+            "from airflow_config_providers.operators.configure import configured\n"
+            "Own = configured(SparkSubmitOperator)\n",
+            [],
+            id="configured",
+        ),
+    ],
+)
+def test_the_family_of_a_subclass_is_named_in_the_advice(environ: Path, tmp_path: Path, text: str, advice: list[str]):
+    (tmp_path / "x.py").write_text(
+        f'{STOCK}from airflow.sdk import DAG\n{text}with DAG("x", schedule=None):\n    Own(task_id="t", {ENTRY})\n'
+    )
+
+    code, out, err = run(tmp_path)
+
+    assert code == 0, err
+    assert json.loads(out)["advice"] == advice
+
+
 def test_every_family_of_a_file_is_named_in_the_advice(environ: Path, tmp_path: Path):
     (tmp_path / "x.py").write_text(
         f'{STOCK}from airflow.sdk import DAG, task\n\nwith DAG("x", schedule=None):\n'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.exceptions import system_reason
 from airflow_config_providers.job.job_layers import deployed_layers
+from airflow_config_providers.lint.dag_files import DagFile
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.paths import LintedPaths, dags_folder
 
@@ -120,7 +121,9 @@ def proposed(request: AdoptRequest, progress: Progress) -> Adoption:
     changed = [one for one in proved.files if one.edits]
     problems += [one for proposal in changed for one in emptied(proposal)]
     used = [layer for layer in proved.layers if _is_used(layer, changed, folder)]
-    return Adoption(changed, used, sorted(set(problems)), list(_advice(proved.files, used, folder, request)), root)
+    families = set(_families(read, before, proved.files))
+    advice = list(_advice(proved.files, used, folder, request, families))
+    return Adoption(changed, used, sorted(set(problems)), advice, root)
 
 
 def _is_used(layer: SharedLayer, changed: Sequence[FileProposal], folder: str) -> bool:
@@ -190,10 +193,22 @@ def _text(path: str, root: Path) -> tuple[str, str]:
     return text, ""
 
 
-def _advice(
-    proposals: Sequence[FileProposal], layers: Sequence[SharedLayer], folder: str, request: AdoptRequest
+def _families(
+    texts: Mapping[str, str], files: Mapping[str, DagFile], proposals: Sequence[FileProposal]
 ) -> Iterator[str]:
-    families = {call.spec.family for one in proposals for call in one.calls if not call.is_configured}
+    """Yield the families of stock operators, and of subclasses in files that do not use this package themselves."""
+    yield from (call.spec.family for one in proposals for call in one.calls if not call.is_configured)
+    stored = (file.stored for path, file in files.items() if "airflow_config_providers" not in texts[path])
+    yield from (job.family for jobs in stored for job in jobs if job.family)
+
+
+def _advice(
+    proposals: Sequence[FileProposal],
+    layers: Sequence[SharedLayer],
+    folder: str,
+    request: AdoptRequest,
+    families: Set[str],
+) -> Iterator[str]:
     known = set(settings.apply_to())
     missing = set() if "spark" in known else families - known
     if missing and not request.uses_classes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,14 @@ _READS: Final = {
     "airflow.models.Connection.get_connection_from_secrets": "connection",
 }
 """Function -> what it reads while the file is parsed."""
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+_RUN_BY_TASKS: Final = re.compile(r"airflow\.(?:sdk|decorators)\.(?:(?:task|asset)(?:\..+)?|setup|teardown)")
+"""The decorators of functions that only tasks call."""
+
+_CALLED_WITH_THE_DAG: Final = re.compile(r"airflow\.(?:sdk|decorators)\.(?:dag|task_group)")
+"""The decorators of functions whose calls create a DAG, or a part of one."""
 
 NO_PYTHON: Final = (SyntaxError, ValueError, RecursionError, MemoryError, TokenError)
 """The errors for a source that is no Python, or that is nested too deeply for this version of Python."""
@@ -113,8 +122,8 @@ class OperatorCall:
 
     @property
     def is_configured(self) -> bool:
-        """Whether the class is one of this package."""
-        return self.path.startswith("airflow_config_providers.")
+        """Whether the class, or the decorator, is one of this package."""
+        return self.path.startswith("airflow_config_providers.") or self.path.endswith(".task.configured_pyspark")
 
     @property
     def is_direct(self) -> bool:
@@ -167,6 +176,21 @@ class DagSource:
             return None
         is_single = len(node.args) == 1 and not node.keywords
         return SecretRead(node, kind, (_text(node.args[0]) or "") if is_single else "")
+
+    def functions_around(self, node: ast.expr) -> list[_Function]:
+        """Return the functions in whose bodies a node is, and which do not just create a DAG."""
+        functions = (one for one in self._nodes if isinstance(one, _Function))
+        around = [one for one in functions if any(inner is node for inner in _inside(one))]
+        return [one for one in around if not self._has_decorator(one, _CALLED_WITH_THE_DAG)]
+
+    def is_run_by_task(self, function: _Function) -> bool:
+        """Return whether only tasks call a function, by its decorators."""
+        return self._has_decorator(function, _RUN_BY_TASKS)
+
+    def _has_decorator(self, function: _Function, names: re.Pattern[str]) -> bool:
+        decorators = [] if isinstance(function, ast.Lambda) else function.decorator_list
+        called = (one.func if isinstance(one, ast.Call) else one for one in decorators)
+        return any(names.fullmatch(self._path(one)) for one in called)
 
     def imports(self, path: str) -> list[tuple[ast.ImportFrom, ast.alias]]:
         """Return the statements ``from ... import`` that import the class at ``path``."""
@@ -262,6 +286,12 @@ class DagSource:
         uses = self.uses(name)
         stored = [node for node in uses if isinstance(node.ctx, ast.Store)]
         return len(stored) == 1 and all(node in self._places for node in uses if isinstance(node.ctx, ast.Load))
+
+
+def _inside(function: _Function) -> Iterator[ast.AST]:
+    """Yield the nodes in the body of a function, without its decorators and the defaults of its arguments."""
+    body = [function.body] if isinstance(function, ast.Lambda) else function.body
+    return (node for one in body for node in ast.walk(one))
 
 
 CONFIGURATION: Final = frozenset({"conf", "spark_conf", "config_kwargs", "env_vars"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -282,15 +282,23 @@ class FileProposer:
         return is_removed
 
     def _change_classes(self) -> None:
-        for path in dict.fromkeys(call.path for call in self._calls if not call.is_configured):
+        stock = [call for call in self._calls if not call.is_configured]
+        for path in dict.fromkeys(call.path for call in stock):
             imported = self._dag.imports(path)
-            if path not in CLASSES:
+            if path.endswith(".task.pyspark"):
+                self._change_decorators(call.node.func for call in stock if call.path == path)
+            elif path not in CLASSES:
                 self._by_hand.append(ByHand(self._path, 0, _NO_CLASS.format(path.rpartition(".")[2])))
             elif len(imported) == 1 and len(imported[0][0].names) == 1 and imported[0][1].asname is None:
                 self._change_class(path, imported[0][0])
             else:
                 line = imported[0][0].lineno if imported else 0
                 self._by_hand.append(ByHand(self._path, line, _ODD_IMPORT.format(*CLASSES[path])))
+
+    def _change_decorators(self, decorators: Iterable[ast.expr]) -> None:
+        for node in decorators:
+            if isinstance(node, ast.Attribute):
+                self._edit(self._positions.replacing(node, f"{ast.unparse(node.value)}.configured_pyspark"), node)
 
     def _change_class(self, path: str, statement: ast.ImportFrom) -> None:
         module, name = CLASSES[path]
@@ -334,12 +342,9 @@ class FileProposer:
 
     def _report_reads(self) -> None:
         for read in self._dag.reads():
-            if read.node not in self._read:
-                self._leave(
-                    read.node,
-                    f"a {read.kind} is read whenever the file is parsed. Write a reference where the value is used, if "
-                    f"that is the configuration of a job.",
-                )
+            around = self._dag.functions_around(read.node)
+            if read.node not in self._read and not any(map(self._dag.is_run_by_task, around)):
+                self._leave(read.node, (_READ_IF_CALLED if around else _READ).format(read.kind))
 
 
 _UNKNOWN: Final = (
@@ -347,6 +352,9 @@ _UNKNOWN: Final = (
     "write the entry, or the name of the class, on a line of its own and run adopt again. Otherwise change it by hand: "
     "{{ conn.db.password }} becomes ${connection:db:password}."
 )
+_USED: Final = "Write a reference where the value is used, if that is the configuration of a job."
+_READ: Final = f"a {{}} is read whenever the file is parsed. {_USED}"
+_READ_IF_CALLED: Final = f"a {{}} is read whenever the file is parsed, if this function is called then. {_USED}"
 _ELSEWHERE: Final = (
     "Only conf and env_vars are changed: in other arguments, others could read the value. Pass a secret under a key of "
     "conf, and let the job read it there; leave anything else as it is."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +24,7 @@ from airflow_config_providers.adoption.file_proposal import (
 )
 from airflow_config_providers.adoption.references import reads_secrets
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
+from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.job.authored_job import AuthoredJob
@@ -353,7 +355,8 @@ class ProofMaker:
         problems += [ByHand(path, 0, problem) for path, problem in refused.items()]
         problems += _left_problems({path: differing for path, differing in left.items() if path not in refused})
         for path, proposal in found.items():
-            problems += _unseen(path, self.before[path], proposal.calls if proposal else (), left.get(path, ()))
+            seen = proposal or FileProposal(path, texts[path])
+            problems += _unseen(seen, self.before[path], left.get(path, ()))
         return ProvedProposals([one.kept() for one in checked], layers, notes, problems)
 
     def _proposal(
@@ -413,30 +416,51 @@ def _refused_without_gain(one: _CheckedFile, left: Sequence[MeaningDifference]) 
 
 
 _UNSEEN: Final = (
-    "{} '{}': its template reads a connection or a variable, and is not a string in a mapping that only this task is "
-    "known to use. Write it into a mapping in the call of an operator that the file imports by name, or change it by "
-    "hand."
+    "'{}' of {}: its template reads a connection or a variable, and is not a string in a mapping that only this task "
+    "is known to use. Write it into a mapping in the call of a stock operator that the file imports by name, or change "
+    "it by hand."
+)
+_NOT_IN_FILE: Final = (
+    "'{}' of {}: its template reads a connection or a variable, and is no string in this file. Change it by hand where "
+    "it is written, such as in another module or in a YAML file."
 )
 
 
-def _unseen(
-    path: str, file: DagFile, calls: Sequence[OperatorCall], left: Iterable[MeaningDifference]
-) -> Iterator[ByHand]:
+def _unseen(proposal: FileProposal, file: DagFile, left: Iterable[MeaningDifference]) -> Iterator[ByHand]:
     """Yield the templates that a job of the file gets in a way that its source does not show."""
-    reported = {(one.task_id, one.key) for one in left}
-    texts = _texts_of_tasks(file)
+    path, reported = proposal.path, {(one.task_id, one.key) for one in left}
+    texts = {(one.dag_id, one.task_id): list(zip(one.keys, one.texts, strict=True)) for one in file.texts}
     for (dag_id, task_id), meaning in _meanings(file, _reader({}), ()):
-        templates = [text for text in texts.get((dag_id, task_id), ()) if reads_secrets(text)]
-        mine = _WrittenTask([call for call in calls if call.can_be_of(task_id)], templates)
-        for text in templates:
-            for key in [key for key, value in meaning.configs.items() if value == text] or [""]:
+        templates = [(key, text) for key, text in texts.get((dag_id, task_id), ()) if reads_secrets(text)]
+        calls = [call for call in proposal.calls if call.can_be_of(task_id)]
+        mine = _WrittenTask(calls, [text for _, text in templates])
+        for name, text in templates:
+            for key in _keys_of(meaning, name, text) or [""]:
                 if mine.shows(key, text) or reported & {("", key), (task_id, key)}:
                     continue
                 made = mine.put_together(key)
                 yield from (ByHand(path, one.node.lineno, PUT_TOGETHER.format(printable(key))) for one in made)
                 if not made:
-                    where = f"'{printable(key)}' of task" if key else "task"
-                    yield ByHand(path, 0, _UNSEEN.format(where, printable(task_id)))
+                    line = _line_of(proposal, key or name, text)
+                    task, reason = ConfigResource.of_task(dag_id, task_id), _UNSEEN if line else _NOT_IN_FILE
+                    yield ByHand(path, line, reason.format(printable(key or name), task))
+
+
+def _keys_of(meaning: Meaning, name: str, text: str) -> list[str]:
+    """Return the keys of the Spark configuration that have a template, which is hidden under a sensitive key."""
+    found = [key for key, value in meaning.configs.items() if value == text]
+    return found or [key for key in meaning.configs if key == name]
+
+
+def _line_of(proposal: FileProposal, key: str, text: str) -> int:
+    """Return the line where a file has a string, best under a key and not in a known call; 0 if nowhere."""
+    nodes = list(ast.walk(ast.parse(proposal.source)))
+    pairs = (pair for node in nodes if isinstance(node, ast.Dict) for pair in zip(node.keys, node.values, strict=True))
+    under = {value for name, value in pairs if isinstance(name, ast.Constant) and name.value == key}
+    known = {one.node.lineno for call in proposal.calls for one in call.entries()}
+    found = [node for node in nodes if isinstance(node, ast.Constant) and node.value == text]
+    lines = [(node not in under, node.lineno in known, node.lineno) for node in found]
+    return min(lines, default=(True, True, 0))[-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,14 +36,27 @@ def parse(text: str, *, name: str) -> list[Property]:
     :param name: where ``text`` comes from, for messages
     :raises ConfigException: ``text`` is not YAML, or is more than maps of strings; names each line
     """
+    entries, problems = parts(text, name=name)
+    if problems:
+        raise ConfigException(*problems)
+    return entries
+
+
+def parts(text: str, *, name: str) -> tuple[list[Property], list[str]]:
+    """
+    Return the entries of ``text`` in order, and the problems with the keys that are left out, such as one with a list.
+
+    :param name: where ``text`` comes from, for messages
+    :raises ConfigException: ``text`` is not YAML, or has tags, anchors or aliases; names each line, also of such keys
+    """
     shown = printable(name)
     _refuse_odd_line_ends(text, shown)
     root, problems = _composed(text.removeprefix("\ufeff"), shown)
     found = list(_entries(root))
-    problems += [f"{shown}:{one}" for one in found if isinstance(one, str)]
+    left = [f"{shown}:{one}" for one in found if isinstance(one, str)]
     if problems:
-        raise ConfigException(*problems)
-    return [one for one in found if isinstance(one, Property)]
+        raise ConfigException(*problems, *left)
+    return [one for one in found if isinstance(one, Property)], left
 
 
 def _refuse_odd_line_ends(text: str, shown: str) -> None:

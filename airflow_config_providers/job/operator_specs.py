@@ -311,10 +311,15 @@ _SPARK: Final = "airflow.providers.apache.spark"
 _OURS: Final = "airflow_config_providers.operators"
 _SAME_AS: Final = {
     f"{_SPARK}.decorators.pyspark._PySparkDecoratedOperator": f"{_SPARK}.operators.spark_pyspark.PySparkOperator",
+    **{
+        f"airflow.{module}.task.{name}": f"{_SPARK}.operators.spark_pyspark.PySparkOperator"
+        for module in ("sdk", "decorators")
+        for name in ("pyspark", "configured_pyspark")
+    },
     f"{_OURS}.spark_submit.ConfiguredSparkSubmitOperator": f"{_SPARK}.operators.spark_submit.SparkSubmitOperator",
     f"{_OURS}.spark_jdbc.ConfiguredSparkJDBCOperator": f"{_SPARK}.operators.spark_jdbc.SparkJDBCOperator",
 }
-"""Class -> the stock operator whose arguments it takes."""
+"""Class or decorator -> the stock operator whose arguments it takes."""
 
 
 PROGRAMS: Final = {

@@ -211,6 +211,18 @@ _OF_INTERPRETER: Final[Mapping[str, re.Pattern[str]]] = {
 }
 """Type of an error -> what Python itself writes in the message, with names."""
 
+_NOT_HERE: Final = (
+    "it reads a {0} that is not known here. Airflow's database is not read: for this command, set {1}, with the {2} in "
+    "capitals, to any {3}."
+)
+_ANY_VARIABLE: Final = ("variable", "AIRFLOW_VAR_NAME", "name of the variable", "string, or to JSON if it is read so")
+_ANY_CONNECTION: Final = ("connection", "AIRFLOW_CONN_ID", "id of the connection", "URI, such as generic://x:x@x")
+_MISSING: Final = {
+    re.compile(r"^VARIABLE_NOT_FOUND\b|^'Variable .* does not exist"): _NOT_HERE.format(*_ANY_VARIABLE),
+    re.compile(r"^CONNECTION_NOT_FOUND\b|^The conn_id .* isn't defined"): _NOT_HERE.format(*_ANY_CONNECTION),
+}
+"""What Airflow writes if it does not find something, and what is said in its place, without values."""
+
 
 def import_error(path: str, trace: str) -> Finding:
     """
@@ -225,7 +237,9 @@ def import_error(path: str, trace: str) -> Finding:
     error = _TYPE.search(last, frames[-1].end() if frames else 0)
     kind, message = (error[1], error[2] or "") if error else ("an error", "")
     known = _without_values(kind, message, frames[-1]) if frames else ""
-    return Finding(DAG_IMPORT, SourcePlace(path, lines[-1] if lines else None), _sentence(kind, known))
+    said = next((said for pattern, said in _MISSING.items() if pattern.match(message)), "")
+    problem = f"The DAG file cannot be imported: {said}" if said else _sentence(kind, known)
+    return Finding(DAG_IMPORT, SourcePlace(path, lines[-1] if lines else None), problem)
 
 
 def _sentence(kind: str, message: str) -> str:

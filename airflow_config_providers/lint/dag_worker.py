@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Container, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -26,16 +26,20 @@ from typing import Any, Final
 import psutil
 
 from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.nested import is_mapping, items_of
 from airflow_config_providers.core.per_process import run_in_children
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.job.authored_job import STORED
 from airflow_config_providers.job.deployed_task import deployed_job, is_configured
-from airflow_config_providers.job.nested_texts import strings
+from airflow_config_providers.job.operator_specs import spec_or_default
 from airflow_config_providers.lint.dag_process import LARGEST_MESSAGE
 from airflow_config_providers.lint.entry import StoredJob, StoredTexts
 
 _SET_CHILD_SUBREAPER: Final = 36
 """``PR_SET_CHILD_SUBREAPER`` of ``prctl``."""
+
+_DEEPEST: Final = 50
+"""Strings that are nested more deeply are left out."""
 
 _SECONDS: Final = 1.0
 """The longest time for ending orphans, such as those of another user, which cannot be killed."""
@@ -47,9 +51,39 @@ def stored_parts(dag: Any) -> Iterator[StoredJob | StoredTexts]:
 
     written = DagSerialization.to_dict(dag)
     for task in ({**written["dag"], "tasks": None}, *(task["__var"] for task in written["dag"]["tasks"])):
-        found = filter(is_known_only_in_run, strings({**task, STORED: None}))
-        yield StoredTexts(dag.dag_id, task.get("task_id", ""), tuple(found))
-    yield from (_stored(dag.dag_id, task) for task in DagSerialization.from_dict(written).tasks if is_configured(task))
+        task_id = task.get("task_id", "")
+        fields = {**task, **(_unstored(dag.get_task(task_id), task) if task_id else {}), STORED: None}
+        found = [(key, text) for key, text in _keyed_strings(fields) if is_known_only_in_run(text)]
+        yield StoredTexts(dag.dag_id, task_id, tuple(text for _, text in found), tuple(key for key, _ in found))
+    for task in filter(is_configured, DagSerialization.from_dict(written).tasks):
+        yield replace(_stored(dag.dag_id, task), family=_family(dag.get_task(task.task_id)))
+
+
+def _family(task: Any) -> str:
+    from airflow_config_providers.operators.configured import ConfiguredOperator  # noqa: PLC0415 - imports Airflow
+
+    kind = task.operator_class if task.is_mapped else type(task)
+    is_own = any(issubclass(base, ConfiguredOperator) for base in kind.__bases__)
+    return "" if is_own else spec_or_default(kind).family
+
+
+def _unstored(task: Any, stored: Container[str]) -> dict[str, object]:
+    """Return the configuration that Airflow does not store, because it is in no template field."""
+    names = () if task.is_mapped else (place.field for place in spec_or_default(type(task)).conf)
+    return {name: getattr(task, name, None) for name in names if name not in stored}
+
+
+def _keyed_strings(value: object, key: str = "", depth: int = _DEEPEST) -> Iterator[tuple[str, str]]:
+    """Yield every string, also keys, with the nearest key above it that is none of Airflow's own, like ``__var``."""
+    if isinstance(value, str):
+        yield key, value
+    elif depth and is_mapping(value):
+        for name, item in value.items():
+            yield from _keyed_strings(name, key, depth - 1)
+            yield from _keyed_strings(item, key if str(name).startswith("__") else str(name), depth - 1)
+    elif depth:
+        for item in items_of(value) or ():
+            yield from _keyed_strings(item, key, depth - 1)
 
 
 def _stored(dag_id: str, task: Any) -> StoredJob:

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Self
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.lint.finding import SourcePlace
+from airflow_config_providers.lint.finding import Finding, SourcePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +80,14 @@ class StoredJob:
 
     :param text: the text of its ``AuthoredJob``, without plaintext secrets
     :param notes: what it does not show
+    :param family: the family of its operator if ``apply_to`` configures that; empty for one that is configured anyway
     """
 
     dag_id: str
     task_id: str
     text: str = field(repr=False)
     notes: tuple[str, ...] = ()
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +96,13 @@ class StoredTexts:
     The strings with templates or references that Airflow stores of a task, configured or not, or of the DAG itself.
 
     :param task_id: the task; empty for the DAG
+    :param keys: for each of the texts, the nearest key or field that has it
     """
 
     dag_id: str
     task_id: str
     texts: tuple[str, ...] = field(repr=False)
+    keys: tuple[str, ...]
 
     def moved(self, before: str, after: str) -> Self:
         """Return the same with ``after`` in place of each ``before``."""
@@ -107,7 +111,12 @@ class StoredTexts:
 
 @dataclass(frozen=True, slots=True)
 class LayerFile:
-    """A layer file that was read, with every entry, also repeated ones."""
+    """
+    A layer file with every entry that can be read, also repeated ones.
+
+    :param findings: what cannot be read: the file, or some of its keys
+    """
 
     path: str
     entries: tuple[WrittenEntry, ...]
+    findings: tuple[Finding, ...] = ()

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import Final
 
 from airflow_config_providers import settings
+from airflow_config_providers.core.properties import Property
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.policies import open_policies
 from airflow_config_providers.lint import overrides, rules
@@ -30,7 +31,7 @@ from airflow_config_providers.lint.finding import (
 from airflow_config_providers.lint.known_providers import KnownProviders, in_environment
 from airflow_config_providers.lint.paths import LintedPaths, has_policies
 from airflow_config_providers.spark.installation import version_at_hand
-from airflow_config_providers.spark.layer_files import ConfigFile, file_entries
+from airflow_config_providers.spark.layer_files import ConfigFile, file_parts
 
 _OF_BACKEND: Final = (
     " If it is a file of the secrets backend, check it with 'airflow config-providers doctor --only backend'."
@@ -46,15 +47,18 @@ def located(problem: str, path: str) -> tuple[SourcePlace, str]:
     return SourcePlace(path, int(match[1]) if match[1] else None), problem[match.end() :]
 
 
-def read_layer_file(path: str) -> LayerFile | list[Finding]:
-    """Return the layer file at ``path``, or why it cannot be read."""
+def read_layer_file(path: str) -> LayerFile:
+    """Return what can be read of the layer file at ``path``, and why the rest cannot."""
+    entries: list[Property] = []
     try:
-        entries = file_entries(ConfigFile(path, path))
+        entries, problems = file_parts(ConfigFile(path, path))
     except ConfigException as error:
-        problems = error.problems
-    else:
-        return LayerFile(path, tuple(WrittenEntry(one.key, one.value, SourcePlace(path, one.line)) for one in entries))
-    return [Finding(LAYER_FILE, *located(problem, path)) for problem in problems]
+        problems = list(error.problems)
+    return LayerFile(
+        path,
+        tuple(WrittenEntry(one.key, one.value, SourcePlace(path, one.line)) for one in entries),
+        tuple(Finding(LAYER_FILE, *located(problem, path)) for problem in problems),
+    )
 
 
 def check_policy_file(path: str) -> Iterator[Finding]:
@@ -101,12 +105,11 @@ def lint_files(
     source = DagImports(paths.roots, seconds)
     with AirflowProcess({}) as origin:
         dags = list(read_all(paths.dags, source=source, origin=origin, tick=tick))
-    read = [read_layer_file(path) for path in paths.layers]
-    files = [one for one in read if isinstance(one, LayerFile)]
+    files = [read_layer_file(path) for path in paths.layers]
     rules_of_all = _Rules([job for dag in dags for job in dag.jobs], files, providers)
     found = [
         *chain.from_iterable(dag.findings for dag in dags),
-        *chain.from_iterable(one for one in read if not isinstance(one, LayerFile)),
+        *chain.from_iterable(file.findings for file in files),
         *chain.from_iterable(map(check_policy_file, paths.policies)),
         *rules_of_all.findings(),
     ]

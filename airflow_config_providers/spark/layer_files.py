@@ -100,9 +100,23 @@ def file_entries(file: ConfigFile) -> list[properties.Property]:
 
     :raises ConfigException: the file cannot be read, is outside its bounds, or is malformed
     """
+    entries, problems = file_parts(file)
+    if problems:
+        raise ConfigException(*problems)
+    return entries
+
+
+def file_parts(file: ConfigFile) -> tuple[list[properties.Property], list[str]]:
+    """
+    Return the entries of a layer file in order, and the problems with the keys that are left out.
+
+    :raises ConfigException: the file cannot be read, is outside its bounds, or is malformed as a whole
+    """
     content = read_layer_file(file.path, name=file.name, bounds=file.bounds)
     text = _decoded(content, name=file.name)
-    return properties.parse(text, name=file.name) if file.is_lenient else parse(text, name=file.name, path=file.path)
+    if file.is_lenient:
+        return properties.parse(text, name=file.name), []
+    return _parts(text, name=file.name, path=file.path)
 
 
 def is_yaml(path: str) -> bool:
@@ -118,12 +132,19 @@ def parse(text: str, *, name: str, path: str) -> list[properties.Property]:
     :param path: the path of the file; one that ends with ``.yaml`` or ``.yml`` is YAML, any other Java properties
     :raises ConfigException: the text is malformed, or in another format
     """
+    entries, problems = _parts(text, name=name, path=path)
+    if problems:
+        raise ConfigException(*problems)
+    return entries
+
+
+def _parts(text: str, *, name: str, path: str) -> tuple[list[properties.Property], list[str]]:
     if is_yaml(path):
         from airflow_config_providers.core import yaml_properties  # noqa: PLC0415 - most files are properties
 
-        return yaml_properties.parse(text, name=name)
+        return yaml_properties.parts(text, name=name)
     refuse_other_format(text, name=name)
-    return properties.parse(text, name=name)
+    return properties.parse(text, name=name), []
 
 
 def _refuse_repeated(lines: Mapping[str, Sequence[int]], *, name: str) -> None:

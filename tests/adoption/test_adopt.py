@@ -529,7 +529,7 @@ def test_a_mapping_that_is_not_only_for_spark_stays_as_it_is(environ: Path, tmp_
 
     assert "spark.app.own" in added
     assert "spark.app.user" not in added
-    assert [one.partition(":")[0] for one in reasons] == ["'spark.app.user' of task 't'"]
+    assert [one.partition(":")[0] for one in reasons] == ["'spark.app.user' of task 't' of DAG 'x'"]
 
 
 @pytest.mark.parametrize(
@@ -592,7 +592,7 @@ def test_a_template_that_is_in_no_known_call_is_reported(environ: Path, tmp_path
     added, reasons = by_hand_of(tmp_path, text)
 
     assert added == ""
-    assert [one.partition(":")[0] for one in reasons] == ["'spark.app.own' of task 't'"]
+    assert [one.partition(":")[0] for one in reasons] == ["'spark.app.own' of task 't' of DAG 'x'"]
 
 
 MADE = "its template reads a connection or a variable, and is not one string in the source."
@@ -783,3 +783,100 @@ def test_of_a_file_what_can_be_proved_is_adopted_and_the_rest_is_reported(enviro
         "Adopt: 1 DAG file to change, with 2 references; 1 entry without effect to remove; 0 layer files to add; "
         "2 places to change by hand."
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        pytest.param(
+            "class Own(SparkSubmitOperator): ...\n",
+            ["Set apply_to = spark_submit in [config_providers], or use --operators classes."],
+            id="subclass",
+        ),
+        pytest.param(
+            "from airflow_config_providers.operators.configure import configured\n"
+            "Own = configured(SparkSubmitOperator)\n",
+            [],
+            id="configured",
+        ),
+    ],
+)
+def test_the_family_of_a_subclass_is_named_in_the_advice(environ: Path, tmp_path: Path, text: str, advice: list[str]):
+    (tmp_path / "x.py").write_text(
+        f'{STOCK}from airflow.sdk import DAG\n{text}with DAG("x", schedule=None):\n    Own(task_id="t", {ENTRY})\n'
+    )
+
+    code, out, err = run(tmp_path)
+
+    assert code == 0, err
+    assert json.loads(out)["advice"] == advice
+
+
+def test_every_family_of_a_file_is_named_in_the_advice(environ: Path, tmp_path: Path):
+    (tmp_path / "x.py").write_text(
+        f'{STOCK}from airflow.sdk import DAG, task\n\nwith DAG("x", schedule=None):\n'
+        f'    SparkSubmitOperator(task_id="t", {ENTRY})\n\n'
+        '    @task.pyspark(config_kwargs={"spark.app.db.password": "{{ conn.db.password }}"})\n'
+        "    def count(spark): ...\n\n    count()\n"
+    )
+
+    code, out, err = run(tmp_path)
+
+    assert code == 0, err
+    assert '"spark.app.db.password": "${connection:db:password}"' in json.loads(out)["patch"]
+    assert json.loads(out)["advice"][0].startswith("Set apply_to = pyspark, spark_submit in [config_providers]")
+
+
+PASSWORD = '"spark.app.db.password": "{{ conn.db.password }}"'
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        pytest.param(
+            f"X = {{\n    {PASSWORD},\n}}\n"
+            'with DAG("x", default_args={"conf": X}):\n    SparkSubmitOperator(task_id="t")\n',
+            "4: 'spark.app.db.password' of task 't' of DAG 'x': its template reads",
+            id="default",
+        ),
+        pytest.param(
+            'with DAG("x"):\n    SparkSubmitOperator.partial(task_id="t").expand(\n'
+            f"        conf=[{{{PASSWORD}}}]\n    )\n",
+            "5: 'spark.app.db.password' of task 't' of DAG 'x': its template reads",
+            id="mapped",
+        ),
+        pytest.param(
+            "class Own(SparkSubmitOperator): ...\n"
+            f'with DAG("x"):\n    Own(\n        task_id="t",\n        conf={{\n            {PASSWORD}\n        }})\n'
+            '    SparkSubmitOperator(task_id="o", env_vars={"A": "{{ conn.db.password | lower }}"})\n',
+            "8: 'spark.app.db.password' of task 't' of DAG 'x': its template reads",
+            id="subclass",
+        ),
+        pytest.param(
+            "from json import loads\nfrom pathlib import Path\n"
+            'with DAG("x"):\n    conf = loads(Path(__file__).with_name("x.json").read_text())\n'
+            '    SparkSubmitOperator(task_id="t", conf=conf)\n',
+            "None: 'spark.app.db.password' of task 't' of DAG 'x': its template reads a connection or a variable, and "
+            "is no string in this file",
+            id="factory",
+        ),
+        pytest.param(
+            "from airflow.sdk import task\n"
+            f"made = lambda: {{\n    {PASSWORD}\n}}\n"
+            'with DAG("x"):\n    @task.pyspark(config_kwargs=made())\n    def t(): ...\n    t()\n',
+            "5: 'spark.app.db.password' of task 't' of DAG 'x': its template reads",
+            id="in no template field",
+        ),
+    ],
+)
+def test_a_template_that_stays_is_named_with_its_dag_its_key_and_its_line(
+    environ: Path, tmp_path: Path, text: str, place: str
+):
+    (tmp_path / "x.json").write_text(f"{{{PASSWORD}}}")
+    (tmp_path / "x.py").write_text(f"{STOCK}from airflow.sdk import DAG\n{text}")
+
+    code, out, err = run(tmp_path, paths=[str(tmp_path / "x.py")])
+
+    assert code == 0, err
+    found = [f"{one['line']}: {one['reason']}" for one in json.loads(out)["by_hand"]]
+    assert [one for one in found if one.startswith(place)], found

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.lint.dag_files import import_error
+from airflow_config_providers.lint.dag_files import DagImports, import_error, read_all
+from airflow_config_providers.lint.dag_process import AirflowProcess
+from tests.limits import LONGEST
 
 CANARY = "c4nary-in-a-message"
 
@@ -49,6 +51,31 @@ def test_an_error_without_values_is_shown_with_its_line(tmp_path: Path, source: 
 
     assert (found.rule.code, found.place.path, found.place.line) == ("CP001", str(path), line)
     assert shown in found.message
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        pytest.param("from airflow.sdk import Variable\nVariable.get('{}')", "AIRFLOW_VAR_NAME", id="variable"),
+        pytest.param("from airflow.models import Variable\nVariable.get('{}')", "AIRFLOW_VAR_NAME", id="of models"),
+        pytest.param("from airflow.sdk import Connection\nConnection.get('{}')", "AIRFLOW_CONN_ID", id="connection"),
+        pytest.param(
+            "from airflow.sdk import BaseHook\nBaseHook.get_connection('{}')", "AIRFLOW_CONN_ID", id="of a hook"
+        ),
+    ],
+)
+def test_what_is_only_in_the_database_of_airflow_is_said_not_to_be_read(tmp_path: Path, source: str, shown: str):
+    pytest.importorskip("airflow")
+    (path := tmp_path / "dag.py").write_text(f"{source.format(CANARY)}  # for a DAG")
+
+    with AirflowProcess({}) as origin:
+        (file,) = read_all([str(path)], source=DagImports([], LONGEST), origin=origin, tick=lambda: None)
+
+    (found,) = file.findings
+    assert found.place.line == 2
+    assert f"Airflow's database is not read: for this command, set {shown}," in found.message
+    assert CANARY not in found.message
 
 
 def test_an_error_of_a_whole_file_has_no_line(tmp_path: Path):

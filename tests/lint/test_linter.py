@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.lint import linter
-from airflow_config_providers.lint.entry import LayerFile
 
 
 def test_each_entry_has_its_line(tmp_path: Path):
@@ -17,7 +16,7 @@ def test_each_entry_has_its_line(tmp_path: Path):
 
     read = linter.read_layer_file(str(path))
 
-    assert isinstance(read, LayerFile)
+    assert read.findings == ()
     assert [(one.key, one.text, one.place.line) for one in read.entries] == [
         ("spark.a", "1", 2),
         ("spark.b", "2", 4),
@@ -37,7 +36,7 @@ def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path, content: bytes,
     path = tmp_path / "base.properties"
     path.write_bytes(content)
 
-    (found,) = linter.read_layer_file(str(path))
+    (found,) = linter.read_layer_file(str(path)).findings
 
     assert (found.rule.code, found.place.path, found.place.line) == ("CP003", str(path), line)
     assert problem in found.message
@@ -50,7 +49,7 @@ def test_each_entry_of_a_yaml_file_has_its_line(tmp_path: Path):
 
     read = linter.read_layer_file(str(path))
 
-    assert isinstance(read, LayerFile)
+    assert read.findings == ()
     assert [(one.key, one.text, one.place.line) for one in read.entries] == [
         ("spark.a", "1", 2),
         ("spark.sql.b", "two", 3),
@@ -62,17 +61,27 @@ def test_a_problem_of_a_yaml_file_has_its_line(tmp_path: Path):
     path = tmp_path / "base.yaml"
     path.write_text("spark:\n  a: [c4nary]\n")
 
-    (found,) = linter.read_layer_file(str(path))
+    (found,) = linter.read_layer_file(str(path)).findings
 
     assert (found.rule.code, found.place.line) == ("CP003", 2)
     assert found.message == "'spark.a' has a list. Write it as one string, such as \"a,b\"."
+
+
+def test_a_problem_of_a_yaml_file_does_not_hide_its_other_entries(tmp_path: Path):
+    path = tmp_path / "base.yaml"
+    path.write_text("spark:\n  a: [c4nary]\n  b: 1\n  c:\nspark.d: 2\n")
+
+    read = linter.read_layer_file(str(path))
+
+    assert [one.place.line for one in read.findings] == [2, 4]
+    assert [(one.key, one.place.line) for one in read.entries] == [("spark.b", 3), ("spark.d", 5)]
 
 
 def test_a_pipe_does_not_block(tmp_path: Path):
     path = tmp_path / "base.properties"
     os.mkfifo(path)
 
-    (found,) = linter.read_layer_file(str(path))
+    (found,) = linter.read_layer_file(str(path)).findings
 
     assert "not a regular file" in found.message
 

@@ -16,6 +16,7 @@ from airflow_config_providers.core.text import counted, nearest, one_line, print
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.lint.paths import bundles_elsewhere, dags_folder
+from airflow_config_providers.planning.airflow_files import kept_by_airflow
 from airflow_config_providers.planning.changed_files import ChangedFiles
 from airflow_config_providers.planning.changes import Comparison, TaskChange
 from airflow_config_providers.planning.dag_folder import DagFolder, Jobs, stored_dag_ids, stored_jobs
@@ -107,7 +108,8 @@ class PlanMaker:
                 self.warn(_unread(path, after.tasks_that_can_choose(path)))
             changes = self._changes(request, before, after, () if altered is None else altered.keys)
             tasks = _selected(request.resource, before.jobs.keys() | after.jobs.keys())
-            undecided = undecided_tasks(tasks, before, after, ChangedFiles(first, second, request.replaced))
+            files = ChangedFiles(first, second, request.replaced, not_of_state=kept_by_airflow)
+            undecided = undecided_tasks(tasks, before, after, files)
             if altered is not None and settings.dynamic_enabled():
                 self._explain(request, altered, changes, after, undecided)
         judgements = [*self._judgements(changes, before, after)]

@@ -92,6 +92,7 @@ PLAN: Final = """examples:
   airflow config-providers plan --default --add-config-file changes.properties --output json
   airflow config-providers plan --replace-file conf/base.properties=conf/base.next.properties
   airflow config-providers plan --environment production.env
+  airflow config-providers plan --policies-file policies.next.yaml
   airflow config-providers plan --from main --to HEAD --detailed-exit-code
 
 Changes nothing, and reads no secret store. --from and --to import DAG files, in other processes.

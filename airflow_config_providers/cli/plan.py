@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.text import printable, there_are
 from airflow_config_providers.exceptions import PolicyViolation
 from airflow_config_providers.job.policies import deployment_policies, open_policies
-from airflow_config_providers.planning.plan import Plan, changed_keys, document, running_tries, verdicts
+from airflow_config_providers.planning.plan import Plan, Policies, changed_keys, document, running_tries, verdicts
 from airflow_config_providers.planning.planner import PlanMaker, PlanRequest
 from airflow_config_providers.planning.state import read_environment
 
@@ -48,15 +49,24 @@ def _plan(args: Any) -> None:
     shell.note_changes(args, notes)
     if request.environ is not None and not settings.environment_enabled():
         notes(_ENVIRONMENT_DISABLED)
-    with open_policies(args.policies_file) if args.policies_file else deployment_policies() as policies:
-        found = PlanMaker(list(policies), notes, progress).plan(request)
+    with _policies(args.policies_file) as policies:
+        found = PlanMaker(policies, notes, progress).plan(request)
     notes.end()
     _show(found, args.output)
     if denials := found.denials:
         more = [f"{there_are(len(denials) - _MOST, 'more denial')}."] if len(denials) > _MOST else []
         raise PolicyViolation(*denials[:_MOST], *more)
-    if args.detailed_exit_code and (found.tasks or found.undecided):
+    if args.detailed_exit_code and found.may_differ:
         raise Finished(UNDECIDED)
+
+
+@contextmanager
+def _policies(path: str | None) -> Iterator[Policies]:
+    """Yield the policies of the deployment, and those in the file at ``path`` in place of them afterwards."""
+    with ExitStack() as stack:
+        after = list(stack.enter_context(open_policies(path))) if path else None
+        before = list(stack.enter_context(deployment_policies()))
+        yield Policies(before if after is None else after, before)
 
 
 def _request(args: Any) -> PlanRequest:
@@ -86,11 +96,11 @@ def _replaced(args: Any) -> Mapping[str, str]:
 
 
 def _refuse_no_change(args: Any) -> None:
-    has_states = args.replace_file or args.environment or args.from_ or args.to
+    has_states = args.replace_file or args.environment or args.from_ or args.to or args.policies_file
     if not (has_states or arguments.has_operations(args)):
         raise WrongArgumentsError(
             "No changes given. Add --add-config, --add-config-file, --delete-config, --append or --subtract as for "
-            "alter, --replace-file, --environment, --from or --to."
+            "alter, --replace-file, --environment, --policies-file, --from or --to."
         )
 
 

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Final
+from typing import Any, Final, cast
 
 from jinja2 import Environment, meta, nodes
 from jinja2.filters import FILTERS
@@ -158,9 +158,7 @@ class PathTemplate:
         if any(meta.find_referenced_templates(written)) or self._may_filter_by_context(written):
             return False
         found = list(reads(written))
-        names = (
-            meta.find_undeclared_variables(written) | {"params", "dag_run", *_NAMES} | self.environment.globals.keys()
-        )
+        names = undeclared_names(written) | {"params", "dag_run", *_NAMES} | self.environment.globals.keys()
         return all(self._may_read(name, keys) for name, *keys in found if name in names)
 
     def _may_read(self, name: str, keys: list[str]) -> bool:
@@ -199,24 +197,40 @@ def _gets_context(used: object, keys: Collection[str] = ()) -> bool:
     return False
 
 
+def undeclared_names(written: nodes.Template) -> set[str]:
+    """Return the names that a template does not set itself, without the functions of Jinja."""
+    generator = meta.TrackingCodeGenerator(cast("Environment", written.environment))
+    generator.optimizer = None  # which visits each part of a chain once for each part around it
+    generator.visit(written)
+    return generator.undeclared_identifiers
+
+
 def reads(written: nodes.Template) -> Iterator[tuple[str, ...]]:
     """Yield each name in a template, with the successive constant keys that are read from it."""
-    inner = set()
-    for node in written.find_all((nodes.Getattr, nodes.Getitem, nodes.Name)):
-        if isinstance(node, nodes.Getattr | nodes.Getitem) and _read(node):
-            inner.add(id(node.node))
-    for node in written.find_all((nodes.Getattr, nodes.Getitem, nodes.Name)):
-        if id(node) not in inner and (read := _read(node)):
-            yield read
+    seen = set[int]()
+    for node in written.find_all((nodes.Getattr, nodes.Getitem, nodes.Name)):  # what is read from a node precedes it
+        if id(node) not in seen:
+            steps = _steps(node)
+            seen.update(map(id, steps))
+            if isinstance(name := steps[-1], nodes.Name):
+                yield (name.name, *takewhile(_is_constant, map(_key, reversed(steps[:-1]))))
 
 
-def _read(node: nodes.Node) -> tuple[str, ...]:
-    """Return a name and its keys; empty if ``node`` is something else."""
-    if isinstance(node, nodes.Name):
-        return (node.name,)
-    key = getattr(node, "attr", None) or getattr(getattr(node, "arg", None), "value", None)
-    before = _read(node.node) if isinstance(node, nodes.Getattr | nodes.Getitem) else ()
-    return (*before, key) if before and isinstance(key, str) else ()
+def _steps(node: nodes.Node) -> list[nodes.Node]:
+    """Return a node, what it is read from, what that is read from, and so on."""
+    steps = [node]
+    while isinstance(steps[-1], nodes.Getattr | nodes.Getitem):
+        steps.append(steps[-1].node)
+    return steps
+
+
+def _key(node: Any) -> Any:
+    """Return the key of a ``Getattr`` or a ``Getitem``; None if it is not constant."""
+    return getattr(node, "attr", None) or getattr(getattr(node, "arg", None), "value", None)
+
+
+def _is_constant(key: object) -> bool:
+    return isinstance(key, str)
 
 
 def _mark(written: nodes.Template, mark: str) -> list[str]:

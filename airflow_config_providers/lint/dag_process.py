@@ -32,6 +32,9 @@ _ENVIRONMENT: Final = {
 }
 _CHUNK: Final = 1 << 16
 
+_HASH_SEED: Final = "PYTHONHASHSEED"
+"""The variable that decides the order of a set of texts, and so the text that a DAG file makes of one."""
+
 LARGEST_MESSAGE: Final = 1024
 """How many bytes one message to the process, or from it, has at most."""
 
@@ -124,7 +127,7 @@ class _Running:
         with theirs:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "airflow_config_providers.lint.dag_worker"],
-                env={**os.environ, **_ENVIRONMENT, **environ},
+                env={**os.environ, **_ENVIRONMENT, _HASH_SEED: os.environ.get(_HASH_SEED) or "0", **environ},
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import filecmp
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.templates import fits, literals
-from airflow_config_providers.planning.git_revision import Checkout
+from airflow_config_providers.planning.git_revision import Checkout, is_temporary
+from airflow_config_providers.planning.same_bytes import have_same_content
 
 _NOT_OF_REVISION: Final = (".git", "__pycache__")
 """What Git and Python keep beside the files: to import the DAGs of two states compiles the same code twice."""
@@ -27,6 +27,10 @@ _Pattern = tuple[str, ...]
 """The literals of a path in order, with anything between them. The first one begins with a slash, or is empty."""
 
 
+NotOfState = Callable[[Path, Collection[str]], Collection[str]]
+"""Returns those of the paths of files in a repository that are there, but are the same for both states."""
+
+
 class ChangedFiles:
     """
     The files that differ between two states: those that are replaced, and those of the repository with other bytes.
@@ -37,9 +41,18 @@ class ChangedFiles:
     :param first: the revision of the first state; None for the files as they are
     :param second: the revision of the second state; None for the files as they are
     :param replaced: the paths of the files that the second state replaces
+    :param not_of_state: says which of the files as they are do not belong to a state
     """
 
-    def __init__(self, first: Checkout | None, second: Checkout | None, replaced: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        first: Checkout | None,
+        second: Checkout | None,
+        replaced: Iterable[str] = (),
+        *,
+        not_of_state: NotOfState = lambda repository, names: (),
+    ) -> None:
+        self._not_of_state = not_of_state
         self._checkouts = _with_folder(first, second)
         self._is_of_stored = first is None and second is not None
         self._replaced = {one for path in replaced for one in (_absolute(path), os.path.realpath(path))}
@@ -67,7 +80,7 @@ class ChangedFiles:
 
     @cached_property
     def _trees(self) -> list[_Tree]:
-        return list(map(_Tree.of, self._checkouts))
+        return [_Tree.of(one, self._not_of_state) for one in self._checkouts]
 
     @cached_property
     def _names(self) -> set[str]:
@@ -90,7 +103,7 @@ class ChangedFiles:
             return False
         try:
             are_files = Path(first).is_file(), Path(second).is_file()  # and not pipes, which would block
-            return any(are_files) and not (all(are_files) and filecmp.cmp(first, second, shallow=False))
+            return any(are_files) and not (all(are_files) and have_same_content(first, second))
         except OSError:
             return True
 
@@ -133,17 +146,30 @@ class _Tree:
     links: dict[str, str]
 
     @classmethod
-    def of(cls, checkout: Checkout) -> Self:
-        """Return the tree in a folder, without what Git and Python keep there."""
+    def of(cls, checkout: Checkout, not_of_state: NotOfState) -> Self:
+        """Return the tree in a folder, without what Git, Python and plans themselves keep there."""
+        tree = cls._walked(checkout)
+        return tree._without(not_of_state(checkout.repository, tree._names)) if checkout.is_working_tree else tree
+
+    @classmethod
+    def _walked(cls, checkout: Checkout) -> Self:
         files, links = set[str](), {}
         for folder, folders, names in os.walk(checkout.folder):
-            folders[:] = [name for name in folders if name not in _NOT_OF_REVISION]
             place = checkout.outside(folder)
+            folders[:] = [name for name in folders if not (name in _NOT_OF_REVISION or is_temporary(f"{place}/{name}"))]
             files.update(f"{place}/{name}" for name in names if name not in _NOT_OF_REVISION)
             for name in folders:
                 if (path := Path(folder, name)).is_symlink():
                     links[f"{place}/{name}/"] = f"{checkout.outside(os.path.realpath(path))}/"
         return cls(files, links)
+
+    @property
+    def _names(self) -> list[str]:
+        return [*self.files, *(link.rstrip("/") for link in self.links)]
+
+    def _without(self, names: Collection[str]) -> Self:
+        links = {link: folder for link, folder in self.links.items() if link.rstrip("/") not in names}
+        return replace(self, files=self.files.difference(names), links=links)
 
 
 def _patterns(template: str) -> set[_Pattern]:

@@ -23,7 +23,7 @@ from airflow_config_providers.lint.dag_files import DagFile, DagImports, read_al
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.finding import Finding
 from airflow_config_providers.lint.paths import LintedPaths, dags_folder
-from airflow_config_providers.planning.git_revision import Checkout
+from airflow_config_providers.planning.git_revision import Checkout, is_temporary
 
 Jobs = dict[ConfigResource, AuthoredJob]
 """Task -> its job, for each task that this package configures."""
@@ -111,7 +111,7 @@ class DagFolder:
         folder = self._inside(dags_folder())
         if not Path(folder).is_dir():
             raise ConfigException(f"There is no folder '{printable(dags_folder())}' in that revision.")
-        paths = LintedPaths.of([folder]).dags
+        paths = [path for path in LintedPaths.of([folder]).dags if self.checkout or not is_temporary(path)]
         source = DagImports([folder], self.seconds, is_stored=True)
         with progress(len(paths)) as tick, AirflowProcess(self._environ()) as origin:
             read = list(read_all(paths, source=source, origin=origin, tick=tick))

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Final
 
 from airflow_config_providers.core.text import printable
@@ -36,6 +36,9 @@ _NO_COMMANDS: Final = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=f
 _OF_CALLER: Final = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE")
 """What Git sets for its hooks, so that a plan in one of them would read another repository."""
 
+_PREFIX: Final = "config-providers-plan-"
+"""How the names of temporary folders begin."""
+
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
@@ -48,6 +51,11 @@ class Checkout:
 
     repository: Path
     folder: Path
+
+    @property
+    def is_working_tree(self) -> bool:
+        """Whether it is no revision, but the files as they are."""
+        return self.folder == self.repository
 
     def inside(self, path: str) -> str:
         """Return where the file at ``path`` is in the revision; ``path`` itself if it is not in the repository."""
@@ -69,7 +77,7 @@ def checked_out(revision: str, *, folder: str) -> Iterator[Checkout]:
     """
     repository = _repository(folder)
     commit = _commit(repository, revision)
-    with TemporaryDirectory(prefix="config-providers-plan-") as temporary:
+    with TemporaryDirectory(prefix=_PREFIX) as temporary:
         files = Path(temporary).resolve() / "files"
         files.mkdir()
         filler = _Filler(revision, Path(folder).resolve(), {"GIT_INDEX_FILE": str(Path(temporary) / "index")})
@@ -77,6 +85,19 @@ def checked_out(revision: str, *, folder: str) -> Iterator[Checkout]:
         filler.fill(found, commit)
         lead_as_before(repository, files)
         yield found
+
+
+def is_temporary(path: str) -> bool:
+    """Return whether a path is in a folder that ``checked_out`` has made, here or in another process."""
+    return _PREFIX in path and os.path.realpath(path).startswith(f"{os.path.realpath(gettempdir())}/{_PREFIX}")
+
+
+def ignored(repository: Path, paths: Collection[str]) -> set[str]:
+    """Return those of the files at ``paths``, in a repository, that Git ignores and does not track."""
+    if not paths:
+        return set()
+    done = _git(repository, "check-ignore", "-z", "--stdin", told="\0".join(paths))
+    return {*done.stdout.split("\0")}.intersection(paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +186,14 @@ def _commit(repository: Path, revision: str) -> str:
     return done.stdout.strip()
 
 
-def _git(folder: Path, *words: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def _git(
+    folder: Path, *words: str, environ: Mapping[str, str] | None = None, told: str = ""
+) -> subprocess.CompletedProcess[str]:
     own = {name: value for name, value in os.environ.items() if name not in _OF_CALLER}
     return subprocess.run(  # noqa: S603 - no shell, and a revision cannot be an option
         ["git", *_NO_COMMANDS, "-C", str(folder), *words],  # noqa: S607 - the git of the user
         env={**own, **_LOCAL, **(environ or {})},
-        stdin=subprocess.DEVNULL,
+        input=told,
         capture_output=True,
         text=True,
         errors="replace",

@@ -6,7 +6,7 @@ from typing import Final
 
 from jinja2 import Environment, TemplateError, meta, nodes
 
-from airflow_config_providers.job.chosen_paths import reads
+from airflow_config_providers.job.chosen_paths import reads, undeclared_names
 
 _NOT_OF_CODE: Final = frozenset(
     {
@@ -43,7 +43,7 @@ def depends_on_code(template: str) -> bool:
     environment.filters.update(dict.fromkeys(_FILTERS, str))
     try:
         written = environment.parse(template)
-        names = meta.find_undeclared_variables(written)
+        names = undeclared_names(written)
     except (TemplateError, RecursionError):
         return True
     if any(meta.find_referenced_templates(written)) or _has_foreign_filter(written, environment):

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Final, Self, TypeVar
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer
 from airflow_config_providers.core.policy import Moment, NamedPolicy, RequestMetadata
+from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.deployment.admin import admin
 from airflow_config_providers.deployment.rows import Row, as_json, shown
@@ -54,11 +56,33 @@ class PlannedAlter:
 
 
 @dataclass(frozen=True, slots=True)
+class Policies:
+    """
+    The policies that are asked.
+
+    :param after: those that are asked about the second state
+    :param before: those of the deployment now; the same object if they do not change
+    """
+
+    after: Sequence[NamedPolicy]
+    before: Sequence[NamedPolicy]
+
+    @property
+    def change(self) -> bool:
+        """Whether the change is about the policies themselves, too."""
+        return self.after is not self.before
+
+    def named(self, name: str) -> list[NamedPolicy]:
+        """Return the policies of the deployment now that have a name."""
+        return [policy for policy in self.before if policy.name == name]
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """
     The verdict of a policy on a task or on a change.
 
-    :param is_old: whether the policy denies the task without the change, too
+    :param is_old: whether the policy denies the task without the change, too: the deployment has it, and it denies
     """
 
     resource: ConfigResource
@@ -124,6 +148,19 @@ class Plan:
         return [reason for one in self.told if one.denies for reason in one.verdict.reasons]
 
     @property
+    def unchanged(self) -> dict[ConfigResource, list[Judgement]]:
+        """The tasks whose configuration stays the same, and what other policies say of them."""
+        changed = {change.task for change in self.tasks}
+        judged = [one for one in self.judgements if one.verdict.at is Moment.RENDER and one.resource not in changed]
+        return _by_task(judged, lambda one: one.resource)
+
+    @property
+    def may_differ(self) -> bool:
+        """Whether something changes, or only a run knows whether it does."""
+        others = chain.from_iterable(self.unchanged.values())
+        return bool(self.tasks or self.undecided or any(not one.is_old for one in others))
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing is known to change."""
         return not self.tasks
@@ -133,16 +170,21 @@ class Plan:
         return _UNDECIDED.format(named(self.undecided)) if self.undecided else ""
 
     def summary(self) -> str:
-        """Return the plan in one sentence."""
+        """Return the plan in one sentence, and by how many policies it is denied."""
+        policies = len({one.verdict.policy for one in self.judgements if one.denies})
+        denied = f" Denied by {counted(policies, 'policy', 'policies')}." if policies else ""
+        return f"Plan: {self._changes()}.{denied}"
+
+    def _changes(self) -> str:
+        if self.is_empty and self.may_differ:
+            return "nothing is known to change" if self.undecided else "no configuration changes"
         if self.is_empty:
-            return "Plan: nothing is known to change." if self.undecided else "Plan: nothing changes."
+            return "nothing changes"
         parts = [f"{counted(len(self.tasks), 'task')} change{'s' * (len(self.tasks) == 1)}"]
         parts += [f"{counted(self.counts.get(kind, 0), 'key')} {kind.value}" for kind in Kind]
         restarts = sum(one.restarts for one in self.running)
         parts += [f"{counted(restarts, 'running job')} restart{'s' * (restarts == 1)}"] if restarts else []
-        policies = len({one.verdict.policy for one in self.judgements if one.denies})
-        denied = f" Denied by {counted(policies, 'policy', 'policies')}." if policies else ""
-        return f"Plan: {', '.join(parts)}.{denied}"
+        return ", ".join(parts)
 
 
 _UNDECIDED = "Only a run knows what changes in {}, because it chooses a layer file."
@@ -153,21 +195,36 @@ def judgements_of_alter(policies: Sequence[NamedPolicy], alter: PlannedAlter) ->
     yield from (Judgement(alter.resource, verdict_of(policy, alter.request)) for policy in policies)
 
 
-def judgements_of_task(
-    policies: Sequence[NamedPolicy], change: TaskChange, before: State, after: State
-) -> Iterator[Judgement]:
+def judgements_of_task(policies: Policies, change: TaskChange, before: State, after: State) -> Iterator[Judgement]:
     """Yield what each policy says of a run of the task after the change; nothing if the task is removed."""
-    if change.is_removed or not policies:
+    if change.is_removed or not policies.after:
         return
     request, is_whole = _request(change.task, change.after, after.jobs), not after.has_chosen_file(change.task)
-    for policy in policies:
+    for policy in policies.after:
         verdict = verdict_of(policy, request, is_whole=is_whole)
-        is_old = bool(verdict.reasons) and not change.is_new and _denied_before(policy, change, before.jobs)
+        is_old = bool(verdict.reasons) and bool(_deniers(policies.named(policy.name), change, before.jobs))
         yield Judgement(change.task, verdict, is_old)
 
 
-def _denied_before(policy: NamedPolicy, change: TaskChange, jobs: Jobs) -> bool:
-    return verdict_of(policy, _request(change.task, change.before, jobs)).text == "denies"
+def judgements_of_other_task(policies: Policies, task: TaskChange, before: State, after: State) -> Iterator[Judgement]:
+    """Yield what other policies say of a task whose configuration stays the same, unless they allow it as before."""
+    judged = list(judgements_of_task(policies, task, before, after))
+    yield from (one for one in judged if one.verdict.text in {"denies", ONLY_A_RUN_KNOWS})
+    same = {one.verdict.policy for one in judged if one.verdict.text == "denies"}
+    for name in _deniers(policies.before, task, before.jobs):
+        if name not in same:
+            yield Judgement(task.task, PolicyVerdict(name, Moment.RENDER, _NO_LONGER))
+
+
+_NO_LONGER: Final = "no longer denies"
+
+
+def _deniers(policies: Sequence[NamedPolicy], change: TaskChange, jobs: Jobs) -> list[str]:
+    """Return the names of the policies that deny the task before the change."""
+    if change.is_new:
+        return []
+    request = _request(change.task, change.before, jobs)
+    return [policy.name for policy in policies if verdict_of(policy, request).text == "denies"]
 
 
 def _request(task: ConfigResource, layers: Sequence[ConfigLayer], jobs: Jobs) -> RequestMetadata:
@@ -181,6 +238,9 @@ def _rank(one: Judgement) -> int:
 
 _NAMED: Final = 3
 """How many of the tasks with the same change are named to people."""
+
+_NAMED_IF_DENIED: Final = 20
+"""How many of them are named if a policy denies them."""
 
 _Item = TypeVar("_Item")
 
@@ -198,6 +258,10 @@ def document(plan: Plan) -> Row:
             for change in plan.tasks
         ],
         "policies": [_judgement(one) for one in plan.judgements if one.verdict.at is Moment.ALTER],
+        "unchanged": [
+            {"dag": task.dag_id, "task": task.task_id, "policies": list(map(_judgement, found))}
+            for task, found in plan.unchanged.items()
+        ],
         "undecided": list(map(_name, plan.undecided)),
         "summary": {
             "tasks": len(plan.tasks),
@@ -230,7 +294,14 @@ def verdicts(plan: Plan) -> list[Row]:
     """Return a row for each verdict of a policy, denials first, with the tasks that it is about."""
     judged = [(one.resource, _judgement(one)) for one in plan.told]
     plain = [(resource, {**row, "reasons": _without(row["reasons"], resource)}) for resource, row in judged]
-    return [{**row, "of": named(resources)} for row, resources in _grouped(plain)]
+    return [_named_first(row, resources) for row, resources in _grouped(plain)]
+
+
+def _named_first(row: Row, resources: Sequence[ConfigResource]) -> Row:
+    """Return a row with the resources before the reasons, which are long; of a denial, with the names of more."""
+    most = _NAMED_IF_DENIED if row["verdict"] == "denies" else _NAMED
+    judged = {column: row[column] for column in ("policy", "at", "verdict")}
+    return {**judged, "of": named(resources, most), "reasons": row["reasons"]}
 
 
 def running_tries(plan: Plan) -> list[Row]:
@@ -291,7 +362,7 @@ def _judgement(one: Judgement) -> Row:
     return {
         "policy": verdict.policy,
         "at": verdict.at and verdict.at.value,
-        "verdict": "denies as before" if one.is_old else verdict.text,
+        "verdict": "denies, also without this change" if one.is_old else verdict.text,
         "reasons": list(verdict.reasons),
     }
 
@@ -312,10 +383,10 @@ def _running(one: RunningJob) -> Row:
     }
 
 
-def named(resources: Sequence[ConfigResource]) -> str:
-    """Return the names of the first resources, and how many more there are."""
-    others = len(resources) - _NAMED
-    names = ", ".join(map(_name, resources[:_NAMED]))
+def named(resources: Sequence[ConfigResource], most: int = _NAMED) -> str:
+    """Return the names of the first resources, at most so many, and how many more there are."""
+    others = len(resources) - most
+    names = ", ".join(map(_name, resources[:most]))
     return f"{names} and {others} more" if others > 0 else names
 
 

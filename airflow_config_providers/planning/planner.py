@@ -11,11 +11,11 @@ from typing import Final
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSynonym, LayeredConfig
-from airflow_config_providers.core.policy import NamedPolicy
 from airflow_config_providers.core.text import counted, nearest, one_line, printable
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.lint.paths import bundles_elsewhere, dags_folder
+from airflow_config_providers.planning.airflow_files import kept_by_airflow
 from airflow_config_providers.planning.changed_files import ChangedFiles
 from airflow_config_providers.planning.changes import Comparison, TaskChange
 from airflow_config_providers.planning.dag_folder import DagFolder, Jobs, stored_dag_ids, stored_jobs
@@ -24,7 +24,9 @@ from airflow_config_providers.planning.plan import (
     Judgement,
     Plan,
     PlannedAlter,
+    Policies,
     judgements_of_alter,
+    judgements_of_other_task,
     judgements_of_task,
     named,
 )
@@ -83,12 +85,12 @@ class PlanMaker:
     """
     Makes plans.
 
-    :param policies: the policies to ask
+    :param policies: the policies to ask; if they change, tasks whose configuration stays the same are judged, too
     :param warn: is called with each note for the reader
     :param progress: shows progress
     """
 
-    policies: Sequence[NamedPolicy]
+    policies: Policies
     warn: Warn
     progress: StepProgress
 
@@ -107,12 +109,13 @@ class PlanMaker:
                 self.warn(_unread(path, after.tasks_that_can_choose(path)))
             changes = self._changes(request, before, after, () if altered is None else altered.keys)
             tasks = _selected(request.resource, before.jobs.keys() | after.jobs.keys())
-            undecided = undecided_tasks(tasks, before, after, ChangedFiles(first, second, request.replaced))
+            files = ChangedFiles(first, second, request.replaced, not_of_state=kept_by_airflow)
+            undecided = undecided_tasks(tasks, before, after, files)
             if altered is not None and settings.dynamic_enabled():
                 self._explain(request, altered, changes, after, undecided)
-        judgements = [*self._judgements(changes, before, after)]
+            judgements = [*self._judgements(changes, before, after), *self._of_others(tasks, changes, before, after)]
         if altered is not None:
-            judgements = [*judgements_of_alter(self.policies, altered), *judgements]
+            judgements = [*judgements_of_alter(self.policies.after, altered), *judgements]
         return Plan.of(changes, judgements, running_jobs(changes, before.jobs, warn=self.warn), undecided)
 
     def _altered(self, request: PlanRequest) -> PlannedAlter | None:
@@ -166,11 +169,24 @@ class PlanMaker:
             self.warn(reason)
 
     def _judgements(self, changes: Sequence[TaskChange], before: State, after: State) -> Iterator[Judgement]:
-        if not self.policies:
+        if not self.policies.after:
             return
         with self.progress(len(changes), "tasks checked with policies") as tick:
             for change in changes:
                 yield from judgements_of_task(self.policies, change, before, after)
+                tick()
+
+    def _of_others(
+        self, tasks: Iterable[ConfigResource], changes: Sequence[TaskChange], before: State, after: State
+    ) -> Iterator[Judgement]:
+        """Yield what the policies say of those of ``tasks`` that do not change, if the policies do."""
+        if not self.policies.change:
+            return
+        others = sorted(set(tasks).difference(change.task for change in changes))
+        with self.progress(len(others), "other tasks checked with policies") as tick:
+            for task in others:
+                old, new = (state.layers(task, warn=self.warn) for state in (before, after))
+                yield from judgements_of_other_task(self.policies, TaskChange(task, (), old, new), before, after)
                 tick()
 
 

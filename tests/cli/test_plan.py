@@ -23,6 +23,8 @@ policies:
     params:
       spark.executor.memory: {max: 4g}
 """
+REQUIRED = "policies: [{name: owned, class: required_keys, params: {keys: spark.app.owner}}]"
+SMALLER = POLICIES.replace("4g", "2g")
 CHOSEN = """
 from pathlib import Path
 from airflow.sdk import DAG
@@ -292,10 +294,76 @@ def test_a_denial_that_is_the_same_for_the_change_and_its_tasks_is_shown_once(cl
 
     done = cli(f"plan {words} --add-config spark.executor.memory=8g --output plain --policies-file {policies}")
 
-    (row,) = (line.split() for line in done.out.splitlines() if line.startswith("small") and " as before " not in line)
+    (row,) = (line.split() for line in done.out.splitlines() if line.startswith("small"))
     assert (row[1], row[2]) == ("alter", "denies")
     (error,) = done.errors
     assert error.startswith("Policy 'small' denies the change of ")
+
+
+def test_a_policies_file_alone_is_a_change_that_is_denied_if_it_denies_tasks(cli: Cli, tmp_path: Path):
+    (policies := tmp_path / "policies.yaml").write_text(SMALLER)
+
+    done = cli(f"plan --dag flights --policies-file {policies} --output json")
+
+    assert (done.code, done.rows["tasks"], done.rows["summary"]["denied"]) == (4, [], True)
+    denied = {one["task"] for one in done.rows["unchanged"] if one["policies"][0]["verdict"] == "denies"}
+    assert denied == {"report", "each", "differing"}
+    assert len(done.errors) == len(denied)
+    assert cli(f"plan --dag flights --policies-file {policies} --detailed-exit-code").code == 1
+
+
+def test_the_table_names_each_task_that_a_new_policy_denies(cli: Cli, tmp_path: Path):
+    (policies := tmp_path / "policies.yaml").write_text(REQUIRED)
+
+    done = cli(f"plan --dag flights --policies-file {policies} --output plain")
+
+    (row,) = (line for line in done.out.splitlines() if line.startswith("owned"))
+    names = [error.partition("task '")[2].partition("'")[0] for error in done.errors if "denies" in error]
+    assert len(names) > 3
+    assert all(f"flights.{name}" in row for name in names)
+    assert done.out.splitlines()[-1] == "Plan: no configuration changes. Denied by 1 policy."
+
+
+def test_what_a_deployed_policy_denies_now_is_not_denied_because_of_the_change(cli: Cli, tmp_path: Path):
+    (deployed := tmp_path / "deployed.yaml").write_text(SMALLER)
+    (policies := tmp_path / "policies.yaml").write_text(SMALLER)
+    words = f"plan --dag flights --task report --policies-file {policies} --detailed-exit-code --output json"
+
+    done = cli(words, policies_file=str(deployed))
+
+    assert done.code == 0, done.err
+    assert [one["policies"][0]["verdict"] for one in done.rows["unchanged"]] == ["denies, also without this change"]
+
+
+def test_a_new_policy_is_compared_with_those_of_the_deployment_and_not_with_itself(cli: Cli, tmp_path: Path):
+    (policies := tmp_path / "policies.yaml").write_text(SMALLER)
+    words = f"plan --dag flights --task report --add-config spark.app.new=1 --policies-file {policies} --output json"
+
+    done = cli(words)
+
+    assert done.code == 4
+    (verdict,) = (one for one in done.rows["tasks"][0]["policies"] if one["verdict"] != "allows")
+    assert (verdict["policy"], verdict["at"], verdict["verdict"]) == ("small", "render", "denies")
+
+
+@pytest.mark.parametrize(
+    ("task", "deployed", "verdict"),
+    [
+        pytest.param("report", SMALLER, "no longer denies", id="looser"),
+        pytest.param("files", POLICIES, "only a run knows", id="a file that a run chooses"),
+    ],
+)
+def test_other_policies_can_change_what_happens_without_a_denial(
+    cli: Cli, tmp_path: Path, task: str, deployed: str, verdict: str
+):
+    (tmp_path / "deployed.yaml").write_text(deployed)
+    (policies := tmp_path / "policies.yaml").write_text(POLICIES)
+    words = f"plan --dag flights --task {task} --policies-file {policies} --detailed-exit-code --output json"
+
+    done = cli(words, policies_file=str(tmp_path / "deployed.yaml"))
+
+    assert done.code == 2, done.err
+    assert verdict in {one["verdict"] for one in done.rows["unchanged"][0]["policies"]}
 
 
 def test_a_denial_of_a_task_alone_is_shown(cli: Cli, tmp_path: Path):

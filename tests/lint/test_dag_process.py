@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,11 @@ with open({seen!r}, "a") as file:
     print(os.getppid(), hasattr(json, "seen"), "SEEN" in os.environ, random.random(), settings.DAGS_FOLDER, file=file)
 json.seen = True
 os.environ["SEEN"] = "1"
+"""
+HASHES = """\
+# a DAG file for Airflow
+import pathlib
+pathlib.Path({seen!r}).write_text(str(hash("spark")))
 """
 ENDS_ITS_PARENT = """\
 # a DAG file for Airflow
@@ -113,6 +119,27 @@ def test_a_copy_has_the_folder_of_dags_that_it_is_given(origin: AirflowProcess, 
 
     first, second = (one[4] for one in seen(once))
     assert first == str(tmp_path) != second
+
+
+@pytest.mark.parametrize(("of_user", "seed"), [(None, "0"), ("", "0"), ("7", "7")])
+def test_sets_of_texts_have_the_same_order_in_each_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_user: str | None, seed: str
+) -> None:
+    (hashing := tmp_path / "hashing.py").write_text(HASHES.format(seen=str(tmp_path / "seen")))
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    if of_user is not None:
+        monkeypatch.setenv("PYTHONHASHSEED", of_user)
+
+    with AirflowProcess({}) as origin:
+        read(origin, hashing)
+
+    assert int((tmp_path / "seen").read_text()) == hash_with(seed)
+
+
+def hash_with(seed: str) -> int:
+    """Return the hash of the text of ``HASHES`` in a process with a seed."""
+    command = [sys.executable, "-c", "print(hash('spark'))"]
+    return int(subprocess.check_output(command, env={"PYTHONHASHSEED": seed}))
 
 
 def test_after_a_file_that_ends_the_process_itself_the_next_is_read(once: Path) -> None:

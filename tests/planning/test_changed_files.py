@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -274,6 +275,73 @@ def test_code_differs(repository: Path, changes: dict[str, str], expected: bool)
 
     with changed(repository, "old") as files:
         assert files.have_code is expected
+
+
+@needs_git
+def test_the_folder_of_a_plan_itself_is_no_file_that_differs(repository: Path, monkeypatch: pytest.MonkeyPatch):
+    (repository / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(repository / "tmp"))
+
+    with changed(repository, "old") as files:
+        assert (files.have_code, files.could_be(["{{ x }}"])) == (False, set())
+
+
+@needs_git
+def test_a_folder_that_has_only_the_name_of_such_a_folder_differs(repository: Path):
+    write(repository, {"conf/config-providers-plan-new/a.py": ""})
+
+    with changed(repository, "old") as files:
+        assert files.have_code
+
+
+POINTER = """version https://git-lfs.github.com/spec/v1
+oid sha256:ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73
+size 7
+"""
+"""What Git LFS has in place of the seven letters ``content``."""
+
+
+@needs_git
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("content", False, id="the content"),
+        pytest.param("CONTENT", True, id="other content"),
+        pytest.param("contents", True, id="longer content"),
+        pytest.param(POINTER, False, id="the pointer"),
+        pytest.param(POINTER.replace("ed70", "ed71"), True, id="another pointer"),
+    ],
+)
+def test_a_pointer_of_git_lfs_is_the_content_that_it_leads_to(repository: Path, text: str, expected: bool):
+    write(repository, {"conf/model.yaml": POINTER})
+    commit(repository, "lfs")
+    write(repository, {"conf/model.yaml": text})
+    commit(repository, "new")
+
+    for first, second in (("lfs", ""), ("", "lfs"), ("lfs", "new")):
+        assert could_be(repository, "REPO/conf/m{{ x }}", first, second) is expected
+
+
+@needs_git
+def test_what_only_begins_like_a_pointer_is_no_pointer(repository: Path):
+    write(repository, {"conf/model.yaml": f"{POINTER}more\n"})
+    commit(repository, "lfs")
+    write(repository, {"conf/model.yaml": "content"})
+
+    assert could_be(repository, "REPO/conf/m{{ x }}", "lfs")
+
+
+@needs_git
+def test_what_does_not_belong_to_a_state_does_not_differ(repository: Path):
+    (repository / "bin").symlink_to("conf")
+    write(repository, {"own.txt": "", "other.txt": ""})
+    names = {f"{repository}/{name}" for name in ("bin", "own.txt")}
+
+    with checked_out("old", folder=str(repository)) as first:
+        files = ChangedFiles(first, None, not_of_state=lambda folder, all_names: names.intersection(all_names))
+
+        assert not files.could_be([f"{repository}/bin/{{{{ x }}}}", f"{repository}/ow{{{{ x }}}}"])
+        assert files.could_be([f"{repository}/ot{{{{ x }}}}"])
 
 
 NAMES = st.lists(st.sampled_from(["a", "b", "a.b"]), min_size=1, max_size=3).map("/".join)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from airflow_config_providers.planning.path_code import depends_on_code
@@ -36,3 +38,14 @@ from airflow_config_providers.planning.path_code import depends_on_code
 )
 def test_code_has_a_part_in_what_it_can_change(template: str, expected: bool):
     assert depends_on_code(template) is expected
+
+
+@pytest.mark.parametrize("part", [".b", "['b']", "[0]", "|lower", "~a"])
+def test_a_long_chain_takes_time_linear_in_its_length(part: str):
+    def seconds(length: int) -> float:
+        begin = time.process_time()
+        depends_on_code("{{ a" + part * length + " }}")
+        return time.process_time() - begin
+
+    seconds(1)
+    assert seconds(200) < 0.2 + 30 * min(seconds(20) for _ in range(3))

@@ -41,7 +41,7 @@ def test_what_is_said_of_the_change_is_not_repeated_for_its_tasks(of_task: Judge
 def test_a_task_that_was_denied_before_is_told():
     plan = Plan.of([], [denied(Moment.ALTER, TOO_MUCH), denied(Moment.RENDER, TOO_MUCH, is_old=True)], [])
 
-    assert [row["verdict"] for row in verdicts(plan)] == ["denies", "denies as before"]
+    assert [row["verdict"] for row in verdicts(plan)] == ["denies", "denies, also without this change"]
     assert len(plan.denials) == 1
 
 

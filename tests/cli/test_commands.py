@@ -580,6 +580,23 @@ def test_a_rollback_undoes_the_last_change_or_goes_to_a_version(cli: Cli):
     assert len(cli.json("history --default")) == 5
 
 
+def test_history_and_airflow_s_log_tell_a_rollback_from_a_change_and_name_the_same_versions(cli: Cli):
+    cli("alter --default --add-config spark.app.a=1")
+    cli("alter --default --add-config spark.app.a=2")
+    cli("rollback --default --to-version 1")
+
+    rows = cli.json("history --default")
+    logged = cli.deployment.query("select event, extra from log order by id")
+
+    told = [(row["event"], row["version"], row["restored"]) for row in rows]
+    assert told == [("alter", 1, None), ("alter", 2, None), ("rollback", 3, 1)]
+    assert told == [
+        (event.removeprefix("config_providers."), json.loads(extra)["version"], json.loads(extra).get("restored"))
+        for event, extra in logged
+    ]
+    assert "rollback to 1" in cli("history --default --output plain").out
+
+
 def test_who_made_a_change_is_in_airflow_s_log_without_values(cli: Cli):
     cli("alter --dag flights --add-config spark.app.a=v4lue", "--add-config", "spark.app.b=${vault:a:b}")
 

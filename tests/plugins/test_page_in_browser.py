@@ -312,6 +312,7 @@ def test_a_version_is_restored_after_a_dry_run(page: Page):
     window.click("//button[.='Restore']")
 
     assert window.text("//ol[@class='history']/li[3]").startswith("Version 2")
+    assert "a rollback to version 2" in window.text("//ol[@class='history']/li[1]")
 
 
 @pytest.mark.usefixtures("changed")

@@ -770,7 +770,7 @@ def test_a_run_is_that_of_a_task(cli: Cli, policies: str):
 def test_policies_are_listed(cli: Cli, policies: str):
     rows = cli.json("policies test", policies_file=policies)
 
-    assert [(row["policy"], row["verdict"]) for row in rows] == [("small", None), ("none of these", None)]
+    assert [(row["policy"], row["verdict"]) for row in rows] == [("small", "loads"), ("none of these", "loads")]
     assert "To ask them about a change, name a resource" in cli("policies test", policies_file=policies).err
 
 

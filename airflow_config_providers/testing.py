@@ -75,6 +75,9 @@ def deployment(
 
     Sets environment variables of this process, as a deployment would, and restores them. Not thread-safe.
 
+    ``apply_to`` in ``settings`` configures stock operators of the DAG files that a ``DagBag`` loads in the block, as in
+    a deployment; not those that the test itself makes.
+
     A provider that is given is asked as it is, also for a check, several paths together or subscriptions, if it can do
     that. It is neither configured nor closed; a subscription ends with the task or the sensor that has made it.
 

@@ -45,9 +45,9 @@ def past(tmp_path: Path) -> Past:
     return Past(tmp_path / "records")
 
 
-def audit(cli: Cli, words: str, *more: str) -> Ended:
+def audit(cli: Cli, words: str, *more: str, **settings: str) -> Ended:
     quick = [word for key, value in QUICK.items() for word in ("--conf", f"{key}={value}")]
-    return cli("audit", *shlex.split(words), *more, "--master", "local[2]", *quick)
+    return cli("audit", *shlex.split(words), *more, "--master", "local[2]", *quick, **settings)
 
 
 def lines(done: Ended) -> list[Any]:
@@ -98,6 +98,40 @@ def test_records_of_the_database_are_read_and_kept(cli: Cli, records: Records, t
 
     assert [row["key"] for row in before] == [MEMORY]
     assert again == before
+
+
+NOT_FROM_DATABASE = "and not from Airflow's database, where the first is of 2026-11-23 17:00 UTC"
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "noted"),
+    [
+        pytest.param([24], "", [True], id="later-files"),
+        pytest.param([], "", [True, False], id="no-file"),
+        pytest.param([22, 24], "", [], id="earlier-files"),
+        pytest.param([24], "--since 2026-11-24", [], id="of-days-that-both-have"),
+        pytest.param([24], "--dag other", [False], id="of-another-dag"),
+        pytest.param([24], "--no-database", [], id="without-the-database"),
+    ],
+)
+def test_earlier_runs_in_the_database_are_noted_if_the_deployment_s_own_files_are_read(
+    cli: Cli, records: Records, past: Past, files: list[int], options: str, noted: list[bool]
+):
+    records({MEMORY: "4g"}, run="earlier")
+    past.folder.mkdir()
+    for day in files:
+        past({MEMORY: "4g"}, run=f"r{day}", day=day)
+
+    done = audit(cli, f"references {options}", records_path=str(past.folder))
+
+    assert [NOT_FROM_DATABASE in note for note in done.notes] == noted
+
+
+def test_a_folder_that_the_command_names_is_read_without_a_note(cli: Cli, records: Records, past: Past):
+    records({MEMORY: "4g"}, run="earlier")
+    past({MEMORY: "4g"}, day=24)
+
+    assert audit(cli, f"references --records {past.folder}").notes == []
 
 
 def test_who_changed_what_before_a_failure_began_is_told(cli: Cli, records: Records):

@@ -168,6 +168,7 @@ exit codes:
 AUDIT_REFERENCES: Final = """examples:
   airflow config-providers audit references
   airflow config-providers audit references '${vault:apps/db:*}' --known references.txt --output json
+  airflow config-providers audit references '${vault:apps/db:password}' --runs --since 2026-11-01
 """
 
 LEAKS: Final = """examples:

@@ -289,6 +289,32 @@ def test_references_are_listed_with_what_is_known_of_them(cli: Cli, past: Past, 
     ]
 
 
+def test_each_run_that_used_a_reference_is_listed_in_order_of_time(cli: Cli, past: Past, tmp_path: Path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    past({"spark.a": PASSWORD}, run="r2", day=2, number=2, references={PASSWORD: "2"}, key_id="k")
+    past({"spark.a": PASSWORD}, run="r1", day=1, dag="billing", problems=["denied"])
+    past({}, task="other", references={"${vault:apps/web:token}": "1"}, key_id="k")
+    page, table = tmp_path / "page.html", tmp_path / "found.parquet"
+    files = f"--report {page} --output-parquet {table}"
+    words = f"references '${{vault:apps/db:*}}' --runs --records {past.folder} --no-database"
+
+    done = audit(cli, f"{words} --output json {files}")
+
+    first = {"reference": PASSWORD, "dag": "billing", "task": "report", "map_index": -1, "run": "r1", "try": 1}
+    second = {**first, "dag": "flights", "run": "r2", "try": 2}
+    assert lines(done) == [
+        {**first, "at": "2026-11-01T12:00:00.000+00:00", "hash": None, "refused": True},
+        {**second, "at": "2026-11-02T12:00:00.000+00:00", "hash": "2", "refused": False},
+    ]
+    assert parquet.read_table(table).to_pylist() == lines(done)
+    assert "2026-11-02 12:00" in page.read_text()
+    assert audit(cli, f"{words} --output plain").out.count("report") == 2
+
+
+def test_runs_and_references_without_one_are_not_listed_together(cli: Cli):
+    assert audit(cli, "references --runs --known known.txt").code == 2
+
+
 def test_a_reference_without_hashes_is_noted_only_if_it_is_listed(cli: Cli, past: Past):
     past({"spark.a": PASSWORD}, references={PASSWORD: "1"}, key_id="k")
     past({}, task="other", references={"${vault:apps/web:token}": None})

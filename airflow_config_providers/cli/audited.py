@@ -101,8 +101,8 @@ def _note_left_out(found: PastRecords, wanted: RecordFilter, notes: Notes) -> No
             here = f"the first is of {printable(moment(found.first))} UTC" if found.first else "there is none"
             notes(
                 f"Records are read from [config_providers] records_path, where {here}, and not from Airflow's "
-                f"database, where the first is of {moment(there)} UTC. To read those, empty the setting for the command: "
-                f"AIRFLOW__CONFIG_PROVIDERS__RECORDS_PATH= airflow config-providers audit ..."
+                f"database, where the first is of {moment(there)} UTC. To read those, empty the setting for one "
+                f"command: AIRFLOW__CONFIG_PROVIDERS__RECORDS_PATH= airflow config-providers audit ..."
             )
 
 

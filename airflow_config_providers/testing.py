@@ -75,6 +75,9 @@ def deployment(
 
     Sets environment variables of this process, as a deployment would, and restores them. Not thread-safe.
 
+    ``apply_to`` in ``settings`` configures stock operators of the DAG files that a ``DagBag`` loads in the block, as in
+    a deployment; not those that the test itself makes.
+
     A provider that is given is asked as it is, also for a check, several paths together or subscriptions, if it can do
     that. It is neither configured nor closed; a subscription ends with the task or the sensor that has made it.
 
@@ -123,9 +126,12 @@ class _DeployedProvider(ConfigProvider):
         self._subscribed.append((path, keys, callback))
 
     def unsubscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
-        """Undo one ``subscribe``."""
-        self._provider.unsubscribe(path, keys, callback)
-        self._subscribed.remove((path, keys, callback))
+        """Undo one ``subscribe`` of these keys, in any collection; do nothing if none was made here."""
+        wanted = _arguments(path, keys, callback)
+        made = next((one for one in self._subscribed if _arguments(*one) == wanted), None)
+        if made is not None:
+            self._subscribed.remove(made)
+            self._provider.unsubscribe(*made)
 
     def unsubscribe_all(self) -> None:
         """Undo each ``subscribe`` that was made here: other tasks of the test can have their own."""
@@ -136,6 +142,13 @@ class _DeployedProvider(ConfigProvider):
         """Undo each ``subscribe``, if the provider can; it stays open for the next task."""
         with suppress(NotImplementedError):
             self.unsubscribe_all()
+
+
+def _arguments(
+    path: str, keys: Collection[str] | None, callback: ConfigChangeCallback
+) -> tuple[str, frozenset[str] | None, ConfigChangeCallback]:
+    """Return the arguments of a subscription such that those of the same one are equal."""
+    return path, None if keys is None else frozenset(keys), callback
 
 
 class _DeployedBatch(_DeployedProvider, BatchConfigProvider):

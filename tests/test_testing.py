@@ -139,6 +139,20 @@ def test_a_subscription_is_that_of_the_provider_until_its_sensor_ends():
     assert (path, keys, changed, fake.subscribed) == ("p", {"k"}, [("vault", "p")], [])
 
 
+def test_a_subscription_ends_for_the_same_keys_in_another_collection_and_without_one_nothing_happens():
+    fake = Watched()
+    with deployment({"vault": fake}), ConfigProvidersHook().get_conn() as providers:
+        there = providers["vault"]
+        there.subscribe("p", ["k", "l"], print)
+        there.unsubscribe("p", {"k"}, print)
+        there.unsubscribe("other", None, print)
+        subscribed = list(fake.subscribed)
+        there.unsubscribe("p", {"l", "k"}, print)
+        there.unsubscribe("p", {"l", "k"}, print)
+
+    assert (subscribed, fake.subscribed) == ([("p", ["k", "l"], print)], [])
+
+
 def test_a_provider_is_neither_configured_nor_closed_by_a_task():
     with deployment({"vault": DB}) as providers:
         render(report(), team="db")

@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.audited import FOUND, INCOMPLETE, Audited, audited, known, show_found, writing_found
-from airflow_config_providers.cli.failing import Finished, Notes, reporting_errors, say
+from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import ConfigResource
@@ -24,7 +24,7 @@ from airflow_config_providers.deployment.known_secrets import references_in_file
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.job.past_policies import PastPolicies
 from airflow_config_providers.spark.audit.html_page import moment
-from airflow_config_providers.spark.audit.records import history_audit, policy_audit, reference_audit
+from airflow_config_providers.spark.audit.records import history_audit, policy_audit, reference_audit, reference_runs
 from airflow_config_providers.spark.audit.records.findings import BEFORE_FAILURE
 from airflow_config_providers.spark.audit.records.history_audit import (
     KINDS,
@@ -37,7 +37,7 @@ from airflow_config_providers.spark.audit.records.history_audit import (
 )
 from airflow_config_providers.spark.audit.records.policy_audit import stopped_runs
 from airflow_config_providers.spark.audit.records.reference_audit import reference_rows, reference_uses
-from airflow_config_providers.spark.audit.report_file import HISTORY, POLICY, REFERENCE
+from airflow_config_providers.spark.audit.report_file import HISTORY, POLICY, REFERENCE, REFERENCE_RUN
 
 
 @reporting_errors
@@ -117,6 +117,9 @@ def policies(args: Any) -> None:
 def references(args: Any) -> None:
     """Show each reference of the records: who used it, how many values it had, and who still has an older one."""
     require_here("audit references")
+    if args.runs:
+        _show_reference_runs(args)
+        return
     notes = Notes()
     wanted = [str(one) for one in references_in_file(args.known, "--known")] if args.known else []
     of_dags = known(args, notes, "The owners of DAGs are", owners) or ()
@@ -134,3 +137,14 @@ def references(args: Any) -> None:
     scope = scope_of_records(found.choice, found.records, more, notes=notes.printed)
     with writing_found(args, shown, REFERENCE, partial(reference_audit.page, shown, scope)):
         show_found(shown, args.output, nothing="No record has such a reference.")
+
+
+def _show_reference_runs(args: Any) -> None:
+    if args.known:
+        raise WrongArgumentsError("--runs lists tries, and --known lists references without one. Remove one of them.")
+    notes = Notes()
+    with audited(args, notes) as found:
+        rows = reference_runs.reference_runs(found.records.frame, args.pattern)
+    scope = scope_of_records(found.choice, found.records, [("references like", args.pattern)], notes=notes.printed)
+    with writing_found(args, rows, REFERENCE_RUN, partial(reference_runs.page, rows, scope)):
+        show_found(rows, args.output, nothing="No record has such a reference.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -16,10 +16,11 @@ from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.audit_scope import RecordsChoice
-from airflow_config_providers.deployment.database_records import records_of_database
+from airflow_config_providers.deployment.database_records import first_of_database, records_of_database
 from airflow_config_providers.deployment.record_audit import problems_of, record_reader
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.spark.audit.html_page import moment
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.report_file import require_places, write_findings, write_page
 
@@ -83,10 +84,26 @@ def _path(args: Any) -> str:
 def _records(args: Any, reader: RecordReader, wanted: RecordFilter, notes: Notes) -> PastRecords:
     """Return the records of ``--records``, of the deployment's own path or, without one, of Airflow's database."""
     if path := _path(args):
-        return reader.of_files(path, wanted)
+        found = reader.of_files(path, wanted)
+        if not (args.records or args.no_database):
+            _note_left_out(found, wanted, notes)
+        return found
     if args.no_database:
         raise WrongArgumentsError("--no-database leaves no records to read. Add --records PATH.")
     return records_of_database(reader, wanted, notes)
+
+
+def _note_left_out(found: PastRecords, wanted: RecordFilter, notes: Notes) -> None:
+    """Note that Airflow's database has records of before the first file, which are not read."""
+    with suppress(ConfigProvidersError):  # whatever else the audit asks the database about says so
+        there = first_of_database(wanted)
+        if there and (found.first is None or there < found.first):
+            here = f"the first is of {printable(moment(found.first))} UTC" if found.first else "there is none"
+            notes(
+                f"Records are read from [config_providers] records_path, where {here}, and not from Airflow's "
+                f"database, where the first is of {moment(there)} UTC. To read those, empty the setting for one "
+                f"command: AIRFLOW__CONFIG_PROVIDERS__RECORDS_PATH= airflow config-providers audit ..."
+            )
 
 
 def _filter(args: Any) -> RecordFilter:

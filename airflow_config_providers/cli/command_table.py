@@ -172,7 +172,7 @@ _SUBCOMMANDS: Final = (
         _command(
             "audit_records.references",
             "Show who used which reference in all runs, and how many values each had",
-            (options.PATTERN, options.KNOWN_REFERENCES, *_OF_PAST),
+            (options.PATTERN, options.KNOWN_REFERENCES, options.REFERENCE_RUNS, *_OF_PAST),
             help_texts.AUDIT_REFERENCES,
         ),
     ),

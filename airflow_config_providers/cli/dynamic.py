@@ -107,7 +107,15 @@ def history(args: Any) -> None:
     """List the changes of a resource."""
     resource, _ = arguments.together(partial(arguments.resource, args), partial(check, args))
     rows = configurations(args, Notes()).history(resource)
-    show(rows, args.output, nothing=f"No changes of {resource} are recorded.")
+    shown = list(map(_with_event, rows)) if is_for_people(args.output) else rows
+    show(shown, args.output, nothing=f"No changes of {resource} are recorded.")
+
+
+def _with_event(row: Row) -> Row:
+    """Return a row of a history whose event says what a rollback restored; a server of an older version does not."""
+    event, restored = row.get("event", ""), row.get("restored")
+    shown = {name: value for name, value in row.items() if name != "restored"}
+    return {**shown, "event": event if restored is None else f"{event} to {restored}"}
 
 
 @reporting_errors

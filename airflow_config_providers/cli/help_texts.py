@@ -169,6 +169,7 @@ exit codes:
 AUDIT_REFERENCES: Final = """examples:
   airflow config-providers audit references
   airflow config-providers audit references '${vault:apps/db:*}' --known references.txt --output json
+  airflow config-providers audit references '${vault:apps/db:password}' --runs --since 2026-11-01
 """
 
 LEAKS: Final = """examples:

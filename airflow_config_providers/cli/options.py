@@ -84,6 +84,12 @@ KNOWN_REFERENCES: Final = _arg(
     "--known", help="File with references: those that no record has are listed, too", metavar="FILE"
 )
 
+REFERENCE_RUNS: Final = _arg(
+    "--runs",
+    help="List each try that used a reference, and when, in place of a row for each reference",
+    action="store_true",
+)
+
 WRITTEN_FINDINGS: Final = (
     _arg("--report", help="HTML file to write, with the findings and plots of them", metavar="FILE"),
     _arg("--output-parquet", help="Parquet file to write, with the findings", metavar="FILE"),

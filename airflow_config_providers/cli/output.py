@@ -38,6 +38,7 @@ _COLOURS: Final[Mapping[str, Mapping[str, str]]] = {
         "beaten": _NOTABLE,
         "denies": _BAD,
         "filtered": _NOTABLE,
+        "loads": _GOOD,
         "not allowed": _BAD,
         "not asked": _FAINT,
         "not read": _BAD,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
 from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.core.variable import scan
@@ -17,9 +17,10 @@ from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE, with
 from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
 from airflow_config_providers.deployment.records import RunChoice
 from airflow_config_providers.deployment.rows import HINTS, KeySelection, Row, key_columns
+from airflow_config_providers.deployment.task_values import with_task_values
 from airflow_config_providers.deployment.why_not import Reading, nothing_refused, refusals, unread_sources, why_not
 from airflow_config_providers.dynamic.admin import AlterConfigResult, no_notes
-from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.record import TryRecord
 from airflow_config_providers.spark.key_check import find_in
@@ -146,7 +147,7 @@ class DeployedConfigurations:
             done = one.incremental_alter_configs({resource: operations}, validate_only, if_version=expected)
         for note in (*_not_set(operations, done[resource]), *_not_in_list(done[resource])):
             self._warn(note)
-        return rows.changed(done)
+        return self._changed(resource, done[resource])
 
     def history(self, resource: ConfigResource) -> list[Row]:
         """Return the changes, newest last."""
@@ -163,7 +164,23 @@ class DeployedConfigurations:
         """Restore a version, and return what applies now. None is the version before the last change."""
         with altering(self._warn, caller=self._caller) as one:
             done = one.rollback(resource, to_version, validate_only=validate_only, if_version=if_version)
-        return rows.changed({resource: done})
+        return self._changed(resource, done)
+
+    def _changed(self, resource: ConfigResource, done: AlterConfigResult) -> list[Row]:
+        """Return what applies now; for a DAG, what its tasks have where their authors' values beat that of the DAG."""
+        changed = rows.changed({resource: done})
+        is_dag = resource.type is ResourceType.DAG
+        return with_task_values(changed, partial(self._task_entries, resource)) if is_dag else changed
+
+    def _task_entries(self, dag: ConfigResource) -> list[Mapping[str, ConfigEntry] | None]:
+        """Return the entries of each task that ``dag`` configures; None of one of which only a run knows them all."""
+        layers = DeployedLayers(no_notes, self._reader)
+        try:
+            tasks = [task for task in layers.concerned(dag) if task.task_id]
+            found = admin(no_notes, caller=self._reader).describe_configs(tasks, include_synonyms=True) if tasks else {}
+            return [found[task] if layers.show_dag(task) and not layers.unread_files(task) else None for task in tasks]
+        except ConfigProvidersError:  # the change was made, so this is no reason to report a failure
+            return [None]
 
     def refresh(self, resource: ConfigResource) -> list[Row]:
         """Have the values of references read again, and return the resources that this concerns."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -49,6 +50,24 @@ def records_of_database(reader: RecordReader, wanted: RecordFilter, notes: Calla
             return reader.of_tables(SOURCE, tables, wanted)
     found = DatabaseRecords(wanted.since)
     return reader.of_batches(SOURCE, found.known, found.batches, wanted)
+
+
+def first_of_database(wanted: RecordFilter) -> str | None:
+    """
+    Return when Airflow stored the first record in its database, in ISO 8601 and UTC; None without records.
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
+    found = reading(lambda session: [session.scalar(_first(one, wanted)) for one in record_models()])
+    return min((in_utc(at).isoformat(timespec="milliseconds") for at in found if at), default=None)
+
+
+def _first(model: Any, wanted: RecordFilter) -> Any:
+    at = written_at(model)
+    chosen = [model.dag_id == wanted.dag] if wanted.dag else []
+    if wanted.since:
+        chosen.append(at >= in_utc(datetime.fromisoformat(wanted.since)))
+    return sa.select(sa.func.min(at)).where(*of_records(model), *chosen)
 
 
 def _is_readable(jdbc: JdbcDatabase, session: Any, notes: Callable[[str], None]) -> bool:

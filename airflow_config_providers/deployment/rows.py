@@ -187,6 +187,8 @@ def _keys(change: Change) -> Iterator[Row]:
             "version": change.version,
             "at": change.at,
             "by": change.by,
+            "event": change.event,
+            "restored": change.restored,
             "key": key,
             "was": _past(key, before),
             "is": _past(key, change.became.get(key)),

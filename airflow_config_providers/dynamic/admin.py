@@ -276,7 +276,9 @@ class ConfigAdmin:
             raise ConfigException(f"No changes of {resource} are recorded, so there is nothing to roll back.")
         version = changes[-1].version - 1 if to_version is None else to_version
         edit = returning(version, changes, name=str(resource))
-        request = _ChangeRequest({resource: edit}, validate_only, {resource: current}, cache(self._static_layers))
+        request = _ChangeRequest(
+            {resource: edit}, validate_only, {resource: current}, cache(self._static_layers), restored=version
+        )
         return self._alter("rollback", request)[resource]
 
     def _alter(self, event: str, request: _ChangeRequest) -> dict[ConfigResource, AlterConfigResult]:
@@ -317,7 +319,7 @@ class ConfigAdmin:
         planned |= self._followers.refusals(_plans(planned), self._settled_after(request, snapshot))
         plans = [plan for plan in _plans(planned) if plan.keys or request.refreshes(plan)]
         if plans and not request.validate_only:
-            is_done = Writer(store, self._author).write(snapshot, plans, event=event)
+            is_done = Writer(store, self._author).write(snapshot, plans, event=event, restored=request.restored)
             return (planned, snapshot) if is_done else None
         return planned, snapshot
 
@@ -430,6 +432,7 @@ class _ChangeRequest:
     :param static: returns what is not dynamic; called once for each resource, however many attempts there are
     :param written: resource -> the keys that the request names
     :param operations: resource -> what the request does, if it is incremental
+    :param restored: the version that it restores, if it is a rollback
     """
 
     edits: Mapping[ConfigResource, Edit]
@@ -438,6 +441,7 @@ class _ChangeRequest:
     static: Callable[[ConfigResource], _StaticLayers]
     written: Mapping[ConfigResource, Collection[str]] = field(default_factory=dict)
     operations: Mapping[ConfigResource, Sequence[AlterConfigOp]] = field(default_factory=dict)
+    restored: int | None = None
 
     def refreshes(self, plan: PlannedChange) -> bool:
         """Return whether the request names a key that has references, so that it asks for their values."""

@@ -35,6 +35,7 @@ class Change:
     :param became: changed key -> new value; None if it was deleted
     :param event: the event in the audit log; empty if it was not recorded
     :param more: members that only a newer version knows
+    :param restored: the version that a rollback restored; None for other events, or if it was not recorded
     """
 
     version: int
@@ -45,6 +46,7 @@ class Change:
     became: Mapping[str, Value | None] = field(repr=False)
     event: str = ""
     more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    restored: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,7 @@ def _written(change: Change) -> dict[str, Any]:
         "at": change.at,
         "by": change.by,
         "event": change.event,
+        **({} if change.restored is None else {"restored": change.restored}),
         "was": _values(change.was),
         "became": _values(change.became),
     }
@@ -144,5 +147,6 @@ def _change(found: Mapping[str, Any]) -> Change:
         for part in ("was", "became")
     )
     at, by, event = str(found["at"]), str(found["by"]), str(found.get("event", ""))
-    more = unknown(found, "version", "task", "at", "by", "event", "was", "became")
-    return Change(int(found["version"]), str(found["task"]), at, by, was, became, event, more)
+    more = unknown(found, "version", "task", "at", "by", "event", "restored", "was", "became")
+    restored = None if found.get("restored") is None else int(found["restored"])
+    return Change(int(found["version"]), str(found["task"]), at, by, was, became, event, more, restored)

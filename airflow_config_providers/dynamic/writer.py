@@ -61,7 +61,9 @@ class Writer:
     store: ConfigStore
     author: ChangeAuthor
 
-    def write(self, snapshot: Snapshot, plans: Sequence[PlannedChange], *, event: str) -> bool:
+    def write(
+        self, snapshot: Snapshot, plans: Sequence[PlannedChange], *, event: str, restored: int | None = None
+    ) -> bool:
         """
         Write ``plans``, which were made from ``snapshot``, and return True; return False if others wrote meanwhile.
 
@@ -69,6 +71,7 @@ class Writer:
         audit log, and not in the history.
 
         :param snapshot: the documents and histories; what it has parsed for the plans is not parsed again
+        :param restored: the version that a rollback restores
         """
         texts: dict[str, str] = {}
         documents: dict[str, Document] = {}
@@ -82,18 +85,20 @@ class Writer:
             after = before.changed({plan.resource: plan.after for plan in changing}, refreshed)
             after = replace(after, beside=after.beside if name == name_of(DEPLOYMENT) else beside or after.beside)
             documents[name] = after
-            if changes := [self._change(plan, after.version, event) for plan in changing]:
+            if changes := [self._change(plan, after.version, event, restored) for plan in changing]:
                 past = snapshot.history(group[0].resource).extended(changes)
                 texts[history_name(group[0].resource)] = history.write(past)
         listing = _with_list(documents, snapshot.document(DEPLOYMENT), self.store)
         texts |= {name: document.write(one) for name, one in listing.items()}
         expected = {name: snapshot.kept[name] for name in texts}
-        return self.store.swap(expected, texts, [_audit(plan, event if plan.keys else REFRESH) for plan in plans])
+        entries = [_audit(plan, event, documents[name_of(plan.resource)].version, restored) for plan in plans]
+        return self.store.swap(expected, texts, entries)
 
-    def _change(self, plan: PlannedChange, version: int, event: str) -> Change:
+    def _change(self, plan: PlannedChange, version: int, event: str, restored: int | None) -> Change:
         was = {key: plan.before.values.get(key) for key in plan.keys}
         became = {key: plan.after.get(key) for key in plan.keys}
-        return Change(version, plan.resource.task_id, self.author.clock(), self.author.name, was, became, event)
+        at, by = self.author.clock(), self.author.name
+        return Change(version, plan.resource.task_id, at, by, was, became, event, restored=restored)
 
 
 def take_back(
@@ -126,10 +131,13 @@ def _by_document(plans: Iterable[PlannedChange]) -> dict[str, list[PlannedChange
     return groups
 
 
-def _audit(plan: PlannedChange, event: str) -> AuditEntry:
+def _audit(plan: PlannedChange, event: str, version: int, restored: int | None) -> AuditEntry:
+    """Return the entry about a plan, with the version of its change in the history; a refresh has none there."""
     resource = plan.resource
     keys = {key: _references(plan.after.get(key)) for key in plan.keys}
-    return AuditEntry(event, resource.dag_id, resource.task_id, {"resource": str(resource), "keys": keys})
+    numbers = {"version": version, **({} if restored is None else {"restored": restored})} if keys else {}
+    details = {"resource": str(resource), **numbers, "keys": keys}
+    return AuditEntry(event if keys else REFRESH, resource.dag_id, resource.task_id, details)
 
 
 def _references(value: Value | None) -> str | list[str]:

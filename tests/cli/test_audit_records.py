@@ -45,9 +45,9 @@ def past(tmp_path: Path) -> Past:
     return Past(tmp_path / "records")
 
 
-def audit(cli: Cli, words: str, *more: str) -> Ended:
+def audit(cli: Cli, words: str, *more: str, **settings: str) -> Ended:
     quick = [word for key, value in QUICK.items() for word in ("--conf", f"{key}={value}")]
-    return cli("audit", *shlex.split(words), *more, "--master", "local[2]", *quick)
+    return cli("audit", *shlex.split(words), *more, "--master", "local[2]", *quick, **settings)
 
 
 def lines(done: Ended) -> list[Any]:
@@ -98,6 +98,40 @@ def test_records_of_the_database_are_read_and_kept(cli: Cli, records: Records, t
 
     assert [row["key"] for row in before] == [MEMORY]
     assert again == before
+
+
+NOT_FROM_DATABASE = "and not from Airflow's database, where the first is of 2026-11-23 17:00 UTC"
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "noted"),
+    [
+        pytest.param([24], "", [True], id="later-files"),
+        pytest.param([], "", [True, False], id="no-file"),
+        pytest.param([22, 24], "", [], id="earlier-files"),
+        pytest.param([24], "--since 2026-11-24", [], id="of-days-that-both-have"),
+        pytest.param([24], "--dag other", [False], id="of-another-dag"),
+        pytest.param([24], "--no-database", [], id="without-the-database"),
+    ],
+)
+def test_earlier_runs_in_the_database_are_noted_if_the_deployment_s_own_files_are_read(
+    cli: Cli, records: Records, past: Past, files: list[int], options: str, noted: list[bool]
+):
+    records({MEMORY: "4g"}, run="earlier")
+    past.folder.mkdir()
+    for day in files:
+        past({MEMORY: "4g"}, run=f"r{day}", day=day)
+
+    done = audit(cli, f"references {options}", records_path=str(past.folder))
+
+    assert [NOT_FROM_DATABASE in note for note in done.notes] == noted
+
+
+def test_a_folder_that_the_command_names_is_read_without_a_note(cli: Cli, records: Records, past: Past):
+    records({MEMORY: "4g"}, run="earlier")
+    past({MEMORY: "4g"}, day=24)
+
+    assert audit(cli, f"references --records {past.folder}").notes == []
 
 
 def test_who_changed_what_before_a_failure_began_is_told(cli: Cli, records: Records):
@@ -253,6 +287,32 @@ def test_references_are_listed_with_what_is_known_of_them(cli: Cli, past: Past, 
         (PASSWORD, ["shared", "older values"], 2, ["billing.report"]),
         ("${vault:apps/db:unread}", ["unread"], None, []),
     ]
+
+
+def test_each_run_that_used_a_reference_is_listed_in_order_of_time(cli: Cli, past: Past, tmp_path: Path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    past({"spark.a": PASSWORD}, run="r2", day=2, number=2, references={PASSWORD: "2"}, key_id="k")
+    past({"spark.a": PASSWORD}, run="r1", day=1, dag="billing", problems=["denied"])
+    past({}, task="other", references={"${vault:apps/web:token}": "1"}, key_id="k")
+    page, table = tmp_path / "page.html", tmp_path / "found.parquet"
+    files = f"--report {page} --output-parquet {table}"
+    words = f"references '${{vault:apps/db:*}}' --runs --records {past.folder} --no-database"
+
+    done = audit(cli, f"{words} --output json {files}")
+
+    first = {"reference": PASSWORD, "dag": "billing", "task": "report", "map_index": -1, "run": "r1", "try": 1}
+    second = {**first, "dag": "flights", "run": "r2", "try": 2}
+    assert lines(done) == [
+        {**first, "at": "2026-11-01T12:00:00.000+00:00", "hash": None, "refused": True},
+        {**second, "at": "2026-11-02T12:00:00.000+00:00", "hash": "2", "refused": False},
+    ]
+    assert parquet.read_table(table).to_pylist() == lines(done)
+    assert "2026-11-02 12:00" in page.read_text()
+    assert audit(cli, f"{words} --output plain").out.count("report") == 2
+
+
+def test_runs_and_references_without_one_are_not_listed_together(cli: Cli):
+    assert audit(cli, "references --runs --known known.txt").code == 2
 
 
 def test_a_reference_without_hashes_is_noted_only_if_it_is_listed(cli: Cli, past: Past):

@@ -580,6 +580,23 @@ def test_a_rollback_undoes_the_last_change_or_goes_to_a_version(cli: Cli):
     assert len(cli.json("history --default")) == 5
 
 
+def test_history_and_airflow_s_log_tell_a_rollback_from_a_change_and_name_the_same_versions(cli: Cli):
+    cli("alter --default --add-config spark.app.a=1")
+    cli("alter --default --add-config spark.app.a=2")
+    cli("rollback --default --to-version 1")
+
+    rows = cli.json("history --default")
+    logged = cli.deployment.query("select event, extra from log order by id")
+
+    told = [(row["event"], row["version"], row["restored"]) for row in rows]
+    assert told == [("alter", 1, None), ("alter", 2, None), ("rollback", 3, 1)]
+    assert told == [
+        (event.removeprefix("config_providers."), json.loads(extra)["version"], json.loads(extra).get("restored"))
+        for event, extra in logged
+    ]
+    assert "rollback to 1" in cli("history --default --output plain").out
+
+
 def test_who_made_a_change_is_in_airflow_s_log_without_values(cli: Cli):
     cli("alter --dag flights --add-config spark.app.a=v4lue", "--add-config", "spark.app.b=${vault:a:b}")
 
@@ -660,7 +677,9 @@ def test_a_policy_denies_a_change(cli: Cli, policies: str):
 @pytest.mark.parametrize(
     ("where", "origin"),
     [
-        pytest.param("--dag flights", "not set here; a task can set it", id="DAG"),
+        pytest.param("--default", "not set here; a task can set it", id="deployment"),
+        pytest.param("--dag own", "not set anywhere", id="DAG of which all tasks are known"),
+        pytest.param("--dag flights", "each task decides", id="DAG"),
         pytest.param("--dag flights --task report", "not set anywhere", id="task"),
     ],
 )
@@ -675,7 +694,9 @@ def test_a_key_that_no_layer_sets_any_more_says_where_it_can_be_set(cli: Cli, wh
 @pytest.mark.parametrize(
     ("where", "source", "origin"),
     [
-        pytest.param("--dag flights", "DEFAULT_CONFIG", "default; a task can set it", id="DAG"),
+        pytest.param("--default", "DEFAULT_CONFIG", "default; a task can set it", id="deployment"),
+        pytest.param("--dag own", "DEFAULT_CONFIG", "default, in each task", id="DAG whose tasks have it"),
+        pytest.param("--dag flights", None, "each task decides", id="DAG"),
         pytest.param("--dag flights --task report", "DAG_CONFIG", "argument executor_memory", id="task"),
     ],
 )
@@ -687,6 +708,24 @@ def test_after_a_rollback_the_default_of_a_dag_is_not_taken_for_that_of_its_task
     (row,) = cli.json(f"rollback {where}")
 
     assert (row["source"], row["origin"]) == (source, origin)
+
+
+@pytest.mark.parametrize("dry", ["", "--validate-only"])
+def test_what_all_tasks_of_a_dag_have_is_shown_once_the_dag_does_not_set_it(cli: Cli, dry: str):
+    cli("alter --dag billing --add-config spark.app.of=all")
+
+    (row,) = cli.json(f"alter --dag billing --delete-config spark.app.of {dry}")
+
+    assert (row["value"], row["source"], row["origin"]) == ("billing", "DAG_CONFIG", "conf, in each task")
+
+
+def test_what_one_of_the_tasks_has_is_not_shown_for_its_dag(cli: Cli):
+    cli("alter --dag own --task keeping --add-config spark.executor.memory=9g")
+    cli("alter --dag own --add-config spark.executor.memory=3g")
+
+    (row,) = cli.json("rollback --dag own")
+
+    assert (row["value"], row["source"], row["origin"]) == (None, None, "each task decides")
 
 
 def test_a_rollback_is_a_change_that_policies_see(cli: Cli, policies: str):
@@ -753,7 +792,7 @@ def test_a_run_is_that_of_a_task(cli: Cli, policies: str):
 def test_policies_are_listed(cli: Cli, policies: str):
     rows = cli.json("policies test", policies_file=policies)
 
-    assert [(row["policy"], row["verdict"]) for row in rows] == [("small", None), ("none of these", None)]
+    assert [(row["policy"], row["verdict"]) for row in rows] == [("small", "loads"), ("none of these", "loads")]
     assert "To ask them about a change, name a resource" in cli("policies test", policies_file=policies).err
 
 

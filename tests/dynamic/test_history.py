@@ -22,7 +22,14 @@ def kept(*changes: Change) -> list[Change]:
 VALUES = st.dictionaries(st.text(), st.none() | st.text() | st.builds(Sealed, st.text()), max_size=3)
 
 
-@given(st.builds(Change, st.integers(min_value=1), st.text(), st.text(), st.text(), VALUES, VALUES))
+VERSIONS = st.integers(min_value=1)
+
+
+@given(
+    st.builds(
+        Change, VERSIONS, st.text(), st.text(), st.text(), VALUES, VALUES, st.text(), restored=st.none() | VERSIONS
+    )
+)
 def test_what_was_written_is_read(one):
     assert kept(one) == [one]
 

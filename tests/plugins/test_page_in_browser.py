@@ -312,6 +312,17 @@ def test_a_version_is_restored_after_a_dry_run(page: Page):
     window.click("//button[.='Restore']")
 
     assert window.text("//ol[@class='history']/li[3]").startswith("Version 2")
+    assert "a rollback to version 2" in window.text("//ol[@class='history']/li[1]")
+
+
+def test_a_return_shows_no_value_of_a_dag_if_its_tasks_differ(page: Page):
+    page.server.alter("admin", "/dags/flights", set_("spark.driver.memory", "8g"))
+    page.server.alter("admin", "/dags/flights", set_("spark.executor.memory", "9g"))
+    window = page("?dag=flights")
+    window.click("//button[@role='tab'][.='History']")
+    window.click("//button[contains(., 'Dry run of a return')]")
+
+    assert "spark.executor.memory = each task decides" in window.text("//*[contains(@class, 'verdict allowed')]")
 
 
 @pytest.mark.usefixtures("changed")

@@ -209,6 +209,10 @@ def _closable(policies: Sequence[NamedPolicy]) -> list[tuple[str, AlterConfigPol
     return [(f"Policy {named.name}", named.policy) for named in policies]
 
 
+LOADS: Final = "loads"
+"""The verdict of a policy that was opened, and not asked."""
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyVerdict:
     """
@@ -216,14 +220,14 @@ class PolicyVerdict:
 
     :param policy: the name of the policy
     :param at: the occasion; None if the policy was only opened
-    :param text: ``denies``, ``allows``, ``only a run knows``, or, if the policy is not about this resource,
-        ``not asked``; None as above
+    :param text: ``denies``, ``allows``, ``only a run knows``, ``not asked`` if the policy is not about this resource,
+        or ``loads`` if it was only opened
     :param denials: why the policy denies, without values
     """
 
     policy: str
     at: Moment | None = None
-    text: str | None = None
+    text: str = LOADS
     denials: tuple[Denial, ...] = ()
 
     @property

@@ -66,11 +66,15 @@ export async function attempt(method, address, body, validateOnly) {
   }
 }
 
+// Return what a key has now, or why that cannot be said.
+function outcomeOf({ value, source, origin }) {
+  if (!source) return element("span", { class: "soft" }, origin || "not set");
+  return [valueOf(value, source), ` (${layerName(source)})`];
+}
+
 function allowed({ rows, notes }, validateOnly) {
   const title = validateOnly ? "Every policy allows it. Afterwards:" : "Changed. Now:";
-  const keys = rows.map((row) =>
-    element("li", {}, element("code", {}, row.key), " = ", valueOf(row.value, row.source), row.source ? ` (${layerName(row.source)})` : ""),
-  );
+  const keys = rows.map((row) => element("li", {}, element("code", {}, row.key), " = ", outcomeOf(row)));
   return element("div", { class: "verdict allowed" }, element("strong", {}, title), element("ul", {}, keys), notesOf(notes));
 }
 

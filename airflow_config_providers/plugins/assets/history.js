@@ -14,15 +14,21 @@ export function historyOf({ rows, address, changed }) {
 }
 
 function versionOf({ version, keys, newest, address, changed }) {
-  const [{ by, at }] = keys;
+  const [{ by, at, event, restored }] = keys;
   const time = element("time", { datetime: at }, timeOf(at));
   return element(
     "li",
     {},
-    element("h2", {}, `Version ${version}`, element("span", { class: "soft" }, ` by ${by || "unknown"}, `, time)),
+    element("h2", {}, `Version ${version}`, element("span", { class: "soft" }, ` by ${by || "unknown"}, `, time, whatFor(event, restored))),
     element("ul", { class: "differences" }, keys.map(differenceOf)),
     version === newest ? "" : restore({ version, newest, address, changed }),
   );
+}
+
+// Return what kind of change it was, if it was more than a change of keys.
+function whatFor(event, restored) {
+  if (event === "rollback") return restored === null ? ", a rollback" : `, a rollback to version ${restored}`;
+  return event === "take_back" ? ", taking a change back" : "";
 }
 
 // Return what happened to a key.

@@ -86,7 +86,7 @@ def _unwritable(path: str, problem: str, option: str) -> ConfigException:
 _PAGE, _PARQUET = b"<!doctype html>", b"PAR1"
 """What the files of an audit begin with."""
 
-_TEXT, _NUMBER, _TEXTS = "string", "int64", "list<string>"
+_TEXT, _NUMBER, _TEXTS, _FLAG = "string", "int64", "list<string>", "bool"
 
 LEAK: Final = {
     "file": _TEXT,
@@ -119,6 +119,17 @@ REFERENCE: Final = {
 """The columns of uses of references."""
 
 
+REFERENCE_RUN: Final = {
+    **dict.fromkeys(("reference", "dag", "task"), _TEXT),
+    "map_index": _NUMBER,
+    "run": _TEXT,
+    "try": _NUMBER,
+    **dict.fromkeys(("at", "hash"), _TEXT),
+    "refused": _FLAG,
+}
+"""The columns of tries that used references."""
+
+
 def require_places(report: str | None, parquet: str | None) -> None:
     """
     Check that the page and the Parquet file of an audit can be written, before it begins.
@@ -143,7 +154,7 @@ def write_findings(path: str, rows: Iterable[Mapping[str, Any]], columns: Mappin
         pa = None
     if pa is None:
         raise ConfigException("--output-parquet needs pyarrow, which is not installed. Install the extra 'audit'.")
-    types = {_TEXT: pa.string(), _NUMBER: pa.int64(), _TEXTS: pa.list_(pa.string())}
+    types = {_TEXT: pa.string(), _NUMBER: pa.int64(), _TEXTS: pa.list_(pa.string()), _FLAG: pa.bool_()}
     schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
     content = BytesIO()
     found = [{name: _sound(row.get(name)) for name in columns} for row in rows]

@@ -181,6 +181,7 @@ class PastRecords:
     :param unread_count: how many there are
     :param count: how many records there are
     :param later_count: how many of them a later version of this package has written
+    :param first: when the configuration of the first of them was settled, in ISO 8601 and UTC; None without records
     """
 
     frame: DataFrame = field(repr=False)
@@ -188,6 +189,7 @@ class PastRecords:
     unread_count: int
     count: int
     later_count: int
+    first: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +372,7 @@ def _past(rows: DataFrame, wanted: RecordFilter, listed: DataFrame) -> PastRecor
     missing = _not_in(rows, listed).select("file", why)
     broken = rows.where(F.col("problem") != "").join(listed, [*_FILE], "left_semi").select("file", "problem")
     records = latest(wanted.records(rows))
-    [counts] = records.agg(F.count("*"), F.count_if("is_later")).collect()
+    [counts] = records.agg(F.count("*"), F.count_if("is_later"), F.min("at")).collect()
     _suit(records.sparkSession, counts[0])
     with persisted(broken.union(missing)) as (unread,):
         named = {row.file: row.problem for row in unread.orderBy("file").limit(_NAMED).collect()}

@@ -18,7 +18,7 @@ RANGE: Final = "id"
 """The column whose ranges tasks read: all entries of a try have the same."""
 
 _ENTRY: Final = (*TRY, "place", "key", "at")
-"""The columns of an entry, in the order of ``job.record_rows.StoredEntry``, without its value."""
+"""The columns of an entry, in the order of ``job.record_table.StoredEntry``, without its value."""
 
 _KNOWN: Final = "file string, modified bigint, length bigint, folder string"
 

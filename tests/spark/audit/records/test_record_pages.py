@@ -13,7 +13,7 @@ from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.records import history_audit, policy_audit, reference_audit
+from airflow_config_providers.spark.audit.records import history_audit, policy_audit, reference_audit, reference_runs
 from airflow_config_providers.spark.audit.records.history_audit import KINDS, UNKNOWN, Drift, Ranking
 from airflow_config_providers.spark.audit.records.policy_audit import RunShare, StoppedRuns
 from airflow_config_providers.spark.audit.records.reference_audit import reference_rows
@@ -56,11 +56,16 @@ def references(name: str) -> str:
     return reference_audit.page(rows, scope(name))
 
 
+def reference_uses(name: str) -> str:
+    used = {**dict.fromkeys(("reference", "dag", "task", "run"), name), "map_index": -1, "try": 1, "at": AT}
+    return reference_runs.page([{**used, "refused": False}], scope(name))
+
+
 def leaks(name: str) -> str:
     return leak_page.page(LeakReport([Leak(name, 0, 1, name, name, "current", AT)], skipped={name: name}), scope(name))
 
 
-@pytest.mark.parametrize("page", [history, policies, references, leaks])
+@pytest.mark.parametrize("page", [history, policies, references, reference_uses, leaks])
 def test_names_of_others_are_no_markup_and_have_no_control_characters(page: Any):
     shown = page(HOSTILE)
 
@@ -69,7 +74,7 @@ def test_names_of_others_are_no_markup_and_have_no_control_characters(page: Any)
     assert not {"\x1b", "\u202e"}.intersection(shown)
 
 
-@pytest.mark.parametrize("page", [history, policies, references, leaks])
+@pytest.mark.parametrize("page", [history, policies, references, reference_uses, leaks])
 def test_a_page_says_what_was_audited(page: Any):
     shown = page("flights")
 
@@ -97,7 +102,7 @@ def test_a_history_without_the_database_says_so_before_its_findings():
     assert 0 < shown.index("before-failure and only-in-failed know only") < shown.index("<h2>")
 
 
-@pytest.mark.parametrize("page", [history, policies, references, leaks])
+@pytest.mark.parametrize("page", [history, policies, references, reference_uses, leaks])
 def test_a_page_loads_nothing(page: Any):
     shown = page("flights").replace("http-equiv", "")
 

@@ -215,6 +215,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         "spark_sql",
         _SQL,
         conf=(ConfLocation("_conf"),),
+        named=arguments.SQL,
         held=("_conf",),
         words=("sql",),
         takes_pairs=True,

@@ -82,6 +82,21 @@ JDBC: Final = NamedArguments(
 )
 """Those of ``SparkJDBCOperator``."""
 
+SQL: Final = NamedArguments(
+    {
+        "executor_cores": "spark.executor.cores",
+        "executor_memory": "spark.executor.memory",
+        "keytab": "spark.kerberos.keytab",
+        "name": _NAME,
+        "num_executors": "spark.executor.instances",
+        "principal": "spark.kerberos.principal",
+        "total_executor_cores": "spark.cores.max",
+        "yarn_queue": "spark.yarn.queue",
+    },
+    default_name="default-name",
+)
+"""Those of ``SparkSqlOperator``."""
+
 PIPELINES: Final = NamedArguments(
     {
         "driver_memory": "spark.driver.memory",

@@ -628,7 +628,29 @@ def test_attack_27_spark_sql_gets_the_value_in_no_argument(sql, spark_sql, no_le
     assert spark_sql.only.conf["spark.app.x"] == "1"
     environ = {name: value for name, value in spark_sql.only.environ.items() if name != "FAKE_SPARK_PRINTS"}
     assert CANARY not in str(spark_sql.only.arguments) + str(environ)
-    assert "--executor-memory" in spark_sql.only.arguments
+    assert spark_sql.only.conf["spark.executor.memory"] == "2g"
+
+
+def test_layers_override_the_named_arguments_of_spark_sql(sql, spark_sql, no_leak, tmp_path, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    (tmp_path / "named.properties").write_text("spark.app.name=from-file\nspark.executor.cores=2\n")
+    operator = sql(
+        sql="select 1", config_files=str(tmp_path / "named.properties"), executor_memory="64g", executor_cores=4
+    )
+    run = no_leak(operator, conf={"spark_conf": {"spark.executor.memory": "1g"}})
+
+    assert run.state == "success"
+    assert spark_sql.spark_conf["spark.executor.memory"] == "1g"
+    assert spark_sql.spark_conf["spark.executor.cores"] == "4"
+    assert spark_sql.spark_conf["spark.app.name"] == "from-file"
+    assert {"--executor-memory", "--executor-cores", "--name"}.isdisjoint(spark_sql.only.arguments)
+
+
+def test_spark_sql_keeps_its_default_name_if_no_layer_has_one(sql, spark_sql, no_leak):
+    run = no_leak(sql(sql="select 1"))
+
+    assert run.state == "success"
+    assert spark_sql.only.arguments[spark_sql.only.arguments.index("--name") + 1] == "default-name"
 
 
 def test_attack_19_a_query_that_fails_shows_references(sql, spark_sql, no_leak, password, monkeypatch):

@@ -183,6 +183,11 @@ class JobFields:
         value = listed(self.read(name)) if name == "config_files" else self.read(name)
         return [str(path) for path in value] if isinstance(value, list) else str(value) if value else None
 
+    def environment(self) -> dict[str, str]:
+        """Return the environment variables for Spark; empty if they are not a mapping, as before a run."""
+        found = self.read("env_vars") if self.spec.passes_environment else None
+        return {str(name): str(text) for name, text in found.items()} if isinstance(found, Mapping) else {}
+
     def texts(self, *names: str, skip: Collection[int] = ()) -> Iterator[NestedString]:
         """
         Yield every string in the fields ``names``; without names, in all fields, including ``config_files``.

@@ -113,3 +113,22 @@ FROM_CONNECTION: Final = {"keytab": "keytab", "principal": "principal", "yarn_qu
 
 IN_COMMAND: Final = ("application", "application_args", "proxy_user", "post_submit_commands")
 """Arguments of ``SparkSubmitOperator`` that are in a command, which every user of the machine can read."""
+
+ENVIRONMENT_ON_YARN: Final = "spark.yarn.appMasterEnv."
+ENVIRONMENT_ON_KUBERNETES: Final = "spark.kubernetes.driverEnv."
+"""The prefixes with which YARN and Kubernetes take the environment of the driver as keys."""
+
+OVERRIDING_VARIABLES: Final = {"SPARK_LOCAL_DIRS": ("spark.local.dir",)}
+"""Environment variable -> the keys that it overrides."""
+
+FALLBACK_VARIABLES: Final = {
+    "SPARK_MEM": ("spark.driver.memory", "spark.executor.memory"),
+    "DEPLOY_MODE": ("spark.submit.deployMode",),
+    "PYSPARK_PYTHON": ("spark.pyspark.python",),
+    "PYSPARK_DRIVER_PYTHON": ("spark.pyspark.driver.python",),
+    "SPARK_DRIVER_MEMORY": ("spark.driver.memory",),
+    "SPARK_EXECUTOR_CORES": ("spark.executor.cores",),
+    "SPARK_EXECUTOR_MEMORY": ("spark.executor.memory",),
+    "SPARK_REMOTE": ("spark.remote",),
+}
+"""Environment variable -> the keys for which Spark takes its value if nothing sets them; a later one is stronger."""

@@ -108,6 +108,22 @@ PIPELINES: Final = NamedArguments(
 )
 """Those of ``SparkPipelinesOperator``. ``keytab`` and ``principal`` are options of its command, not keys."""
 
+LIVY: Final = NamedArguments(
+    {
+        "driver_cores": "spark.driver.cores",
+        "driver_memory": "spark.driver.memory",
+        "executor_cores": "spark.executor.cores",
+        "executor_memory": "spark.executor.memory",
+        "name": _NAME,
+        "num_executors": "spark.executor.instances",
+        "queue": "spark.yarn.queue",
+    }
+)
+"""
+Those of ``LivyOperator``, which Livy prefers to the configuration. ``jars``, ``files``, ``archives`` and ``py_files``
+are not among them: Livy adds them to the lists of the configuration.
+"""
+
 FROM_CONNECTION: Final = {"keytab": "keytab", "principal": "principal", "yarn_queue": "queue"}
 """Argument -> the name under which the stock hook mixes it with its connection."""
 

@@ -81,6 +81,11 @@ _ARGUMENTS: Final = (
     *("principal", "proxy_user", "py_files", "repositories", "total_executor_cores", "yarn_queue"),
 )
 """The arguments of ``SparkSubmitOperator`` that its hook keeps in attributes of their names, with an underscore."""
+_SQL_ARGUMENTS: Final = (
+    *("executor_cores", "executor_memory", "keytab", "name", "num_executors", "principal"),
+    *("total_executor_cores", "yarn_queue"),
+)
+"""Those of ``SparkSqlOperator``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +197,7 @@ TABLE: Final = (
     ForeignName(_SQL, "_conf", "the configuration that is submitted"),
     ForeignName(_SQL, "_prepare_command", "the command", ("self", "cmd")),
     ForeignName(_SQL, "_sp", "the process of spark-sql"),
+    *(ForeignName(_SQL, f"_{name}", "an argument of the operator") for name in _SQL_ARGUMENTS),
     ForeignName(_SQL_OPERATOR, "_conf", "the configuration that is submitted"),
     ForeignName(_SQL_OPERATOR, "_get_hook", "the hook that runs the query", ("self",)),
     ForeignName(_PIPELINES, "_build_spark_pipelines_command", "the command", ("self",)),

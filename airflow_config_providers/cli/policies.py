@@ -17,6 +17,7 @@ from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.policies.policy_set import LastRequest, PolicyVerdict, verdict_of
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.environment_keys import with_environment
 from airflow_config_providers.job.policies import open_policies
 from airflow_config_providers.job.policy_request import policy_request
 
@@ -83,7 +84,8 @@ def _requests(
         layers = DeployedLayers(notes)
         texts = layers.texts(resource)
         is_whole = not any(map(is_known_only_in_run, layers.files(resource)))
-        requests += [] if texts is None else [(policy_request(resource, done.layers, texts), is_whole)]
+        found = with_environment(done.layers, layers.environment(resource))
+        requests += [] if texts is None else [(policy_request(resource, found, texts), is_whole)]
     return requests
 
 

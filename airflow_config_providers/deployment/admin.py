@@ -136,6 +136,15 @@ class DeployedLayers:
         job = self._job(task)
         return None if job is None else {**job.texts, **referring_paths(job.files.values())}
 
+    def environment(self, task: ConfigResource) -> Mapping[str, str]:
+        """
+        Return the environment variables for the Spark of a task.
+
+        It raises the same errors as a call of this object.
+        """
+        job = self._job(task)
+        return {} if job is None else job.environment
+
     def files(self, resource: ConfigResource) -> list[str]:
         """
         Return the paths of the properties files that are layers, as they are written.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, Self
 
 from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
@@ -13,6 +13,7 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark import child_process
+from airflow_config_providers.spark.arguments import SQL
 from airflow_config_providers.spark.child_process import refusing_too_long
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.installation import require_spark_binary
@@ -60,17 +61,24 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
         if delivery.private and (doubt := doubt_of_defaults(binary, environ)):
             self.log.warning(doubt)
         words: Any = cmd.split() if isinstance(cmd, str) else cmd  # the stock hook accepts both
-        self._conf = dict(delivery.plain)
+        with refusing_too_long(), self._holding(delivery), ExitStack() as stack:
+            self._streams = stack.enter_context(TwoStreams())
+            pass_fds = self._streams.pass_fds
+            if delivery.private:
+                file = stack.enter_context(private_properties(delivery.private))
+                words, pass_fds = [*words, "--properties-file", file.path], (*pass_fds, *file.pass_fds)
+            super().run_query(words, pass_fds=pass_fds, **{"env": environ, **kwargs})
+
+    @contextmanager
+    def _holding(self, delivery: Delivery) -> Iterator[None]:
+        """Hold the configuration while spark-sql runs; named arguments, which would beat it, are left to it."""
+        given = {**delivery.plain, **delivery.private}
+        before = {f"_{name}": getattr(self, f"_{name}") for name, key in SQL.keys.items() if key in given}
         try:
-            with refusing_too_long(), ExitStack() as stack:
-                self._streams = stack.enter_context(TwoStreams())
-                pass_fds = self._streams.pass_fds
-                if delivery.private:
-                    file = stack.enter_context(private_properties(delivery.private))
-                    words, pass_fds = [*words, "--properties-file", file.path], (*pass_fds, *file.pass_fds)
-                super().run_query(words, pass_fds=pass_fds, **{"env": environ, **kwargs})
+            vars(self).update(dict.fromkeys(before), _conf=dict(delivery.plain))
+            yield
         finally:
-            self._conf = self._streams = None
+            vars(self).update(before, _conf=None, _streams=None)
 
     def _prepare_command(self, cmd: str | list[str]) -> list[str]:
         command: list[str] = super()._prepare_command(cmd)

@@ -21,7 +21,12 @@ from airflow_config_providers.hooks.late_kill import LateKill
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark import child_process
-from airflow_config_providers.spark.arguments import FROM_CONNECTION, SUBMIT
+from airflow_config_providers.spark.arguments import (
+    ENVIRONMENT_ON_KUBERNETES,
+    ENVIRONMENT_ON_YARN,
+    FROM_CONNECTION,
+    SUBMIT,
+)
 from airflow_config_providers.spark.child_process import refusing_too_long
 from airflow_config_providers.spark.delivery import Delivery, Submission
 from airflow_config_providers.spark.installation import conf_directory, require_spark_binary
@@ -31,6 +36,13 @@ from airflow_config_providers.spark.spark_env import doubt_of_defaults
 from airflow_config_providers.spark.specification import is_specification
 
 _API_MODE: Final = "spark.api.mode"
+
+
+def prefix_of(hook: SparkSubmitHook) -> str | None:
+    """Return the prefix with which ``hook`` makes keys of the driver's environment; None if it does not."""
+    if hook._is_yarn:
+        return ENVIRONMENT_ON_YARN
+    return ENVIRONMENT_ON_KUBERNETES if hook._is_kubernetes else None
 
 
 class ConfiguredSparkSubmitHook(SparkSubmitHook):
@@ -244,9 +256,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     @property
     def environment_prefix(self) -> str | None:
         """The prefix with which YARN and Kubernetes take the driver's environment as configuration; None elsewhere."""
-        if self._is_yarn:
-            return "spark.yarn.appMasterEnv."
-        return "spark.kubernetes.driverEnv." if self._is_kubernetes else None
+        return prefix_of(self)
 
     def _open_environment(self, private: Mapping[str, str]) -> dict[str, Any]:
         if self.environment_prefix:

@@ -33,6 +33,7 @@ class AuthoredJob:
     :param texts: label -> string for references outside the layers
     :param files: label -> path of each properties file that the author named, strongest last
     :param clusters: the own configuration of each of several clusters; empty for a job with one configuration
+    :param environment: name -> string of the environment variables for Spark, of which policies see what they set
     :param is_known: whether the layers are known: without a run, they can depend on the results of other tasks
     :param unknown: the labels of what only a run knows and the layers do not have, such as ``conf['spark.a']``
     """
@@ -44,6 +45,7 @@ class AuthoredJob:
     options: JobOptions = NO_OPTIONS
     is_known: bool = True
     unknown: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, fields: JobFields, options: JobOptions, *, is_written: Callable[[NestedString], bool]) -> Self:
@@ -54,20 +56,22 @@ class AuthoredJob:
         :raises ConfigException: something in a field is not a configuration
         """
         texts = {text.label: text.text for text in fields.other_texts() if is_written(text)}
-        return cls(fields.layers(), texts, _files(fields), fields.clusters(), options)
+        environment = fields.environment()
+        return cls(fields.layers(), texts, _files(fields), fields.clusters(), options, environment=environment)
 
     @classmethod
     def of_unrendered(cls, fields: JobFields, options: JobOptions = NO_OPTIONS) -> Self:
         """Return the job in the fields of an operator before a run, which can fill in what is unknown until then."""
         unrendered = fields.unrendered()
+        rest: dict[str, Any] = {"options": options, "environment": unrendered.environment()}
         with suppress(ConfigException):
-            return cls(unrendered.layers(), _texts(unrendered), _files(unrendered), options=options)
+            return cls(unrendered.layers(), _texts(unrendered), _files(unrendered), **rest)
         with suppress(ConfigException, RecursionError):
             known, unknown = fields.known()
-            job = cls(known.layers(), _texts(known), _files(unrendered), options=options, unknown=tuple(unknown))
+            job = cls(known.layers(), _texts(known), _files(unrendered), unknown=tuple(unknown), **rest)
             if unknown and any(layer.configs for layer in job.layers):
                 return job
-        return cls(files=_files(unrendered), options=options, is_known=False)
+        return cls(files=_files(unrendered), is_known=False, **rest)
 
     @classmethod
     def read(cls, text: Any) -> Self:
@@ -81,6 +85,7 @@ class AuthoredJob:
                 options=_read_options(found.get("options", {})),
                 is_known="layers" in found,
                 unknown=tuple(map(str, found.get("unknown", ()))),
+                environment=_strings(found.get("environment", {})),
             )
         except (ConfigException, ValueError, TypeError, AttributeError, RecursionError):
             return cls(is_known=False)
@@ -88,7 +93,8 @@ class AuthoredJob:
     def text(self) -> str:
         """Return the job as Airflow stores it, without empty parts, and with ``[hidden]`` for plain-text secrets."""
         options = {name: value for name, value in asdict(self.options).items() if value is not None}
-        parts = {"texts": dict(self.texts), "files": dict(self.files), "options": options, "unknown": self.unknown}
+        parts: dict[str, Any] = {"texts": dict(self.texts), "files": dict(self.files), "options": options}
+        parts |= {"unknown": self.unknown, "environment": _stored_environment(self.environment)}
         layers = {"layers": list(map(_stored, self.layers))} if self.is_known else {}
         return json.dumps({**layers, **{name: part for name, part in parts.items() if part}}, separators=(",", ":"))
 
@@ -122,12 +128,23 @@ def _is_json(value: Any) -> bool:
 
 
 def _stored(layer: ConfigLayer) -> tuple[Any, ...]:
+    shown = _shown(layer)
+    origins = {key: text for key, text in layer.origins.items() if key in shown}
+    return (layer.name, shown, origins) if origins else (layer.name, shown)
+
+
+def _stored_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
+    from airflow_config_providers.core.layers import ConfigLayer, ConfigSource  # noqa: PLC0415 - not needed to store
+
+    return _shown(ConfigLayer(ConfigSource.DAG_CONFIG, "env_vars", environment)) if environment else {}
+
+
+def _shown(layer: ConfigLayer) -> dict[str, str]:
+    """Return key -> string with its references, and ``[hidden]`` for plain-text secrets."""
     from airflow_config_providers.core.layers import LayeredConfig  # noqa: PLC0415 - not needed to store most DAGs
     from airflow_config_providers.spark.catalogue import spark_definition  # noqa: PLC0415 - as above
 
-    shown = LayeredConfig([layer], spark_definition()).shown()
-    origins = {key: text for key, text in layer.origins.items() if key in shown}
-    return (layer.name, shown, origins) if origins else (layer.name, shown)
+    return dict(LayeredConfig([layer], spark_definition()).shown())
 
 
 def _read_layer(

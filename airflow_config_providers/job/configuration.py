@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.reload import ReloadAction
@@ -18,6 +19,7 @@ from airflow_config_providers.core.variable import scan, unclosed
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation, problems_of
 from airflow_config_providers.job import policies
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
+from airflow_config_providers.job.environment_keys import ANYWHERE, with_environment
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_referring_words
 from airflow_config_providers.job.fields import wins_over
 from airflow_config_providers.job.job_layers import JobLayers, require_unreserved
@@ -68,6 +70,7 @@ class JobConfiguration:
     :param words: labels of strings, or of lists of strings, that are later split into words, or read as a program
     :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
     :param spark_version: the version of the Spark that runs the job; None if it is not known
+    :param environment_prefixes: returns the prefixes under which environment variables are keys; called for policies
     :param when_settled: is called with the settled layers, before policies and providers are asked
     """
 
@@ -81,6 +84,7 @@ class JobConfiguration:
     words: Sequence[str] = ()
     takes_any_key: bool = False
     spark_version: str | None = None
+    environment_prefixes: Callable[[], Collection[str]] = lambda: ANYWHERE
     when_settled: Callable[[LayeredConfig], object] = id
 
     def preview(self) -> Shown:
@@ -257,6 +261,8 @@ class JobConfiguration:
 
     def _require_one_allowed(self, layers: Sequence[ConfigLayer]) -> tuple[str, ...]:
         texts = {**self.job.texts, **self._referring_paths()}
+        if self.job.environment and settings.policies_file():  # asking for the connection takes time
+            layers = with_environment(layers, self.job.environment, self.environment_prefixes())
         return policies.require_allowed(self.resource, layers, texts, spark_version=self.spark_version)
 
     def _referring_paths(self) -> dict[str, str]:

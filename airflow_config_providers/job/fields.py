@@ -82,7 +82,7 @@ class JobFields:
     :param spec: the description of the operator
     :param names: the fields that can hold references
     :param read: returns the content of a field; None if there is none
-    :param named: named argument -> the field that has it
+    :param named: named argument -> the field that has it; empty if they are in a mapping
     """
 
     spec: OperatorSpec
@@ -98,7 +98,7 @@ class JobFields:
             name: name
             if name in attributes and (name in template_fields or f"_{name}" not in attributes)
             else f"_{name}"
-            for name in spec.named.keys
+            for name in _with_own_field(spec)
         }
         return cls(spec, _names(spec, template_fields, named), lambda name: getattr(operator, name, None), named)
 
@@ -109,7 +109,7 @@ class JobFields:
         for name, value in arguments.items():
             field, *steps = spec.arguments.get(name, (name,))
             kept[field] = _put(kept.get(field, {}), tuple(steps), value)
-        named = {name: name for name in spec.named.keys}
+        named = {name: name for name in _with_own_field(spec)}
         return cls(spec, _names(spec, template_fields, named), kept.get, named)
 
     def unrendered(self) -> Self:
@@ -136,9 +136,28 @@ class JobFields:
         conf, named = self.conf, self.spec.named
         layers = [] if conf is None else [self._layer(conf)]
         if named.keys:
-            configs = named.configs(lambda name: self.read(self.named[name]))
+            configs = named.configs(self._argument)
             layers.append(replace(_dag_layer("arguments", configs), origins=named.origins()))
         return tuple(layers)
+
+    def _argument(self, name: str) -> Any:
+        """Return the value of a named argument; None if there is none."""
+        if not self.spec.named_in:
+            return self.read(self.named[name])
+        found = self.read(self.spec.named_in)
+        return found.get(name) if isinstance(found, Mapping) else None
+
+    def _with_arguments(self, found: Any, configs: Mapping[str, Any]) -> Any:
+        """
+        Return a field whose named arguments are left to ``configs``, which they would beat.
+
+        Only the name stays, as it is settled: the service has it for the job, too.
+        """
+        if not self.spec.named_in:
+            return found
+        given = [name for name in self.spec.named.keys if self._argument(name)]
+        settled = {name: configs.get(self.spec.named.keys[name]) if name == "name" else None for name in given}
+        return {**found, **settled} if settled else found
 
     def clusters(self) -> tuple[ConfigLayer, ...]:
         """
@@ -188,6 +207,11 @@ class JobFields:
         value = listed(self.read(name)) if name == "config_files" else self.read(name)
         return [str(path) for path in value] if isinstance(value, list) else str(value) if value else None
 
+    def environment(self) -> dict[str, str]:
+        """Return the environment variables for Spark; empty if they are not a mapping, as before a run."""
+        found = self.read("env_vars") if self.spec.passes_environment else None
+        return {str(name): str(text) for name, text in found.items()} if isinstance(found, Mapping) else {}
+
     def texts(self, *names: str, skip: Collection[int] = ()) -> Iterator[NestedString]:
         """
         Yield every string in the fields ``names``; without names, in all fields, including ``config_files``.
@@ -211,6 +235,9 @@ class JobFields:
             yield from self.texts()
             return
         yield from self.texts("config_files", *self.named.values())
+        if self.spec.named_in:
+            for name in self.spec.named.keys:
+                yield from nested_texts.texts(self._argument(name), nested_texts.label_below(self.spec.named_in, name))
         for conf in self.confs:
             yield from nested_texts.texts(conf.get(self.read(conf.field)), conf.label)
 
@@ -227,7 +254,8 @@ class JobFields:
         settled = layered.shown()
         if (conf := self.conf) is not None:
             is_needed = settled or self._configs(conf)  # a job that this task follows can have had none
-            return {conf.field: conf.put(self.read(conf.field), settled)} if is_needed else {}
+            before = self._with_arguments(self.read(conf.field), settled)
+            return {conf.field: conf.put(before, settled)} if is_needed else {}
         found: dict[str, Any] = {}
         if not settled:
             return found
@@ -260,6 +288,7 @@ class JobFields:
         if (conf := self.conf) is not None and conf.field not in self.spec.held:
             values = configs(self.configs)
             before = fields.get(conf.field, self.read(conf.field))
+            before = self._with_arguments(before, values)
             return {**fields, conf.field: conf.put(before, values)} if values else fields
         for conf in self.cluster_confs:
             own, values = self._configs(conf), configs(shown)
@@ -298,7 +327,7 @@ class JobFields:
         names = (*self.spec.texts, *(name for name in self.names if name not in in_layers))
         fields = {name: self.read(name) for name in names}
         if not self.spec.texts and (conf := self.conf) is not None:
-            fields[conf.field] = conf.put(fields[conf.field], None)
+            fields[conf.field] = conf.put(self._with_arguments(fields[conf.field], {}), None)
         return fields
 
 
@@ -324,6 +353,11 @@ def refuse_odd_paths(paths: Any) -> None:
     items = paths if isinstance(paths, list) else () if paths is None else (paths,)
     if odd := [type(item).__name__ for item in items if not isinstance(item, str)]:
         raise ConfigException(f"config_files: expected paths of files, found {', '.join(odd)}. Write strings.")
+
+
+def _with_own_field(spec: OperatorSpec) -> Iterable[str]:
+    """Return the named arguments that are each in a field of their own."""
+    return () if spec.named_in else spec.named.keys
 
 
 def _names(spec: OperatorSpec, template_fields: Iterable[str], named: Mapping[str, str]) -> tuple[str, ...]:

@@ -63,6 +63,7 @@ class OperatorSpec:
     :param mixin: ``module:Class`` of the mixin for it
     :param conf: the places where it can have Spark configuration
     :param named: its named arguments that set Spark keys
+    :param named_in: the field with a mapping of named arguments and configuration; empty if each has its own field
     :param texts: the only fields of the stock operator whose references are resolved outside the layers, for one that
         refuses references from data everywhere; empty for all template fields
     :param held: fields that keep their references, because a hook or a session gets the values
@@ -80,6 +81,7 @@ class OperatorSpec:
     mixin: str = "airflow_config_providers.operators.configured:ConfiguredOperator"
     conf: tuple[ConfLocation, ...] = ()
     named: NamedArguments = arguments.NONE
+    named_in: str = ""
     texts: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
@@ -108,6 +110,11 @@ class OperatorSpec:
     def paths(self) -> tuple[str, ...]:
         """The arguments that name properties files, strongest last."""
         return ("config_files", "properties_file") if self.takes_properties_file else ("config_files",)
+
+    @property
+    def passes_environment(self) -> bool:
+        """Whether its ``env_vars`` are the environment of Spark."""
+        return "env_vars" in self.held
 
     @property
     def takes_any_key(self) -> bool:
@@ -217,6 +224,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         "spark_sql",
         _SQL,
         conf=(ConfLocation("_conf"),),
+        named=arguments.SQL,
         held=("_conf",),
         words=("sql",),
         takes_pairs=True,
@@ -241,6 +249,8 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         "livy",
         _LIVY,
         conf=(ConfLocation("spark_params", ("conf",)),),
+        named=arguments.LIVY,
+        named_in="spark_params",
         jvm=(
             JvmSign("spark_params", ("class_name",)),
             JvmSign("spark_params", ("file",), _is_other_file),

@@ -26,7 +26,7 @@ from airflow_config_providers.job.nested_texts import NestedString, in_order, la
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log import reversal
 from airflow_config_providers.masker import mask_secrets
-from airflow_config_providers.spark.arguments import IN_COMMAND
+from airflow_config_providers.spark.arguments import ENVIRONMENT_ON_KUBERNETES, IN_COMMAND
 from airflow_config_providers.spark.child_process import refuse_unpassable, room
 from airflow_config_providers.spark.delivery import Delivery, Submission, plan
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
@@ -36,9 +36,6 @@ _JAVA_COMMAND = "sun.java.command"
 """The property with the command that started Spark, which Spark shows."""
 
 _CONTENTS: Final = ContentHash()
-
-_KUBERNETES = "spark.kubernetes.driverEnv."
-
 
 NO_VALUES: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -298,7 +295,7 @@ class JobRun:
         variables = {f"{environment_prefix}{name}": value for name, value in environment.items() if environment_prefix}
         arguments = {name: value for name in IN_COMMAND if (value := self._field(name, read(name))) is not None}
         in_process: Mapping[Any, object] = {**written, **environment}
-        if environment_prefix == _KUBERNETES:  # only there, the variables are just strings of the configuration
+        if environment_prefix == ENVIRONMENT_ON_KUBERNETES:  # only there, they are just strings of the configuration
             in_process = {name: str(value) for name, value in in_process.items()}
         refuse_unpassable(in_process, _words(read, arguments))
         _refuse_option(arguments.get("application", read("application")))

@@ -334,7 +334,12 @@ class ConfiguredOperator(ReloadingOperator):
             words=fields.spec.words,
             takes_any_key=fields.spec.takes_any_key,
             spark_version=self._spark_version(fields),
+            environment_prefixes=self._environment_prefixes,
         )
+
+    def _environment_prefixes(self) -> Collection[str]:
+        """Return the prefixes under which ``env_vars`` are keys of Spark."""
+        return ()
 
     def _job_fields(self) -> JobFields:
         own = type(self).spec  # an operator can have an attribute of this name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,14 @@ class SparkPipelinesMixin(ConfiguredOperator):
         )
         hook.config_conn_id = self.config_conn_id
         return hook
+
+    def _environment_prefixes(self) -> Collection[str]:
+        kept = vars(self).get("hook")
+        try:
+            return tuple(filter(None, [self.hook.environment_prefix]))
+        finally:
+            if kept is None:  # it was created before the layers were settled
+                vars(self).pop("hook", None)
 
     def _has_begun(self) -> bool:
         return getattr(vars(self).get("hook"), "_submit_sp", None) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,6 +69,11 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
 
     def _is_remote(self) -> bool:
         return bool(super()._get_hook()._connection["deploy_mode"] == "cluster")
+
+    def _environment_prefixes(self) -> Collection[str]:
+        from airflow_config_providers.hooks.spark_submit import prefix_of
+
+        return tuple(filter(None, [prefix_of(super()._get_hook())]))
 
     def _may_follow(self) -> bool:
         hook = super()._get_hook()

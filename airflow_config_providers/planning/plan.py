@@ -21,6 +21,7 @@ from airflow_config_providers.deployment.rows import Row, as_json, shown
 from airflow_config_providers.dynamic.policies.policy_set import LastRequest, PolicyVerdict, verdict_of
 from airflow_config_providers.job.authored_job import referring_paths
 from airflow_config_providers.job.deployed_task import Warn
+from airflow_config_providers.job.environment_keys import with_environment
 from airflow_config_providers.job.policy_request import policy_request
 from airflow_config_providers.planning.changes import KeyChange, Kind, TaskChange
 from airflow_config_providers.planning.dag_folder import Jobs
@@ -229,7 +230,8 @@ def _deniers(policies: Sequence[NamedPolicy], change: TaskChange, jobs: Jobs) ->
 
 def _request(task: ConfigResource, layers: Sequence[ConfigLayer], jobs: Jobs) -> RequestMetadata:
     job = jobs[task]
-    return policy_request(task, layers, {**job.texts, **referring_paths(job.files.values())})
+    seen = with_environment(layers, job.environment)
+    return policy_request(task, seen, {**job.texts, **referring_paths(job.files.values())})
 
 
 def _rank(one: Judgement) -> int:

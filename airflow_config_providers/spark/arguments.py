@@ -82,6 +82,21 @@ JDBC: Final = NamedArguments(
 )
 """Those of ``SparkJDBCOperator``."""
 
+SQL: Final = NamedArguments(
+    {
+        "executor_cores": "spark.executor.cores",
+        "executor_memory": "spark.executor.memory",
+        "keytab": "spark.kerberos.keytab",
+        "name": _NAME,
+        "num_executors": "spark.executor.instances",
+        "principal": "spark.kerberos.principal",
+        "total_executor_cores": "spark.cores.max",
+        "yarn_queue": "spark.yarn.queue",
+    },
+    default_name="default-name",
+)
+"""Those of ``SparkSqlOperator``."""
+
 PIPELINES: Final = NamedArguments(
     {
         "driver_memory": "spark.driver.memory",
@@ -93,8 +108,43 @@ PIPELINES: Final = NamedArguments(
 )
 """Those of ``SparkPipelinesOperator``. ``keytab`` and ``principal`` are options of its command, not keys."""
 
+LIVY: Final = NamedArguments(
+    {
+        "driver_cores": "spark.driver.cores",
+        "driver_memory": "spark.driver.memory",
+        "executor_cores": "spark.executor.cores",
+        "executor_memory": "spark.executor.memory",
+        "name": _NAME,
+        "num_executors": "spark.executor.instances",
+        "queue": "spark.yarn.queue",
+    }
+)
+"""
+Those of ``LivyOperator``, which Livy prefers to the configuration. ``jars``, ``files``, ``archives`` and ``py_files``
+are not among them: Livy adds them to the lists of the configuration.
+"""
+
 FROM_CONNECTION: Final = {"keytab": "keytab", "principal": "principal", "yarn_queue": "queue"}
 """Argument -> the name under which the stock hook mixes it with its connection."""
 
 IN_COMMAND: Final = ("application", "application_args", "proxy_user", "post_submit_commands")
 """Arguments of ``SparkSubmitOperator`` that are in a command, which every user of the machine can read."""
+
+ENVIRONMENT_ON_YARN: Final = "spark.yarn.appMasterEnv."
+ENVIRONMENT_ON_KUBERNETES: Final = "spark.kubernetes.driverEnv."
+"""The prefixes with which YARN and Kubernetes take the environment of the driver as keys."""
+
+OVERRIDING_VARIABLES: Final = {"SPARK_LOCAL_DIRS": ("spark.local.dir",)}
+"""Environment variable -> the keys that it overrides."""
+
+FALLBACK_VARIABLES: Final = {
+    "SPARK_MEM": ("spark.driver.memory", "spark.executor.memory"),
+    "DEPLOY_MODE": ("spark.submit.deployMode",),
+    "PYSPARK_PYTHON": ("spark.pyspark.python",),
+    "PYSPARK_DRIVER_PYTHON": ("spark.pyspark.driver.python",),
+    "SPARK_DRIVER_MEMORY": ("spark.driver.memory",),
+    "SPARK_EXECUTOR_CORES": ("spark.executor.cores",),
+    "SPARK_EXECUTOR_MEMORY": ("spark.executor.memory",),
+    "SPARK_REMOTE": ("spark.remote",),
+}
+"""Environment variable -> the keys for which Spark takes its value if nothing sets them; a later one is stronger."""

@@ -67,7 +67,9 @@ TASKS = [
         "",
         id="another operator",
     ),
-    pytest.param("queries", {"spark.app.base": "yes", **QUERY}, "", id="another operator, mapped"),
+    pytest.param(
+        "queries", {"spark.app.base": "yes", **QUERY}, "its instances differ in name,", id="another operator, mapped"
+    ),
     pytest.param(
         "confs", {"spark.app.base": "yes"}, "its instances differ in conf,", id="another operator, mapped conf"
     ),
@@ -79,7 +81,7 @@ TASKS = [
     pytest.param("copy", {"spark.app.base": "yes", **COPY}, "", id="jdbc"),
     pytest.param("stock_copy", COPY, "", id="jdbc, by the policy"),
     pytest.param("stock_copies", COPY, "", id="jdbc, mapped, by the policy"),
-    pytest.param("stock_queries", QUERY, "", id="another operator, mapped, by the policy"),
+    pytest.param("stock_queries", QUERY, "its instances differ in name,", id="another operator, mapped, by the policy"),
     pytest.param("stock_jobs", QUERY, "", id="mapped, by the policy"),
     pytest.param("counts", QUERY, "", id="a decorated function, mapped, by the policy"),
     pytest.param("named", {"spark.app.name": "copies"}, "", id="jdbc, a name alone"),
@@ -107,7 +109,7 @@ WITH_DEFAULTS = [
         "confs", {**BASE, "spark.driver.memory": "7g"}, "its instances differ in conf", id="expand beats them"
     ),
     pytest.param("default_of_task", {**DEFAULTS, "spark.driver.memory": "7g"}, "", id="those of partial are unused"),
-    pytest.param("queries", DEFAULTS, "", id="another operator"),
+    pytest.param("queries", DEFAULTS, "its instances differ in name,", id="another operator"),
     pytest.param(
         "nightly.ingests",
         {**DEFAULTS, "spark.driver.memory": "7g"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import typing
 
 import pytest
@@ -106,7 +107,8 @@ def test_what_a_mapped_operator_would_have_is_told_from_its_arguments(kind):
     told = AuthoredJob.of_unrendered(fields)
 
     assert told == AuthoredJob.of_unrendered(JobFields.of_operator(task, spec(kind)))
-    assert [layer.configs for layer in told.layers] == ([CONF] if spec(kind).conf else [])
+    of_arguments = [{}] if spec(kind).named.keys else []
+    assert [layer.configs for layer in told.layers] == ([CONF, *of_arguments] if spec(kind).conf else [])
     assert list(told.texts.values()) in ([REFERENCE], [f"select '{REFERENCE}'"])
 
 
@@ -159,6 +161,24 @@ def test_the_hook_of_spark_sql_logs_what_its_process_has_as_standard_output():
 
     assert "self._sp = subprocess.Popen(" in source
     assert "for line in iter(self._sp.stdout):" in source
+
+
+def test_the_sql_operator_and_its_hook_keep_its_arguments_where_we_look(monkeypatch):
+    from airflow.providers.apache.spark.operators.spark_sql import SparkSqlOperator
+
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_SQL_DEFAULT", json.dumps({"conn_type": "spark_sql", "host": "local[1]"}))
+    with DAG("d", schedule=None):
+        task = SparkSqlOperator(task_id="t", sql="select 1", **{name: f"the-{name}" for name in arguments.SQL.keys})
+        default = SparkSqlOperator(task_id="u", sql="select 1")
+    fields, hook = JobFields.of_operator(task, spec(SparkSqlOperator)), task._get_hook()
+
+    assert {name: fields.read(field) for name, field in fields.named.items()} == {
+        name: getattr(hook, f"_{name}") for name in arguments.SQL.keys
+    }
+    assert {name: getattr(hook, f"_{name}") for name in arguments.SQL.keys} == {
+        name: f"the-{name}" for name in arguments.SQL.keys
+    }
+    assert default._name == arguments.SQL.default_name
 
 
 def test_the_jdbc_operator_keeps_its_arguments_where_we_look():

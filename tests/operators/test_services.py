@@ -88,6 +88,34 @@ def test_attack_30_livy_gets_the_value_and_nobody_else(livy, service, no_leak, p
     assert f"spark.app.password = {password}   # DAG_CONFIG, spark_params['conf']" in run.rendered["effective_config"]
 
 
+def test_layers_override_the_named_arguments_of_livy(livy, service, no_leak, password, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    recorder, port = service(LIVY)
+    given = {"executor_memory": "64g", "executor_cores": 4, "name": "written", "queue": password}
+    operator = livy(port, **given, args=[password], allow_exposed_arguments=True)
+    run = no_leak(operator, conf={"spark_conf": {"spark.executor.memory": "1g", "spark.app.name": "asked"}})
+
+    (body,) = bodies(recorder)
+    assert run.state == "success"
+    settled = {"spark.executor.memory": "1g", "spark.executor.cores": "4", "spark.app.name": "asked"}
+    assert body["conf"] == {**settled, "spark.yarn.queue": CANARY}
+    assert body["name"] == "asked"
+    assert {"executorMemory", "executorCores", "queue"}.isdisjoint(body)
+    assert "spark.executor.cores = 4   # DAG_CONFIG, argument executor_cores" in run.rendered["effective_config"]
+
+
+def test_policies_see_the_named_arguments_of_livy(livy, service, run_task, monkeypatch, tmp_path):
+    (tmp_path / "policies.yaml").write_text(
+        "policies:\n- name: small\n  class: bounds\n  params: {spark.executor.memory: {max: 2g}}\n"
+    )
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+    recorder, port = service(LIVY)
+    run = run_task(livy(port, executor_memory="64g"))
+
+    assert "'spark.executor.memory' is set in DAG_CONFIG, argument executor_memory." in str(run.error)
+    assert bodies(recorder) == []
+
+
 def test_attack_19_an_answer_of_livy_that_quotes_the_value_shows_the_reference(livy, service, no_leak, password):
     _, port = service(LIVY, Echo)
     run = no_leak(livy(port, conf={"spark.app.password": password}))
@@ -628,7 +656,29 @@ def test_attack_27_spark_sql_gets_the_value_in_no_argument(sql, spark_sql, no_le
     assert spark_sql.only.conf["spark.app.x"] == "1"
     environ = {name: value for name, value in spark_sql.only.environ.items() if name != "FAKE_SPARK_PRINTS"}
     assert CANARY not in str(spark_sql.only.arguments) + str(environ)
-    assert "--executor-memory" in spark_sql.only.arguments
+    assert spark_sql.only.conf["spark.executor.memory"] == "2g"
+
+
+def test_layers_override_the_named_arguments_of_spark_sql(sql, spark_sql, no_leak, tmp_path, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    (tmp_path / "named.properties").write_text("spark.app.name=from-file\nspark.executor.cores=2\n")
+    operator = sql(
+        sql="select 1", config_files=str(tmp_path / "named.properties"), executor_memory="64g", executor_cores=4
+    )
+    run = no_leak(operator, conf={"spark_conf": {"spark.executor.memory": "1g"}})
+
+    assert run.state == "success"
+    assert spark_sql.spark_conf["spark.executor.memory"] == "1g"
+    assert spark_sql.spark_conf["spark.executor.cores"] == "4"
+    assert spark_sql.spark_conf["spark.app.name"] == "from-file"
+    assert {"--executor-memory", "--executor-cores", "--name"}.isdisjoint(spark_sql.only.arguments)
+
+
+def test_spark_sql_keeps_its_default_name_if_no_layer_has_one(sql, spark_sql, no_leak):
+    run = no_leak(sql(sql="select 1"))
+
+    assert run.state == "success"
+    assert spark_sql.only.arguments[spark_sql.only.arguments.index("--name") + 1] == "default-name"
 
 
 def test_attack_19_a_query_that_fails_shows_references(sql, spark_sql, no_leak, password, monkeypatch):

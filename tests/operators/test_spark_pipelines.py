@@ -169,3 +169,34 @@ def test_attack_27_30_a_pipeline_on_spark_connect_gets_values_and_nobody_sees_th
     assert not re.search(re.escape(CANARY), watcher.text())
     assert TOKEN not in run.shown
     assert not [line for line in watcher.text().splitlines() if "SPARK_REMOTE" in line]
+
+
+@pytest.fixture
+def ask(monkeypatch, tmp_path):
+    """Have policies asked, and jobs run on YARN."""
+
+    def write(key):
+        (tmp_path / "policies.yaml").write_text(
+            f"policies:\n- name: few\n  class: forbidden_keys\n  params: {{keys: {key}}}\n"
+        )
+        monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "yarn"}))
+
+    return write
+
+
+def test_policies_see_environment_variables_that_are_keys_on_yarn(dag, run_task, spark_pipelines, ask):
+    ask("spark.yarn.appMasterEnv.A")
+    run = run_task(job(dag, env_vars={"A": "1"}))
+
+    assert "'spark.yarn.appMasterEnv.A' may not be set" in str(run.error)
+    assert not spark_pipelines()
+
+
+def test_a_job_gets_its_layers_also_after_policies_asked_where_it_runs(dag, run_task, spark_pipelines, ask, tmp_path):
+    ask("spark.kubernetes.driverEnv.A")
+    (tmp_path / "all.properties").write_text("spark.a=file\n")
+    run = run_task(job(dag, env_vars={"A": "1"}, config_files=str(tmp_path / "all.properties")))
+
+    assert run.state == "success", run.error
+    assert spark_pipelines.spark_conf["spark.a"] == "file"

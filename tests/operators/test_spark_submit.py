@@ -707,6 +707,33 @@ def test_environment_variables_that_become_configuration_go_the_private_way(
 
 
 @pytest.mark.parametrize(
+    ("master", "env_vars", "told"),
+    [
+        pytest.param("yarn", {"A": "1"}, "'spark.yarn.appMasterEnv.A' may not be set", id="yarn"),
+        pytest.param("k8s://h", {"A": "1"}, "'spark.kubernetes.driverEnv.A' may not be set", id="k8s"),
+        pytest.param("local[1]", {"SPARK_DRIVER_MEMORY": "3g"}, "'spark.driver.memory'", id="memory"),
+        pytest.param("local[1]", {"A": "1"}, "", id="another variable"),
+    ],
+)
+def test_policies_see_environment_variables_that_set_keys(
+    dag, run_task, spark_submit, monkeypatch, tmp_path, master, env_vars, told
+):
+    if master.startswith("k8s"):
+        pytest.importorskip("kubernetes", reason="pip install apache-airflow-providers-cncf-kubernetes")
+    (tmp_path / "policies.yaml").write_text(
+        "policies:\n- name: memory\n  class: bounds\n  params: {spark.driver.memory: {max: 2g}}\n"
+        "- name: environment\n  class: forbidden_keys\n"
+        "  params: {keys: [spark.yarn.appMasterEnv.*, spark.kubernetes.driverEnv.*]}\n"
+    )
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": master}))
+    run = run_task(operator(dag, env_vars=env_vars))
+
+    assert told in str(run.error)
+    assert bool(spark_submit()) is not bool(told)
+
+
+@pytest.mark.parametrize(
     ("fields", "problem"),
     [
         pytest.param(

@@ -12,9 +12,11 @@ pytest.importorskip("airflow")
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, PolicyViolation, RequestMetadata
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.planning import changes
 from airflow_config_providers.planning.changes import Comparison, TaskChange
+from airflow_config_providers.planning.plan import judgements_of_task
 from airflow_config_providers.planning.state import State
 
 TASK = ConfigResource.of_task("flights", "report")
@@ -120,3 +122,17 @@ def test_each_task_is_counted_for_the_progress():
     compared(state(tasks=3), state(tasks=3), tick=lambda: ticks.append(1))
 
     assert len(ticks) == 3
+
+
+def test_policies_see_what_environment_variables_would_set_in_a_planned_run():
+    class Asked(AlterConfigPolicy):
+        def validate(self, request: RequestMetadata) -> None:
+            raise PolicyViolation(*(f"{key}={text}." for key, text in sorted(request.configs_after.items())))
+
+    after = State({TASK: AuthoredJob(environment={"A": "1"})}, lambda task: (), lambda path, warn: None, {})
+    change = TaskChange(TASK, [], [], [], is_new=True)
+    (judged,) = judgements_of_task([NamedPolicy("asked", Asked())], change, after, after)
+
+    told = " ".join(judged.verdict.reasons)
+    assert "spark.kubernetes.driverEnv.A=1" in told
+    assert "spark.yarn.appMasterEnv.A=1" in told

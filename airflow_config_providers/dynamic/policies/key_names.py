@@ -77,7 +77,8 @@ class Patterns:
     def __init__(self, patterns: Iterable[str]) -> None:
         texts = set(patterns)
         self._plain = {text for text in texts if not _has_wildcard(text)}
-        self._others = re.compile("|".join(translate(text) for text in sorted(texts - self._plain)) or r"(?!)")
+        others = sorted(texts - self._plain)
+        self._others = re.compile("|".join(map(translate, others))) if others else None
 
     @classmethod
     def of(cls, patterns: Iterable[str] | None) -> Patterns | None:
@@ -86,7 +87,7 @@ class Patterns:
 
     def matches(self, text: str) -> bool:
         """Return whether a pattern matches all of ``text``."""
-        return text in self._plain or self._others.fullmatch(text) is not None
+        return text in self._plain or (self._others is not None and self._others.fullmatch(text) is not None)
 
     def match_any(self, texts: Iterable[str]) -> bool:
         """Return whether a pattern matches all of one of ``texts``."""
@@ -112,12 +113,28 @@ class KeyPatterns:
 
     def matching(self, keys: Iterable[str]) -> list[str]:
         """Return the keys that mean at least one key that matches, in order."""
-        return sorted(key for key in keys if any(map(self._match, _meanings(key))))
+        return sorted(filter(self.match, keys))
+
+    def match(self, key: str) -> bool:
+        """Return whether ``key`` means at least one key that matches."""
+        return any(map(self._match, _meanings(key)))
 
     def _match(self, names: Collection[str]) -> bool:
-        if self._excluded_keys.match_any(names):
-            return False
-        return any(self._included.matches(name) and not self._excluded_names.matches(name) for name in names)
+        is_included = any(self._included.matches(name) and not self._excluded_names.matches(name) for name in names)
+        return is_included and not self._excluded_keys.match_any(names)
+
+
+def unmatched(patterns: Iterable[str], keys: Iterable[str]) -> list[str]:
+    """Return those of ``patterns`` that match no key; most keys are compared with all of them at once."""
+    missing = {pattern: KeyPatterns([pattern]) for pattern in patterns}
+    all_missing = KeyPatterns(missing)
+    for key in keys:
+        if all_missing.match(key):
+            missing = {pattern: one for pattern, one in missing.items() if not one.match(key)}
+            all_missing = KeyPatterns(missing)
+        if not missing:
+            break
+    return list(missing)
 
 
 def _meanings(key: str) -> Iterator[list[str]]:

@@ -21,6 +21,7 @@ from airflow_config_providers.dynamic.policies.key_names import (
     current_name,
     names_of,
     own_names,
+    unmatched,
     with_canonical,
 )
 from airflow_config_providers.dynamic.policies.params import Params
@@ -73,14 +74,15 @@ class RequiredKeys(AlterConfigPolicy):
     def configure(self, configs: Mapping[str, Any]) -> None:
         """Read the parameter ``keys``."""
         params = Params(configs)
-        self._keys = {key: KeyPatterns([key]) for key in params.texts("keys")}
+        self._keys = params.texts("keys")
         params.finish()
 
     def validate(self, request: RequestMetadata) -> None:
         """Refuse a configuration that lacks a key."""
-        missing = [key for key, pattern in self._keys.items() if not pattern.matching(request.configs_after)]
+        missing = unmatched(self._keys, request.configs_after)
         if request.at is Moment.ALTER:
-            missing = [key for key in missing if self._keys[key].matching(request.configs_before)]
+            never = set(unmatched(missing, request.configs_before))
+            missing = [key for key in missing if key not in never]
         if missing:
             raise PolicyViolation(*(f"'{printable(key)}' must be set. Add it." for key in missing))
 

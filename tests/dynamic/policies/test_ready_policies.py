@@ -24,7 +24,7 @@ from airflow_config_providers.dynamic.policies import (
     RequiredKeys,
 )
 from airflow_config_providers.dynamic.policies.bounds import HARMLESS, UNLIMITED
-from airflow_config_providers.dynamic.policies.key_names import KeyPatterns, names_of
+from airflow_config_providers.dynamic.policies.key_names import KeyPatterns, names_of, unmatched
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.catalogue_file import versions
@@ -926,3 +926,14 @@ def test_no_configuration_makes_a_policy_fail(configs):
 @pytest.mark.parametrize("key", ["foo.bar", "fs.s3a.secret.key", "hive.metastore.uris"])
 def test_an_exception_with_a_wildcard_is_none_for_names_that_it_does_not_match(excepted, key):
     assert denied(made(ForbiddenKeys, {"keys": ["*"], "except": [excepted]}), {key: "1"})
+
+
+def test_the_search_for_required_keys_ends_when_it_has_found_all():
+    keys = iter(["spark.x", "spark.app.owner", "fs.s3a.endpoint", "spark.y"])
+
+    assert unmatched(["spark.app.*", "spark.hadoop.fs.s3a.endpoint"], keys) == []
+    assert list(keys) == ["spark.y"]
+
+
+def test_required_keys_that_no_key_matches_are_named_in_order():
+    assert unmatched(["spark.z", "spark.app.*", "spark.a"], ["spark.app.owner"]) == ["spark.z", "spark.a"]

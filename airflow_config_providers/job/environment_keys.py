@@ -1,0 +1,61 @@
+"""The keys that the environment variables of a job set, which policies see although they are in no layer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.job.nested_texts import label_below
+from airflow_config_providers.spark.arguments import (
+    ENVIRONMENT_ON_KUBERNETES,
+    ENVIRONMENT_ON_YARN,
+    FALLBACK_VARIABLES,
+    OVERRIDING_VARIABLES,
+)
+
+ANYWHERE: Final = (ENVIRONMENT_ON_KUBERNETES, ENVIRONMENT_ON_YARN)
+"""The prefixes for a job of which it is not known where it runs."""
+
+
+def with_environment(
+    layers: Sequence[ConfigLayer], environment: Mapping[str, str], prefixes: Collection[str] = ANYWHERE
+) -> list[ConfigLayer]:
+    """
+    Return ``layers`` and those of the keys that environment variables set, as if the DAG had set these keys.
+
+    :param environment: name -> string of each variable
+    :param prefixes: those under which variables are keys; such keys win over every layer
+    """
+    if not environment:
+        return list(layers)
+    strong = _layer((key, name, text) for name, text in environment.items() for key in _overridden(name, prefixes))
+    found = [_without(layer, strong.configs) for layer in layers]
+    written = {key for layer in found if layer.source <= ConfigSource.DAG_CONFIG for key in layer.configs}
+    weak = _layer(
+        (key, name, environment[name])
+        for name, keys in FALLBACK_VARIABLES.items()
+        if name in environment
+        for key in keys
+    )
+    return [*found, _without(weak, written), strong]
+
+
+def _overridden(name: str, prefixes: Collection[str]) -> Iterator[str]:
+    """Yield the keys that a variable sets whatever the layers have."""
+    yield from OVERRIDING_VARIABLES.get(name, ())
+    yield from (f"{prefix}{name}" for prefix in prefixes)
+
+
+def _layer(settings: Iterable[tuple[str, str, str]]) -> ConfigLayer:
+    """Return the layer of settings, which are a key, the variable that sets it, and its string."""
+    found = list(settings)
+    origins = {key: label_below("env_vars", name) for key, name, _ in found}
+    return ConfigLayer(ConfigSource.DAG_CONFIG, "env_vars", {key: text for key, _, text in found}, origins)
+
+
+def _without(layer: ConfigLayer, keys: Collection[str]) -> ConfigLayer:
+    configs = {key: text for key, text in layer.configs.items() if key not in keys}
+    secrets = {key: secret for key, secret in layer.secrets.items() if key not in keys}
+    return replace(layer, configs=configs, secrets=secrets)

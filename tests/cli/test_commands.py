@@ -940,6 +940,8 @@ def test_a_task_with_nothing_stored_but_references_in_its_paths_and_arguments(cl
         "'The path of file ${vault:apps/files:path}'",
         "'application_args[1]'",
         "'env_vars['TOKEN']'",
+        "'spark.kubernetes.driverEnv.TOKEN'",  # the same, if it runs there
+        "'spark.yarn.appMasterEnv.TOKEN'",
     ]
 
 

@@ -16,7 +16,7 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy,
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.planning import changes
 from airflow_config_providers.planning.changes import Comparison, TaskChange
-from airflow_config_providers.planning.plan import judgements_of_task
+from airflow_config_providers.planning.plan import Policies, judgements_of_task
 from airflow_config_providers.planning.state import State
 
 TASK = ConfigResource.of_task("flights", "report")
@@ -131,7 +131,8 @@ def test_policies_see_what_environment_variables_would_set_in_a_planned_run():
 
     after = State({TASK: AuthoredJob(environment={"A": "1"})}, lambda task: (), lambda path, warn: None, {})
     change = TaskChange(TASK, [], [], [], is_new=True)
-    (judged,) = judgements_of_task([NamedPolicy("asked", Asked())], change, after, after)
+    policies = [NamedPolicy("asked", Asked())]
+    (judged,) = judgements_of_task(Policies(policies, policies), change, after, after)
 
     told = " ".join(judged.verdict.reasons)
     assert "spark.kubernetes.driverEnv.A=1" in told

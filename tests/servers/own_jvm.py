@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,6 +23,7 @@ def own_jvm() -> Iterator[None]:
         aside.setattr(SparkSession, "_instantiatedSession", None)
         yield
         gateway = SparkContext._gateway
+    gc.collect()  # what is left of it would ask the gateway later, amid whatever runs then
     if gateway is not None:
         gateway.shutdown()
         gateway.proc.stdin.close()

@@ -29,19 +29,6 @@ _FILLS: Final = {"<tag>": " ", "<anchor>": " ", "<alias>": "0"}
 _NULLS: Final = ("", "~", "null", "Null", "NULL")
 
 
-def parse(text: str, *, name: str) -> list[Property]:
-    """
-    Return the entries of ``text`` in order, each with its line; also those that repeat a key.
-
-    :param name: where ``text`` comes from, for messages
-    :raises ConfigException: ``text`` is not YAML, or is more than maps of strings; names each line
-    """
-    entries, problems = parts(text, name=name)
-    if problems:
-        raise ConfigException(*problems)
-    return entries
-
-
 def parts(text: str, *, name: str) -> tuple[list[Property], list[str]]:
     """
     Return the entries of ``text`` in order, and the problems with the keys that are left out, such as one with a list.

@@ -179,8 +179,9 @@ class DeployedConfigurations:
             tasks = [task for task in layers.concerned(dag) if task.task_id]
             found = admin(no_notes, caller=self._reader).describe_configs(tasks, include_synonyms=True) if tasks else {}
             return [found[task] if layers.show_dag(task) and not layers.unread_files(task) else None for task in tasks]
-        except ConfigProvidersError:  # the change was made, so this is no reason to report a failure
-            return [None]
+        except ConfigProvidersError as error:  # the change was made, so this is no reason to report a failure
+            self._warn(f"What its tasks have is not shown: {error.problems[0]}")
+            return []
 
     def refresh(self, resource: ConfigResource) -> list[Row]:
         """Have the values of references read again, and return the resources that this concerns."""

@@ -149,14 +149,14 @@ class JobFields:
 
     def _with_arguments(self, found: Any, configs: Mapping[str, Any]) -> Any:
         """
-        Return a field whose named arguments are left to ``configs``, which they would beat.
+        Return a field whose named arguments are left to ``configs`` if that has their keys, which they would beat.
 
         Only the name stays, as it is settled: the service has it for the job, too.
         """
         if not self.spec.named_in:
             return found
-        given = [name for name in self.spec.named.keys if self._argument(name)]
-        settled = {name: configs.get(self.spec.named.keys[name]) if name == "name" else None for name in given}
+        given = {name: key for name, key in self.spec.named.keys.items() if self._argument(name) and key in configs}
+        settled = {name: configs[key] if name == "name" else None for name, key in given.items()}
         return {**found, **settled} if settled else found
 
     def clusters(self) -> tuple[ConfigLayer, ...]:
@@ -222,6 +222,10 @@ class JobFields:
         for name in names or (*self.names, "config_files"):
             if (value := self.read(name)) is not None:  # most are None
                 yield from nested_texts.texts(value, name, skip=skip)
+
+    def texts_in(self, *names: str) -> Iterator[NestedString]:
+        """Yield every string in the fields ``names``, and nothing without names; otherwise like ``texts``."""
+        return self.texts(*names) if names else iter(())
 
     def other_texts(self) -> Iterator[NestedString]:
         """Yield every string with references outside the layers."""
@@ -327,7 +331,8 @@ class JobFields:
         names = (*self.spec.texts, *(name for name in self.names if name not in in_layers))
         fields = {name: self.read(name) for name in names}
         if not self.spec.texts and (conf := self.conf) is not None:
-            fields[conf.field] = conf.put(self._with_arguments(fields[conf.field], {}), None)
+            without = self._with_arguments(fields[conf.field], dict.fromkeys(self.spec.named.keys.values()))
+            fields[conf.field] = conf.put(without, None)
         return fields
 
 

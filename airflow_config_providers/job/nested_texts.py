@@ -30,6 +30,11 @@ class NestedString:
     label: str
     text: str = field(repr=False)
 
+    @property
+    def field(self) -> str:
+        """The field that it is in."""
+        return self.label.partition("[")[0]
+
 
 def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> list[NestedString]:
     """

@@ -20,7 +20,6 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.exposed_values import refuse_added
 from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, replace
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
@@ -287,8 +286,6 @@ class JobRun:
         resolved = self._needed
         configs, added = self._with_added(conf, values)
         written: Mapping[str, Any] = read("env_vars") or {}
-        found = [one for name in ("env_vars", *IN_COMMAND) for one in nested_texts.texts(read(name), name)]
-        self.refuse_late(one for one in found if not self._is_resolved(one))
         environment = self._environment(written)
         if environment_prefix:
             _refuse_odd_names(written, environment_prefix)
@@ -299,7 +296,7 @@ class JobRun:
             in_process = {name: str(value) for name, value in in_process.items()}
         refuse_unpassable(in_process, _words(read, arguments))
         _refuse_option(arguments.get("application", read("application")))
-        sensitive = (resolved.sensitive & configs.keys()) | self._private(configs, added) | set(variables)
+        sensitive = self._sensitive(configs, added) | set(variables)
         delivery = plan(
             {**configs, **variables},
             sensitive=sensitive | ({_JAVA_COMMAND} if arguments else set()),
@@ -324,7 +321,6 @@ class JobRun:
         values, added = self._needed.configs(), self.added(conf)
         if not isinstance(self._resolver, DriverResolver):  # a driver resolves all that it gets
             self.refuse_late(NestedString(key, text) for key, text in added.items())
-            self._refuse_exposed(added)
         found = {key: added[key] if key in added else values[key] for key in without_reload_action(conf)}
         return {**found, **more}, {*added, *more}
 
@@ -355,13 +351,20 @@ class JobRun:
     def _is_resolved(self, one: NestedString) -> bool:
         return self._needed.written.get(one.label) == one.text
 
-    def _refuse_exposed(self, added: Mapping[str, str]) -> None:
+    def refuse_exposed(self, added: Mapping[str, str]) -> None:
+        """
+        Make sure that other people cannot read a value that code has put under a key.
+
+        :param added: key -> string that code has added
+        :raises ExposedValueError: other people could read one
+        """
         if self._resolver is not None and not self._resolver.allow_exposed:
             refuse_added({key: text for key, text in added.items() if self._has_value(text)})
 
-    def _private(self, configs: Mapping[str, str], added: Collection[str]) -> set[str]:
-        """Return those of the keys that were added whose strings a command must not have."""
-        return {key for key in added if _is_secret_of_airflow(key) or self._has_value(configs[key])}
+    def _sensitive(self, configs: Mapping[str, str], added: Collection[str]) -> set[str]:
+        """Return the keys whose strings a command must not have, also of those that were added."""
+        private = {key for key in added if _is_secret_of_airflow(key) or self._has_value(configs[key])}
+        return {*(self._needed.sensitive & configs.keys()), *private}
 
     def _has_value(self, text: object) -> bool:
         """Return whether code has put a value into a string, as ``execute`` can, whose other fields have values."""
@@ -389,7 +392,7 @@ class JobRun:
         configs, added = self._with_added(self.shown if conf is None else conf, NO_VALUES)
         return plan(
             configs,
-            sensitive=resolved.sensitive & configs.keys() | self._private(configs, added),
+            sensitive=self._sensitive(configs, added),
             written=resolved.layered.settled,
             filed=_filed(resolved) - added,
             room=room(os.environ),
@@ -437,7 +440,7 @@ def _kept(resolved: ResolvedConfig) -> str:
 def _late_problem(label: str) -> str:
     return (
         f"{printable(label.lstrip('_'))}: it has a reference that was added or moved after the task was rendered, when "
-        f"none is resolved any more. Write it in the DAG, or in the constructor of the operator's class."
+        f"references are no longer resolved. Write it in the DAG, or in the constructor of the operator's class."
     )
 
 

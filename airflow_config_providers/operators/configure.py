@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import Any, Final, TypeVar
 
 from airflow_config_providers.airflow_compat import BaseOperator
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import OURS
 from airflow_config_providers.job.operator_specs import spec_or_default
 from airflow_config_providers.job.options import JobOptions
@@ -93,6 +95,8 @@ def _taken_arguments(kind: Any) -> frozenset[str]:
 def _derived(kind: Any) -> tuple[type, ...]:
     """Return a class of operators and its bases that are derived from ``BaseOperator``, or are mixins of these."""
     order: tuple[type, ...] = kind.__mro__
+    if BaseOperator not in order:
+        raise ConfigException(f"{printable(str(kind))} is no class of operators. Give configured() one.")
     return order[: order.index(BaseOperator)]
 
 

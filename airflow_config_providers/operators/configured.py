@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, replace
 from functools import partial, wraps
@@ -106,7 +106,7 @@ class ConfiguredOperator(ReloadingOperator):
         super().__init_subclass__(**kwargs)
         cls.start_from_trigger = False  # a mapped task is started as its class says, without an object
         if (own := cls.execute) is not ConfiguredOperator.execute and not hasattr(own, _ENDS_RUN):
-            cls.execute = _ending_run(own)  # type: ignore[method-assign]  # for each class its own
+            cls.execute = _ending(own)  # type: ignore[method-assign]  # for each class its own
 
     @classmethod
     def partial(cls, **kwargs: Any) -> Any:
@@ -468,7 +468,7 @@ class ConfiguredOperator(ReloadingOperator):
         return how(context, run)
 
     @failing_at_once
-    def _ending_run(self, run: Callable[[], Any]) -> Any:
+    def _run_and_forget(self, run: Callable[[], Any]) -> Any:
         """Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base."""
         from airflow_config_providers.log.exceptions import reverse_exception
         from airflow_config_providers.operators.stored_objects import reverse_stored
@@ -543,8 +543,7 @@ class ConfiguredOperator(ReloadingOperator):
 
         fields, run = self._job_fields(), self._job_run
         written = list(fields.other_texts())
-        named = fields.texts(*fields.named.values()) if fields.named else ()
-        run.refuse_late(filter(self._is_added, [*written, *named]))
+        self._refuse_late([*written, *fields.texts_in(*fields.named.values())])
         values = {one.label: run.value(one) for one in written}
         refuse_broken_words(
             fields.spec.words,
@@ -557,12 +556,22 @@ class ConfiguredOperator(ReloadingOperator):
         return resolved if is_following else fields.with_configs(resolved, self._configs_for, run.shown)
 
     def _configs_for(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
-        self._tell_of_added(conf)
+        self._check_added(conf)
         return self._job_run.configs_for(conf)
 
-    def _tell_of_added(self, conf: Mapping[str, Any]) -> None:
-        """Name the keys that code has added to the configuration in the log, except those of Airflow's integration."""
-        keys = sorted(key for key in self._job_run.added(conf) if not key.startswith("spark.openlineage."))
+    def _check_added(self, conf: Mapping[str, Any], *names: str) -> None:
+        """
+        Log the keys that code has added to the configuration, except those of Airflow's integration.
+
+        :param names: fields that are read when the job is submitted
+        :raises ConfigException: code has added references to these fields
+        :raises ExposedValueError: code has put a value under a key where others can read it
+        """
+        self._refuse_late(self._job_fields().texts_in(*names))
+        added = self._job_run.added(conf)
+        if self._knows_values():
+            self._job_run.refuse_exposed(added)
+        keys = sorted(key for key in added if not key.startswith("spark.openlineage."))
         if keys:
             self.log.info(
                 "Keys that code added or changed after the configuration was settled, so that no policy has seen them "
@@ -570,10 +579,17 @@ class ConfiguredOperator(ReloadingOperator):
                 ", ".join(map(printable, keys)),
             )
 
-    def _is_added(self, one: NestedString) -> bool:
-        """Return whether a string with references was added, or changed, since the fields were rendered."""
+    def _refuse_late(self, texts: Iterable[NestedString]) -> None:
+        """Refuse references that were added, or moved, since the fields were rendered."""
         known = self._referring_texts
-        return known is not None and bool(scan(one.text)) and known.get(one.label) != one.text
+        if known is not None:  # this try does not follow a job
+            self._job_run.refuse_late(one for one in texts if scan(one.text) and known.get(one.label) != one.text)
+
+    def _knows_values(self) -> bool:
+        """Return whether a field had a reference whose value ``execute`` can read."""
+        fields = self._job_fields()
+        held = {*fields.spec.held, *fields.named.values()}
+        return any(NestedString(label, "").field not in held for label in self._referring_texts or ())
 
     def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         """Reverse what ``execute`` left on the operator, where listeners and links can read it."""
@@ -585,15 +601,15 @@ class ConfiguredOperator(ReloadingOperator):
                 setattr(self, name, hidden)
 
 
-def _ending_run(execute: Callable[..., Any]) -> Callable[..., Any]:
+def _ending(execute: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method ``execute`` of a class below ``ConfiguredOperator``, which need not call that of its base."""
 
     @wraps(execute)
-    def ending_run(self: ConfiguredOperator, *args: Any, **kwargs: Any) -> Any:
-        return self._ending_run(partial(execute, self, *args, **kwargs))
+    def ending(self: ConfiguredOperator, *args: Any, **kwargs: Any) -> Any:
+        return self._run_and_forget(partial(execute, self, *args, **kwargs))
 
-    setattr(ending_run, _ENDS_RUN, True)
-    return ending_run
+    setattr(ending, _ENDS_RUN, True)
+    return ending
 
 
 def refuse_taken(kind: type, names: Collection[str]) -> None:

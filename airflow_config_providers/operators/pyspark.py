@@ -33,7 +33,7 @@ class PySparkMixin(ConfiguredOperator):
         from airflow_config_providers.log.descriptors import guarded_descriptors
         from airflow_config_providers.spark import jvm
 
-        self._tell_of_added(self.config_kwargs)
+        self._check_added(self.config_kwargs)
         delivery = self._job_run.delivery(self.config_kwargs, in_process=True)
         with guarded_descriptors(self._job_run.reverser):
             if self.conn_id and BaseHook.get_connection(self.conn_id).conn_type == _CONNECT:

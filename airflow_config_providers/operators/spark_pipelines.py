@@ -56,5 +56,5 @@ class SparkPipelinesMixin(ConfiguredOperator):
         self, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
         """Return what spark-pipelines gets; of what spark-submit takes beside its configuration, only variables."""
-        self._tell_of_added(conf)
+        self._check_added(conf, "env_vars")
         return self._job_run.submission({"env_vars": self.env_vars}.get, conf, environment_prefix, values)

@@ -11,6 +11,7 @@ from airflow_config_providers.operators.configured import ConfiguredOperator
 if TYPE_CHECKING:
     from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
     from airflow_config_providers.job.run import JobRun
+    from airflow_config_providers.spark.delivery import Delivery
 
 _SUBSTITUTE: Final = "spark.sql.variable.substitute"
 _READS_THE_WORKER: Final = re.compile(r"\$\{(?:env|system):")
@@ -41,12 +42,17 @@ class SparkSqlMixin(ConfiguredOperator):
     def _require_deliverable(self, run: JobRun) -> None:
         run.delivery()
 
+    def _delivery(self) -> Delivery:
+        conf = self._job_fields().configs
+        self._check_added(conf)
+        return self._job_run.delivery(conf)
+
     def _get_hook(self) -> ConfiguredSparkSqlHook:
         from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
 
         return ConfiguredSparkSqlHook.of(
             super()._get_hook(),  # type: ignore[misc]  # of the operator
-            delivery=lambda: self._job_run.delivery(self._job_fields().configs),
+            delivery=self._delivery,
             reverser=lambda: self._job_run.reverser,
             withheld=lambda: self._job_run.withheld,
         )

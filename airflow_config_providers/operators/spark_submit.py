@@ -13,7 +13,9 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import OURS, JobFields
+from airflow_config_providers.job.operator_specs import SUBMIT_FIELDS
 from airflow_config_providers.operators.durable import DurableMixin
+from airflow_config_providers.spark.arguments import IN_COMMAND
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 _SECONDS_TO_END: Final = 30.0
 """How long Spark can take to end before it is killed."""
+
+_GIVEN: Final = frozenset(f"_{name}" for name in SUBMIT_FIELDS)
+"""The attributes of a hook that have what the operator gave it, in which ``execute`` can have put values."""
 
 _OTHER_HOOK: Final = (
     "This task has references for Spark, but its execute() has submitted no job with the hook of the operator. If it "
@@ -155,7 +160,8 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         from airflow_config_providers.core.reversal.reverse import reverse_object
 
         held = {} if self._hook is None else vars(self._hook)
-        held |= {name: reverse_object(value, (reverser,)) for name, value in held.items()}  # of what execute gave it
+        given = held.keys() & _GIVEN  # the others are needed to kill the job, also afterwards
+        held |= {name: reverse_object(held[name], (reverser,)) for name in given}
         super()._forget_values(before, reverser)
 
     def _submission(
@@ -164,7 +170,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         self._has_submitted = True
         if self._job_reload is not None:
             self._job_reload.refuse_after_kill()
-        self._tell_of_added(conf)
+        self._check_added(conf, "env_vars", *IN_COMMAND)
         return self._job_run.submission(self._job_fields().read, conf, environment_prefix, values)
 
     def _commands_afterwards(self, commands: Sequence[str]) -> Sequence[str]:

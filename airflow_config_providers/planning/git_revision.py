@@ -96,7 +96,7 @@ def ignored(repository: Path, paths: Collection[str]) -> set[str]:
     """Return those of the files at ``paths``, in a repository, that Git ignores and does not track."""
     if not paths:
         return set()
-    done = _git(repository, "check-ignore", "-z", "--stdin", told="\0".join(paths))
+    done = _git(repository, "check-ignore", "-z", "--stdin", stdin="\0".join(paths))
     return {*done.stdout.split("\0")}.intersection(paths)
 
 
@@ -187,13 +187,13 @@ def _commit(repository: Path, revision: str) -> str:
 
 
 def _git(
-    folder: Path, *words: str, environ: Mapping[str, str] | None = None, told: str = ""
+    folder: Path, *words: str, environ: Mapping[str, str] | None = None, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
     own = {name: value for name, value in os.environ.items() if name not in _OF_CALLER}
     return subprocess.run(  # noqa: S603 - no shell, and a revision cannot be an option
         ["git", *_NO_COMMANDS, "-C", str(folder), *words],  # noqa: S607 - the git of the user
         env={**own, **_LOCAL, **(environ or {})},
-        input=told,
+        input=stdin,
         capture_output=True,
         text=True,
         errors="replace",

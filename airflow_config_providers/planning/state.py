@@ -17,9 +17,11 @@ from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, task_configs
 from airflow_config_providers.dynamic.planner import DynamicLayers
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.job_layers import NOT_SHOWN, ReadFile, deployed_layers, file_as_deployed
+from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.planning.dag_folder import Jobs
 from airflow_config_providers.planning.git_revision import Checkout
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer, is_yaml
@@ -89,9 +91,10 @@ class State:
         return (*settings.config_files(), *named)
 
     def arguments(self, task: ConfigResource) -> ConfigLayer:
-        """Return label -> string for the references of a task outside its layers, such as in ``env_vars``."""
-        texts = self.jobs[task].texts if task in self.jobs else {}
-        shown = {label.removeprefix("_"): text for label, text in texts.items()}
+        """Return label -> string for what a task has outside its layers: references, and environment variables."""
+        job = self.jobs.get(task, AuthoredJob())
+        variables = {label_below("env_vars", name): text for name, text in job.environment.items()}
+        shown = {label.removeprefix("_"): text for label, text in {**variables, **job.texts}.items()}
         origins = {label: f"argument {label.partition('[')[0]}" for label in shown}
         return ConfigLayer(ConfigSource.DAG_CONFIG, "arguments", shown, origins)
 

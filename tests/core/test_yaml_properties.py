@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.properties import Property
-from airflow_config_providers.core.yaml_properties import parse
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark import layer_files
 
 
 @pytest.fixture(params=["C", "Python"], autouse=True)
@@ -26,12 +26,12 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def read(text: str) -> dict[str, str]:
-    return {entry.key: entry.value for entry in parse(text, name="base.yaml")}
+    return {entry.key: entry.value for entry in layer_files.parse(text, name="base.yaml", path="base.yaml")}
 
 
 def problems(text: str) -> list[str]:
     with pytest.raises(ConfigException) as caught:
-        parse(text, name="base.yaml")
+        layer_files.parse(text, name="base.yaml", path="base.yaml")
     return list(caught.value.problems)
 
 
@@ -129,7 +129,7 @@ def test_booleans_are_written_as_spark_does_unless_quoted(text: str, expected: s
 def test_each_entry_has_the_line_of_its_key() -> None:
     text = "# comment\nspark:\n  a: 1\n\n  b: >\n    x\n    y\n  c:\n    z\n"
 
-    assert parse(text, name="x") == [
+    assert layer_files.parse(text, name="x", path="x.yaml") == [
         Property("spark.a", "1", 3),
         Property("spark.b", "x y\n", 5),
         Property("spark.c", "z", 8),
@@ -189,7 +189,11 @@ def test_no_problem_shows_a_value() -> None:
 
 
 def test_a_repeated_key_has_several_entries() -> None:
-    assert [(one.value, one.line) for one in parse("a: 1\nb: 2\na: 3", name="x")] == [("1", 1), ("2", 2), ("3", 3)]
+    assert [(one.value, one.line) for one in layer_files.parse("a: 1\nb: 2\na: 3", name="x", path="x.yaml")] == [
+        ("1", 1),
+        ("2", 2),
+        ("3", 3),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -246,7 +250,7 @@ def test_a_large_file_is_read_in_time_linear_in_its_length() -> None:
     def seconds(keys: int) -> float:
         text = "spark:\n" + "".join(f"  key{n}: x\n" for n in range(keys))
         start = time.process_time()
-        parse(text, name="x")
+        layer_files.parse(text, name="x", path="x.yaml")
         return time.process_time() - start
 
     seconds(250)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -9,6 +10,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG, task, task_group
 
+from airflow_config_providers.airflow_compat import AirflowTaskTimeout
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError
 from airflow_config_providers.job.operator_specs import ConfLocation, OperatorSpec
 from airflow_config_providers.operators.configure import configure_task, configured
@@ -260,6 +262,36 @@ def test_a_hook_keeps_no_value_that_execute_has_given_it(dag, run_task, password
 
     assert CANARY not in seen[0]
     assert password in seen[0]
+
+
+def test_a_hook_keeps_what_a_kill_needs_even_if_a_value_is_like_it(dag, run_task, secrets_dir, monkeypatch):
+    cluster = {"conn_type": "spark", "host": "k8s://https://api", "port": 443}
+    extra = {"deploy-mode": "cluster", "namespace": "team-sales"}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({**cluster, "extra": extra}))
+    (secrets_dir / "team").write_text("team-sales")
+
+    class TimedOutOperator(ConfiguredSparkSubmitOperator):
+        def _get_hook(self):
+            hook = super()._get_hook()
+            hook._kubernetes_driver_pod = "team-sales-driver"
+            hook._submission = lambda *_: (_ for _ in ()).throw(AirflowTaskTimeout("too long"))
+            return hook
+
+    run = run_task(TimedOutOperator(**JOB, dag=dag, conf={"spark.app.team": f"${{dir:{secrets_dir}:team}}"}))
+
+    assert isinstance(run.error, AirflowTaskTimeout)
+    assert run.task._hook._connection["namespace"] == "team-sales"
+    assert run.task._hook._kubernetes_driver_pod == "team-sales-driver"
+
+
+def test_a_string_that_only_looks_like_a_value_is_no_value(dag, run_task, secrets_dir, spark_submit):
+    (secrets_dir / "memory").write_text("4g")
+    change = before_execute(lambda job: job.conf.update({"spark.driver.memory": "4g", "spark.app.name": "a 4g job"}))
+    conf = {"spark.executor.memory": f"${{dir:{secrets_dir}:memory}}"}
+    run = run_task(ConfiguredSparkSubmitOperator(**JOB, dag=dag, conf=conf, pre_execute=change))
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf["spark.driver.memory"] == "4g"
 
 
 class OwnHookOperator(SparkSubmitOperator):

@@ -194,3 +194,24 @@ def test_a_batch_that_the_task_does_not_follow_is_not_restarted_and_the_note_say
     (note,) = [line for line in run_task(task).rendered["effective_config"] if line.startswith("! This job")]
 
     assert note.startswith(f"! This job is not restarted when its secrets change: {reason}")
+
+
+def test_a_named_argument_that_pre_execute_adds_reaches_livy(serve_livy, connections, dag, run_task):
+    livy = serve_livy(Batches())
+    livy.has_ended = True
+    job = configured(LivyOperator)(
+        task_id="job",
+        dag=dag,
+        file="job.py",
+        polling_interval=1,
+        conf={"spark.app.x": "1"},
+        driver_memory="1g",
+        pre_execute=lambda context: context["task"].spark_params.update(executor_memory="4g"),
+    )
+    run = run_task(job, state={})
+
+    assert run.state == "success", run.error
+    (batch,) = livy.posted
+    assert batch["executorMemory"] == "4g"
+    assert batch["conf"] == {"spark.app.x": "1", "spark.driver.memory": "1g"}
+    assert "driverMemory" not in batch

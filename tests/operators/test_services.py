@@ -688,10 +688,11 @@ def test_attack_19_a_query_that_fails_shows_references(sql, spark_sql, no_leak, 
     assert f"Cannot execute 'select '{password}''" in str(run.error)
 
 
-def test_a_key_that_code_adds_reaches_a_query(sql, spark_sql, run_task):
+def test_a_key_that_code_adds_reaches_a_query_and_is_told(sql, spark_sql, run_task, capfd):
     run_task(sql(sql="select 1", conf="spark.app.x=1", pre_execute=lambda context: context["task"]._conf.update(y="2")))
 
     assert spark_sql.only.conf == {"spark.app.x": "1", "y": "2"}
+    assert "the record lacks them: y" in "".join(capfd.readouterr())
 
 
 def test_no_spark_sql_is_an_error_that_says_how_to_get_it(sql, spark_sql, run_task, monkeypatch, tmp_path):

@@ -200,3 +200,12 @@ def test_a_job_gets_its_layers_also_after_policies_asked_where_it_runs(dag, run_
 
     assert run.state == "success", run.error
     assert spark_pipelines.spark_conf["spark.a"] == "file"
+
+
+def test_a_reference_that_data_brings_into_the_environment_stays_a_text(dag, run_task, spark_pipelines, secrets_dir):
+    (secrets_dir / "p").write_text("c4nary")
+    reference = f"${{dir:{secrets_dir}:p}}"
+    run = run_task(job(dag, env_vars={"A": "{{ dag_run.conf.x }}"}), conf={"x": reference})
+
+    assert run.state == "success", run.error
+    assert spark_pipelines.only.environ["A"] == reference

@@ -87,6 +87,16 @@ def test_references_in_arguments_are_compared_by_their_label():
     assert (changed.after.value, changed.after.origin) == ("${vault:a:c}", "argument env_vars")
 
 
+def test_environment_variables_are_compared():
+    before, after = (
+        State({TASK: AuthoredJob(environment={"A": text, "B": "1"})}, lambda task: (), lambda path, warn: None, {})
+        for text in ("1g", "64g")
+    )
+    (found,) = compared(before, after)
+
+    assert kinds([found]) == {"env_vars['A']": "changed"}
+
+
 def test_policies_see_references_in_arguments_once():
     """They are in the layers of the comparison, but policies get them beside the layers."""
     (found,) = compared(with_texts(), with_texts(jars="${env:J}"))

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from airflow_config_providers.core.yaml_properties import parse
+from airflow_config_providers.spark import layer_files
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layer_schema import layer_schema
 
@@ -95,7 +95,7 @@ def misfits(text: str) -> list[str]:
     definition = spark_definition()
     return [
         problem
-        for one in parse(text, name="x")
+        for one in layer_files.parse(text, name="x", path="x.yaml")
         if one.key in definition.names() and not one.value.startswith(("${", "{{"))
         for problem in definition.misfits(one.key, one.value)
     ]

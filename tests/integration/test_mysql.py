@@ -120,6 +120,7 @@ def test_a_writer_that_waits_in_vain_for_a_row_is_told_to_try_again(sessions, my
 
 @pytest.fixture(scope="module")
 def deployment(mysql_address: str, tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    pytest.importorskip("MySQLdb", reason="Airflow's commands need mysqlclient: pip install mysqlclient")
     found = Deployment(tmp_path_factory.mktemp("on-mysql") / "home")
     url = emptied(mysql_address, "deployment").replace("root@", f"root:{CANARY}@")
     found.environ |= {

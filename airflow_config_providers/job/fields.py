@@ -155,8 +155,10 @@ class JobFields:
         """
         if not self.spec.named_in:
             return found
-        given = {name: key for name, key in self.spec.named.keys.items() if self._argument(name) and key in configs}
-        settled = {name: configs[key] if name == "name" else None for name, key in given.items()}
+        keys = self.spec.named.keys
+        given = {name: value for name in keys if (value := self._argument(name))}
+        left = {name: configs[keys[name]] if name == "name" else None for name in given if keys[name] in configs}
+        settled = {**given, **left}
         return {**found, **settled} if settled else found
 
     def clusters(self) -> tuple[ConfigLayer, ...]:
@@ -227,6 +229,13 @@ class JobFields:
         """Yield every string in the fields ``names``, and nothing without names; otherwise like ``texts``."""
         return self.texts(*names) if names else iter(())
 
+    def named_texts(self) -> Iterator[NestedString]:
+        """Yield every string in the named arguments."""
+        yield from self.texts_in(*self.named.values())
+        if self.spec.named_in:
+            for name in self.spec.named.keys:
+                yield from nested_texts.texts(self._argument(name), nested_texts.label_below(self.spec.named_in, name))
+
     def other_texts(self) -> Iterator[NestedString]:
         """Yield every string with references outside the layers."""
         for name, value in self._besides().items():
@@ -238,10 +247,8 @@ class JobFields:
         if self.spec.texts:
             yield from self.texts()
             return
-        yield from self.texts("config_files", *self.named.values())
-        if self.spec.named_in:
-            for name in self.spec.named.keys:
-                yield from nested_texts.texts(self._argument(name), nested_texts.label_below(self.spec.named_in, name))
+        yield from self.texts("config_files")
+        yield from self.named_texts()
         for conf in self.confs:
             yield from nested_texts.texts(conf.get(self.read(conf.field)), conf.label)
 

@@ -96,7 +96,7 @@ def _derived(kind: Any) -> tuple[type, ...]:
     """Return a class of operators and its bases that are derived from ``BaseOperator``, or are mixins of these."""
     order: tuple[type, ...] = kind.__mro__
     if BaseOperator not in order:
-        raise ConfigException(f"{printable(str(kind))} is no class of operators. Give configured() one.")
+        raise ConfigException(f"{printable(str(kind))} is not an operator class. Give configured() one.")
     return order[: order.index(BaseOperator)]
 
 

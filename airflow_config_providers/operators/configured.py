@@ -543,7 +543,7 @@ class ConfiguredOperator(ReloadingOperator):
 
         fields, run = self._job_fields(), self._job_run
         written = list(fields.other_texts())
-        self._refuse_late([*written, *fields.texts_in(*fields.named.values())])
+        self._refuse_late([*written, *fields.named_texts()])
         values = {one.label: run.value(one) for one in written}
         refuse_broken_words(
             fields.spec.words,
@@ -556,7 +556,7 @@ class ConfiguredOperator(ReloadingOperator):
         return resolved if is_following else fields.with_configs(resolved, self._configs_for, run.shown)
 
     def _configs_for(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
-        self._check_added(conf)
+        self._tell_of(self._job_run.added(conf))  # no code has had a value yet
         return self._job_run.configs_for(conf)
 
     def _check_added(self, conf: Mapping[str, Any], *names: str) -> None:
@@ -571,6 +571,10 @@ class ConfiguredOperator(ReloadingOperator):
         added = self._job_run.added(conf)
         if self._knows_values():
             self._job_run.refuse_exposed(added)
+        self._tell_of(added)
+
+    def _tell_of(self, added: Collection[str]) -> None:
+        """Log the keys that code has added to the configuration, except those of Airflow's integration."""
         keys = sorted(key for key in added if not key.startswith("spark.openlineage."))
         if keys:
             self.log.info(
@@ -588,7 +592,7 @@ class ConfiguredOperator(ReloadingOperator):
     def _knows_values(self) -> bool:
         """Return whether a field had a reference whose value ``execute`` can read."""
         fields = self._job_fields()
-        held = {*fields.spec.held, *fields.named.values()}
+        held = {*fields.spec.held, *fields.spec.paths, *fields.named.values()}
         return any(NestedString(label, "").field not in held for label in self._referring_texts or ())
 
     def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:

@@ -13,7 +13,6 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import OURS, JobFields
-from airflow_config_providers.job.operator_specs import SUBMIT_FIELDS
 from airflow_config_providers.operators.durable import DurableMixin
 from airflow_config_providers.spark.arguments import IN_COMMAND
 
@@ -28,8 +27,20 @@ if TYPE_CHECKING:
 _SECONDS_TO_END: Final = 30.0
 """How long Spark can take to end before it is killed."""
 
-_GIVEN: Final = frozenset(f"_{name}" for name in SUBMIT_FIELDS)
-"""The attributes of a hook that have what the operator gave it, in which ``execute`` can have put values."""
+_OF_KILL: Final = frozenset(
+    {
+        "_connection",
+        "_driver_id",
+        "_env",
+        "_kubernetes_application_id",
+        "_kubernetes_driver_pod",
+        "_yarn_application_id",
+    }
+)
+"""The attributes of a hook that are needed to kill the job, also afterwards."""
+
+_DATA: Final = (str, dict, list, tuple, set, frozenset)
+"""What ``execute`` can have put a value into; other objects, such as the process, are needed as they are."""
 
 _OTHER_HOOK: Final = (
     "This task has references for Spark, but its execute() has submitted no job with the hook of the operator. If it "
@@ -160,8 +171,8 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         from airflow_config_providers.core.reversal.reverse import reverse_object
 
         held = {} if self._hook is None else vars(self._hook)
-        given = held.keys() & _GIVEN  # the others are needed to kill the job, also afterwards
-        held |= {name: reverse_object(held[name], (reverser,)) for name in given}
+        given = {name: value for name, value in held.items() if isinstance(value, _DATA) and name not in _OF_KILL}
+        held |= {name: reverse_object(value, (reverser,)) for name, value in given.items()}
         super()._forget_values(before, reverser)
 
     def _submission(
@@ -170,7 +181,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         self._has_submitted = True
         if self._job_reload is not None:
             self._job_reload.refuse_after_kill()
-        self._check_added(conf, "env_vars", *IN_COMMAND)
+        self._check_added({**self._job_fields().configs, **conf}, "env_vars", *IN_COMMAND)
         return self._job_run.submission(self._job_fields().read, conf, environment_prefix, values)
 
     def _commands_afterwards(self, commands: Sequence[str]) -> Sequence[str]:

@@ -279,9 +279,17 @@ def test_a_hook_keeps_what_a_kill_needs_even_if_a_value_is_like_it(dag, run_task
 
     run = run_task(TimedOutOperator(**JOB, dag=dag, conf={"spark.app.team": f"${{dir:{secrets_dir}:team}}"}))
 
-    assert isinstance(run.error, AirflowTaskTimeout)
+    assert run.state == "failed"
     assert run.task._hook._connection["namespace"] == "team-sales"
     assert run.task._hook._kubernetes_driver_pod == "team-sales-driver"
+
+
+def test_a_value_that_execute_adds_as_a_queue_is_refused(dag, run_task, password, spark_submit):
+    kind = changing(lambda job: job.conf.update({"spark.yarn.queue": job.token}))
+    run = run_task(kind(**JOB, dag=dag, conf={"spark.app.x": "y"}, token=password))
+
+    assert str(run.error).startswith("spark.yarn.queue: the value that the code of the operator has put there")
+    assert spark_submit() == []
 
 
 def test_a_string_that_only_looks_like_a_value_is_no_value(dag, run_task, secrets_dir, spark_submit):

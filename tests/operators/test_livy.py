@@ -196,7 +196,9 @@ def test_a_batch_that_the_task_does_not_follow_is_not_restarted_and_the_note_say
     assert note.startswith(f"! This job is not restarted when its secrets change: {reason}")
 
 
-def test_a_named_argument_that_pre_execute_adds_reaches_livy(serve_livy, connections, dag, run_task):
+@pytest.mark.parametrize("has_reference", [True, False])
+def test_a_named_argument_that_pre_execute_adds_reaches_livy(serve_livy, dag, run_task, password, has_reference):
+    given = [password] if has_reference else ["plain"]
     livy = serve_livy(Batches())
     livy.has_ended = True
     job = configured(LivyOperator)(
@@ -206,6 +208,7 @@ def test_a_named_argument_that_pre_execute_adds_reaches_livy(serve_livy, connect
         polling_interval=1,
         conf={"spark.app.x": "1"},
         driver_memory="1g",
+        args=given,
         pre_execute=lambda context: context["task"].spark_params.update(executor_memory="4g"),
     )
     run = run_task(job, state={})
@@ -215,3 +218,31 @@ def test_a_named_argument_that_pre_execute_adds_reaches_livy(serve_livy, connect
     assert batch["executorMemory"] == "4g"
     assert batch["conf"] == {"spark.app.x": "1", "spark.driver.memory": "1g"}
     assert "driverMemory" not in batch
+
+
+def test_a_reference_that_pre_execute_adds_to_a_named_argument_is_refused(serve_livy, dag, run_task, password):
+    livy = serve_livy(Batches())
+    change = lambda context: context["task"].spark_params.update(queue=password)  # noqa: E731 - as an argument
+    job = configured(LivyOperator)(task_id="job", dag=dag, file="job.py", conf={"spark.a": "b"}, pre_execute=change)
+    run = run_task(job, state={})
+
+    assert str(run.error).startswith("spark_params['queue']: it has a reference that was added or moved")
+    assert livy.posted == []
+
+
+def test_a_string_that_looks_like_a_value_is_none(serve_livy, dag, run_task, secrets_dir, connections):
+    livy = serve_livy(Batches())
+    livy.has_ended = True
+    (secrets_dir / "memory").write_text("4g")
+    job = configured(LivyOperator)(
+        task_id="job",
+        dag=dag,
+        file="job.py",
+        polling_interval=1,
+        conf={"spark.app.x": f"${{dir:{secrets_dir}:memory}}"},
+        pre_execute=lambda context: context["task"].spark_params["conf"].update({"spark.app.name": "4g"}),
+    )
+    run = run_task(job, state={})
+
+    assert run.state == "success", run.error
+    assert livy.posted[0]["conf"]["spark.app.name"] == "4g"

@@ -265,23 +265,24 @@ def test_a_hook_keeps_no_value_that_execute_has_given_it(dag, run_task, password
 
 
 def test_a_hook_keeps_what_a_kill_needs_even_if_a_value_is_like_it(dag, run_task, secrets_dir, monkeypatch):
-    cluster = {"conn_type": "spark", "host": "k8s://https://api", "port": 443}
-    extra = {"deploy-mode": "cluster", "namespace": "team-sales"}
-    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({**cluster, "extra": extra}))
-    (secrets_dir / "team").write_text("team-sales")
+    cluster = {"conn_type": "spark", "host": "spark://spark-master.prod", "port": 7077}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({**cluster, "extra": {"deploy-mode": "cluster"}}))
+    (secrets_dir / "host").write_text("spark-master.prod")
+    hooks = []
 
     class TimedOutOperator(ConfiguredSparkSubmitOperator):
         def _get_hook(self):
             hook = super()._get_hook()
-            hook._kubernetes_driver_pod = "team-sales-driver"
+            hook._driver_id = "driver-of-spark-master.prod"
             hook._submission = lambda *_: (_ for _ in ()).throw(AirflowTaskTimeout("too long"))
+            hooks.append(hook)
             return hook
 
-    run = run_task(TimedOutOperator(**JOB, dag=dag, conf={"spark.app.team": f"${{dir:{secrets_dir}:team}}"}))
+    run = run_task(TimedOutOperator(**JOB, dag=dag, conf={"spark.app.host": f"${{dir:{secrets_dir}:host}}"}))
 
     assert run.state == "failed"
-    assert run.task._hook._connection["namespace"] == "team-sales"
-    assert run.task._hook._kubernetes_driver_pod == "team-sales-driver"
+    assert hooks[-1]._connection["master"] == "spark://spark-master.prod:7077"
+    assert hooks[-1]._driver_id == "driver-of-spark-master.prod"
 
 
 def test_a_value_that_execute_adds_as_a_queue_is_refused(dag, run_task, password, spark_submit):

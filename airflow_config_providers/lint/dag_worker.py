@@ -60,11 +60,16 @@ def stored_parts(dag: Any) -> Iterator[StoredJob | StoredTexts]:
 
 
 def _family(task: Any) -> str:
-    from airflow_config_providers.operators.configured import ConfiguredOperator  # noqa: PLC0415 - imports Airflow
-
+    """Return the family of a stock operator, or of a class below one, that is configured; empty for a class of ours."""
     kind = task.operator_class if task.is_mapped else type(task)
-    is_own = any(issubclass(base, ConfiguredOperator) for base in kind.__bases__)
-    return "" if is_own else spec_or_default(kind).family
+    modules = (
+        one.__module__ for base in kind.__bases__ for one in base.__mro__
+    )  # its own name is that of the stock one
+    return "" if any(map(_is_ours, modules)) else spec_or_default(kind).family
+
+
+def _is_ours(module: str) -> bool:
+    return module.startswith("airflow_config_providers.")
 
 
 def _unstored(task: Any, stored: Container[str]) -> dict[str, object]:

@@ -17,9 +17,8 @@ from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.policies.policy_set import LastRequest, PolicyVerdict, verdict_of
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.environment_keys import with_environment
 from airflow_config_providers.job.policies import open_policies
-from airflow_config_providers.job.policy_request import policy_request
+from airflow_config_providers.job.policy_request import deployed_request
 
 
 @reporting_errors
@@ -82,10 +81,9 @@ def _requests(
     requests: list[tuple[RequestMetadata | None, bool]] = [(seen.request, True)] if Moment.ALTER in moments else []
     if Moment.RENDER in moments and resource.task_id:
         layers = DeployedLayers(notes)
-        texts = layers.texts(resource)
+        job = layers.job(resource)
         is_whole = not any(map(is_known_only_in_run, layers.files(resource)))
-        found = with_environment(done.layers, layers.environment(resource))
-        requests += [] if texts is None else [(policy_request(resource, found, texts), is_whole)]
+        requests += [] if job is None else [(deployed_request(resource, done.layers, job), is_whole)]
     return requests
 
 

@@ -23,7 +23,7 @@ from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.unavailable_database import reason, unavailable
 from airflow_config_providers.dynamic.writer import ChangeAuthor
 from airflow_config_providers.exceptions import ProviderUnavailableError, UnknownResourceError
-from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
+from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.deployed_task import Warn, deployed_job, is_configured
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.job.policies import deployment_policies
@@ -127,23 +127,13 @@ class DeployedLayers:
             self._known[resource] = deployed_layers(job, self._caller.environ, warn=self._warn)
         return self._known[resource]
 
-    def texts(self, task: ConfigResource) -> Mapping[str, str] | None:
+    def job(self, task: ConfigResource) -> AuthoredJob | None:
         """
-        Return the fields besides the configuration that can hold references, by name; None if the task is not ours.
+        Return the job of a task; None if the task is not ours.
 
         It raises the same errors as a call of this object.
         """
-        job = self._job(task)
-        return None if job is None else {**job.texts, **referring_paths(job.files.values())}
-
-    def environment(self, task: ConfigResource) -> Mapping[str, str]:
-        """
-        Return the environment variables for the Spark of a task.
-
-        It raises the same errors as a call of this object.
-        """
-        job = self._job(task)
-        return {} if job is None else job.environment
+        return self._job(task)
 
     def files(self, resource: ConfigResource) -> list[str]:
         """

@@ -12,7 +12,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
 from airflow_config_providers.job.mapped_task import authors_params, authors_texts, group_literals
-from airflow_config_providers.job.nested_texts import NestedString
+from airflow_config_providers.job.nested_texts import NestedString, field_of
 from airflow_config_providers.job.template_references import (
     FilledIn,
     Render,
@@ -109,7 +109,7 @@ class Authorship:
         }
 
     def _template_of(self, text: NestedString) -> str | None:
-        return self._before.get(text.label, self._before.get(text.label.partition("[")[0]))
+        return self._before.get(text.label, self._before.get(field_of(text.label)))
 
     def bounds(self, label: str) -> tuple[AllowedDirectories, ...]:
         """Return where the file must be that the author named at ``label``; elsewhere, where any file must be."""

@@ -10,7 +10,7 @@ from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ExposedValueError
-from airflow_config_providers.job.nested_texts import label_below
+from airflow_config_providers.job.nested_texts import field_of, label_below
 from airflow_config_providers.spark import exposure
 from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.expansion import ANY_KEY, Substitutions
@@ -239,7 +239,7 @@ def _inserted(written: str, value: str) -> frozenset[str]:
 
 def _is_in_command(item: PlacedText) -> bool:
     """Return whether spark-submit gets a string as an argument; other operators have fields such as application_id."""
-    return item.key.partition("[")[0] in IN_COMMAND
+    return field_of(item.key) in IN_COMMAND
 
 
 def _elsewhere(item: PlacedText) -> str:

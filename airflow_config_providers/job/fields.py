@@ -82,24 +82,25 @@ class JobFields:
     :param spec: the description of the operator
     :param names: the fields that can hold references
     :param read: returns the content of a field; None if there is none
-    :param named: named argument -> the field that has it; empty if they are in a mapping
+    :param named: named argument -> its place
     """
 
     spec: OperatorSpec
     names: tuple[str, ...]
     read: Callable[[str], Any]
-    named: Mapping[str, str]
+    named: Mapping[str, FieldPath]
 
     @classmethod
     def of_operator(cls, operator: Any, spec: OperatorSpec) -> Self:
         """Return the fields of an operator, or of a stored task."""
         attributes, template_fields = vars(operator), operator.template_fields
-        named = {  # a subclass can have an attribute of its own beside the one of the stock operator
-            name: name
-            if name in attributes and (name in template_fields or f"_{name}" not in attributes)
-            else f"_{name}"
-            for name in _with_own_field(spec)
-        }
+
+        def own_field(name: str) -> str:
+            # A subclass can have an attribute of its own beside the one of the stock operator.
+            is_own = name in attributes and (name in template_fields or f"_{name}" not in attributes)
+            return name if is_own else f"_{name}"
+
+        named = _places(spec, own_field)
         return cls(spec, _names(spec, template_fields, named), lambda name: getattr(operator, name, None), named)
 
     @classmethod
@@ -109,7 +110,7 @@ class JobFields:
         for name, value in arguments.items():
             field, *steps = spec.arguments.get(name, (name,))
             kept[field] = _put(kept.get(field, {}), tuple(steps), value)
-        named = {name: name for name in _with_own_field(spec)}
+        named = _places(spec, str)
         return cls(spec, _names(spec, template_fields, named), kept.get, named)
 
     def unrendered(self) -> Self:
@@ -136,16 +137,15 @@ class JobFields:
         conf, named = self.conf, self.spec.named
         layers = [] if conf is None else [self._layer(conf)]
         if named.keys:
-            configs = named.configs(self._argument)
+            configs = named.configs(self.argument)
             layers.append(replace(_dag_layer("arguments", configs), origins=named.origins()))
         return tuple(layers)
 
-    def _argument(self, name: str) -> Any:
+    def argument(self, name: str) -> Any:
         """Return the value of a named argument; None if there is none."""
-        if not self.spec.named_in:
-            return self.read(self.named[name])
-        found = self.read(self.spec.named_in)
-        return found.get(name) if isinstance(found, Mapping) else None
+        path = self.named[name]
+        value = self.read(path.field)
+        return path.get(value) if isinstance(value, Mapping) or not path.steps else None
 
     def _with_arguments(self, found: Any, configs: Mapping[str, Any]) -> Any:
         """
@@ -153,13 +153,17 @@ class JobFields:
 
         Only the name stays, as it is settled: the service has it for the job, too.
         """
-        if not self.spec.named_in:
-            return found
-        keys = self.spec.named.keys
-        given = {name: value for name in keys if (value := self._argument(name))}
-        left = {name: configs[keys[name]] if name == "name" else None for name in given if keys[name] in configs}
-        settled = {**given, **left}
-        return {**found, **settled} if settled else found
+        for name, path in self.named.items():
+            if path.steps and (value := self.argument(name)):
+                if (key := self.spec.named.keys[name]) in configs:
+                    value = configs[key] if name == "name" else None
+                found = path.put(found, value)
+        return found
+
+    @property
+    def named_fields(self) -> list[str]:
+        """The fields that are named arguments as a whole."""
+        return [path.field for path in self.named.values() if not path.steps]
 
     def clusters(self) -> tuple[ConfigLayer, ...]:
         """
@@ -225,16 +229,11 @@ class JobFields:
             if (value := self.read(name)) is not None:  # most are None
                 yield from nested_texts.texts(value, name, skip=skip)
 
-    def texts_in(self, *names: str) -> Iterator[NestedString]:
-        """Yield every string in the fields ``names``, and nothing without names; otherwise like ``texts``."""
-        return self.texts(*names) if names else iter(())
-
     def named_texts(self) -> Iterator[NestedString]:
         """Yield every string in the named arguments."""
-        yield from self.texts_in(*self.named.values())
-        if self.spec.named_in:
-            for name in self.spec.named.keys:
-                yield from nested_texts.texts(self._argument(name), nested_texts.label_below(self.spec.named_in, name))
+        for name, path in self.named.items():
+            if (value := self.argument(name)) is not None:
+                yield from nested_texts.texts(value, path.label)
 
     def other_texts(self) -> Iterator[NestedString]:
         """Yield every string with references outside the layers."""
@@ -332,7 +331,7 @@ class JobFields:
 
     def _besides(self) -> dict[str, Any]:
         """Return the fields outside the layers; the place of the configuration in one of them is empty."""
-        in_layers = {*self.named.values()}
+        in_layers = {*self.named_fields}
         if self.spec.texts:  # of the other fields, those that a subclass has added
             in_layers |= SUBMIT_FIELDS | {f"_{name}" for name in SUBMIT_FIELDS} | {one.field for one in self.spec.conf}
         names = (*self.spec.texts, *(name for name in self.names if name not in in_layers))
@@ -367,13 +366,19 @@ def refuse_odd_paths(paths: Any) -> None:
         raise ConfigException(f"config_files: expected paths of files, found {', '.join(odd)}. Write strings.")
 
 
-def _with_own_field(spec: OperatorSpec) -> Iterable[str]:
-    """Return the named arguments that are each in a field of their own."""
-    return () if spec.named_in else spec.named.keys
+def _places(spec: OperatorSpec, own_field: Callable[[str], str]) -> dict[str, FieldPath]:
+    """
+    Return named argument -> its place.
+
+    :param own_field: returns the field of one that the operator keeps in a field of its own
+    """
+    places = {name: spec.arguments.get(name, (own_field(name),)) for name in spec.named.keys}
+    return {name: FieldPath(field, tuple(steps)) for name, (field, *steps) in places.items()}
 
 
-def _names(spec: OperatorSpec, template_fields: Iterable[str], named: Mapping[str, str]) -> tuple[str, ...]:
-    found = dict.fromkeys([*template_fields, *named.values(), *[location.field for location in spec.conf]])
+def _names(spec: OperatorSpec, template_fields: Iterable[str], named: Mapping[str, FieldPath]) -> tuple[str, ...]:
+    places = [place.field for place in named.values()] + [place.field for place in spec.conf]
+    found = dict.fromkeys([*template_fields, *places])
     for name in OURS:
         found.pop(name, None)
     return tuple(found)

@@ -30,10 +30,10 @@ class NestedString:
     label: str
     text: str = field(repr=False)
 
-    @property
-    def field(self) -> str:
-        """The field that it is in."""
-        return self.label.partition("[")[0]
+
+def field_of(label: str) -> str:
+    """Return the field in which a string with this label is."""
+    return label.partition("[")[0]
 
 
 def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> list[NestedString]:

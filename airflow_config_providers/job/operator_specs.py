@@ -63,7 +63,6 @@ class OperatorSpec:
     :param mixin: ``module:Class`` of the mixin for it
     :param conf: the places where it can have Spark configuration
     :param named: its named arguments that set Spark keys
-    :param named_in: the field with a mapping of named arguments and configuration; empty if each has its own field
     :param texts: the only fields of the stock operator whose references are resolved outside the layers, for one that
         refuses references from data everywhere; empty for all template fields
     :param held: fields that keep their references, because a hook or a session gets the values
@@ -81,7 +80,6 @@ class OperatorSpec:
     mixin: str = "airflow_config_providers.operators.configured:ConfiguredOperator"
     conf: tuple[ConfLocation, ...] = ()
     named: NamedArguments = arguments.NONE
-    named_in: str = ""
     texts: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
@@ -250,7 +248,6 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         _LIVY,
         conf=(ConfLocation("spark_params", ("conf",)),),
         named=arguments.LIVY,
-        named_in="spark_params",
         jvm=(
             JvmSign("spark_params", ("class_name",)),
             JvmSign("spark_params", ("file",), _is_other_file),

@@ -9,6 +9,8 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.policy import Moment, RequestMetadata
+from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
+from airflow_config_providers.job.environment_keys import with_environment
 from airflow_config_providers.spark.catalogue import spark_definition
 
 
@@ -41,6 +43,16 @@ def policy_request(
         texts=texts,
         origins={key: after.origin(key) for key in after.settled},
     )
+
+
+def deployed_request(task: ConfigResource, layers: Sequence[ConfigLayer], job: AuthoredJob) -> RequestMetadata:
+    """
+    Return what policies would see of a run of a deployed task, of which it is not known where it runs.
+
+    :param layers: all layers of the task
+    """
+    texts = {**job.texts, **referring_paths(job.files.values())}
+    return policy_request(task, with_environment(layers, job.environment), texts)
 
 
 def _deployed(layers: Sequence[ConfigLayer], known: Collection[str]) -> Iterator[ConfigLayer]:

@@ -359,16 +359,17 @@ class JobRun:
         :raises ExposedValueError: other people could read one
         """
         if self._resolver is not None and not self._resolver.allow_exposed:
-            refuse_added({key: text for key, text in added.items() if self._has_value(text)})
+            refuse_added({key: added[key] for key in self._having_values(added)})
 
     def _sensitive(self, configs: Mapping[str, str], added: Collection[str]) -> set[str]:
         """Return the keys whose strings a command must not have, also of those that were added."""
-        private = {key for key in added if _is_secret_of_airflow(key) or self._has_value(configs[key])}
-        return {*(self._needed.sensitive & configs.keys()), *private}
+        having_values = self._having_values({key: configs[key] for key in added})
+        return {*(self._needed.sensitive & configs.keys()), *filter(_is_secret_of_airflow, added), *having_values}
 
-    def _has_value(self, text: object) -> bool:
-        """Return whether code has put a value into a string, as ``execute`` can, whose other fields have values."""
-        return isinstance(text, str) and (text in self._needed.values() or self.reverser.reverse_text(text) != text)
+    def _having_values(self, texts: Mapping[str, object]) -> list[str]:
+        """Return the names of strings into which code has put values, as ``execute`` can if a field has one."""
+        values, reverse = self._needed.values(), self.reverser.reverse_text
+        return [name for name, one in texts.items() if isinstance(one, str) and (one in values or reverse(one) != one)]
 
     def configs_for(self, conf: Mapping[str, Any]) -> dict[str, str]:
         """
@@ -420,9 +421,9 @@ class JobRun:
 
     def _environment(self, written: Mapping[str, Any]) -> dict[str, str]:
         found = {name: NestedString(label_below("env_vars", name), text) for name, text in written.items()}
-        return {
-            name: self.value(one) for name, one in found.items() if self._is_resolved(one) or self._has_value(one.text)
-        }
+        private = {name: self.value(one) for name, one in found.items() if self._is_resolved(one)}
+        others = {name: text for name, text in written.items() if name not in private}
+        return {**private, **{name: others[name] for name in self._having_values(others)}}
 
     def _field(self, name: str, value: Any) -> Any:
         """Return the resolved value of a field; None if it has no reference."""

@@ -25,6 +25,7 @@ from airflow_config_providers.core.variable import (
     variables,
 )
 from airflow_config_providers.job.exposed_values import PlacedText, exposed_texts
+from airflow_config_providers.job.nested_texts import field_of
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import (
     ABSENT_KEY,
@@ -136,7 +137,7 @@ def literal_findings(entry: WrittenEntry) -> Iterator[Finding]:
     if not _is_secret(entry.key, entry.text):
         return
     length = counted(len(entry.text), "character")
-    where = " in conf" if entry.key.partition("[")[0] in IN_COMMAND else ""
+    where = " in conf" if field_of(entry.key) in IN_COMMAND else ""
     yield Finding(
         LITERAL_SECRET,
         entry.place,

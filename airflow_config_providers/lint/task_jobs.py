@@ -17,7 +17,7 @@ from airflow_config_providers.exceptions import ConfigException, problems_of
 from airflow_config_providers.job.deployed_task import deployed_options, is_configured
 from airflow_config_providers.job.fields import FieldPath, JobFields
 from airflow_config_providers.job.mapped_task import shared_arguments
-from airflow_config_providers.job.nested_texts import NestedString, in_order, unstorable_arguments
+from airflow_config_providers.job.nested_texts import NestedString, field_of, in_order, unstorable_arguments
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
@@ -180,7 +180,7 @@ class _TaskReader:
 
 def _field(label: str) -> str:
     """Return the argument at the beginning of a label such as ``json['tasks'][0]``."""
-    return label.partition("[")[0].lstrip("_")
+    return field_of(label).lstrip("_")
 
 
 def _fields(task: Any, spec: OperatorSpec) -> JobFields:

@@ -22,7 +22,7 @@ from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, requir
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob, stored_text
 from airflow_config_providers.job.fields import OURS, JobFields, listed, refuse_odd_paths
-from airflow_config_providers.job.nested_texts import NestedString, refuse_unstorable
+from airflow_config_providers.job.nested_texts import NestedString, field_of, refuse_unstorable
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
@@ -561,13 +561,13 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _check_added(self, conf: Mapping[str, Any], *names: str) -> None:
         """
-        Log the keys that code has added to the configuration, except those of Airflow's integration.
+        Check what code has added since the fields were rendered, and log its keys.
 
         :param names: fields that are read when the job is submitted
         :raises ConfigException: code has added references to these fields
         :raises ExposedValueError: code has put a value under a key where others can read it
         """
-        self._refuse_late(self._job_fields().texts_in(*names))
+        self._refuse_late(self._job_fields().texts(*names) if names else ())
         added = self._job_run.added(conf)
         if self._knows_values():
             self._job_run.refuse_exposed(added)
@@ -592,8 +592,8 @@ class ConfiguredOperator(ReloadingOperator):
     def _knows_values(self) -> bool:
         """Return whether a field had a reference whose value ``execute`` can read."""
         fields = self._job_fields()
-        held = {*fields.spec.held, *fields.spec.paths, *fields.named.values()}
-        return any(NestedString(label, "").field not in held for label in self._referring_texts or ())
+        held = {*fields.spec.held, *fields.spec.paths, *fields.named_fields}
+        return any(field_of(label) not in held for label in self._referring_texts or ())
 
     def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         """Reverse what ``execute`` left on the operator, where listeners and links can read it."""

@@ -19,10 +19,8 @@ from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.deployment.admin import admin
 from airflow_config_providers.deployment.rows import Row, as_json, shown
 from airflow_config_providers.dynamic.policies.policy_set import LastRequest, PolicyVerdict, verdict_of
-from airflow_config_providers.job.authored_job import referring_paths
 from airflow_config_providers.job.deployed_task import Warn
-from airflow_config_providers.job.environment_keys import with_environment
-from airflow_config_providers.job.policy_request import policy_request
+from airflow_config_providers.job.policy_request import deployed_request
 from airflow_config_providers.planning.changes import KeyChange, Kind, TaskChange
 from airflow_config_providers.planning.dag_folder import Jobs
 from airflow_config_providers.planning.running_jobs import RunningJob
@@ -229,9 +227,7 @@ def _deniers(policies: Sequence[NamedPolicy], change: TaskChange, jobs: Jobs) ->
 
 
 def _request(task: ConfigResource, layers: Sequence[ConfigLayer], jobs: Jobs) -> RequestMetadata:
-    job = jobs[task]
-    seen = with_environment(layers, job.environment)
-    return policy_request(task, seen, {**job.texts, **referring_paths(job.files.values())})
+    return deployed_request(task, layers, jobs[task])
 
 
 def _rank(one: Judgement) -> int:

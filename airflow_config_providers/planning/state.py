@@ -21,7 +21,7 @@ from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.job_layers import NOT_SHOWN, ReadFile, deployed_layers, file_as_deployed
-from airflow_config_providers.job.nested_texts import label_below
+from airflow_config_providers.job.nested_texts import field_of, label_below
 from airflow_config_providers.planning.dag_folder import Jobs
 from airflow_config_providers.planning.git_revision import Checkout
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer, is_yaml
@@ -95,7 +95,7 @@ class State:
         job = self.jobs.get(task, AuthoredJob())
         variables = {label_below("env_vars", name): text for name, text in job.environment.items()}
         shown = {label.removeprefix("_"): text for label, text in {**variables, **job.texts}.items()}
-        origins = {label: f"argument {label.partition('[')[0]}" for label in shown}
+        origins = {label: f"argument {field_of(label)}" for label in shown}
         return ConfigLayer(ConfigSource.DAG_CONFIG, "arguments", shown, origins)
 
 

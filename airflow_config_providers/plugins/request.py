@@ -26,6 +26,7 @@ from airflow_config_providers.dynamic.planner import LONGEST_VALUE, refuse_many
 from airflow_config_providers.exceptions import MalformedRequestError, UnknownResourceError
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.deployed_task import Warn, deployed_job
+from airflow_config_providers.job.nested_texts import field_of
 from airflow_config_providers.plugins.permissions import is_granted, read_runs, visible_runs
 from airflow_config_providers.plugins.problems import HEADERS
 
@@ -108,7 +109,7 @@ def without_files(task: Any, name: str, warn: Warn) -> AuthoredJob | None:
     job = deployed_job(task, name, warn)
     if job is None:
         return None
-    if named := dict.fromkeys(label.partition("[")[0] for label in job.files):
+    if named := dict.fromkeys(map(field_of, job.files)):
         warn(
             f"{name}: its {' and '.join(named)} are not shown: the server does not open files that DAG authors name. "
             "Run airflow config-providers describe on a worker to see them."

@@ -100,10 +100,7 @@ def file_entries(file: ConfigFile) -> list[properties.Property]:
 
     :raises ConfigException: the file cannot be read, is outside its bounds, or is malformed
     """
-    entries, problems = file_parts(file)
-    if problems:
-        raise ConfigException(*problems)
-    return entries
+    return _whole(file_parts(file))
 
 
 def file_parts(file: ConfigFile) -> tuple[list[properties.Property], list[str]]:
@@ -132,7 +129,12 @@ def parse(text: str, *, name: str, path: str) -> list[properties.Property]:
     :param path: the path of the file; one that ends with ``.yaml`` or ``.yml`` is YAML, any other Java properties
     :raises ConfigException: the text is malformed, or in another format
     """
-    entries, problems = _parts(text, name=name, path=path)
+    return _whole(_parts(text, name=name, path=path))
+
+
+def _whole(parts: tuple[list[properties.Property], list[str]]) -> list[properties.Property]:
+    """Return the entries of parts without problems."""
+    entries, problems = parts
     if problems:
         raise ConfigException(*problems)
     return entries

@@ -172,7 +172,7 @@ def test_the_sql_operator_and_its_hook_keep_its_arguments_where_we_look(monkeypa
         default = SparkSqlOperator(task_id="u", sql="select 1")
     fields, hook = JobFields.of_operator(task, spec(SparkSqlOperator)), task._get_hook()
 
-    assert {name: fields.read(field) for name, field in fields.named.items()} == {
+    assert {name: fields.argument(name) for name in fields.named} == {
         name: getattr(hook, f"_{name}") for name in arguments.SQL.keys
     }
     assert {name: getattr(hook, f"_{name}") for name in arguments.SQL.keys} == {
@@ -188,7 +188,7 @@ def test_the_jdbc_operator_keeps_its_arguments_where_we_look():
         task = SparkJDBCOperator(task_id="t")
     hook = inspect.getsource(type(task)._get_hook)
 
-    kept = JobFields.of_operator(task, spec(SparkJDBCOperator)).named.values()
+    kept = JobFields.of_operator(task, spec(SparkJDBCOperator)).named_fields
     assert [name for name in kept if not hasattr(task, name) or f"self.{name}" not in hook] == []
     assert task._spark_app_name == arguments.JDBC.default_name
 

@@ -34,7 +34,7 @@ def test_the_operator_keeps_each_named_argument_where_we_look(stock):
 
     fields = JobFields.of_operator(operator, spec_of(SparkSubmitOperator))
 
-    assert {name: fields.read(field) for name, field in fields.named.items()} == given
+    assert {name: fields.argument(name) for name in fields.named} == given
 
 
 def test_the_hook_keeps_each_named_argument_where_we_empty_it(stock):

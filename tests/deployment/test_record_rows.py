@@ -109,7 +109,7 @@ KEY = "spark.app.x"
 
 
 def record_in_bundle(value: str, version: str = "c0ffee", digest: str = "1", **fields: Any) -> TryRecord:
-    """A record of a try in a version of a Git bundle. ``{}`` in the value stands for the folder of the version."""
+    """A record of a try in a version of a Git bundle. ``{}`` in the value is replaced by the folder of the version."""
     value = value.replace("{}", f"{VERSIONS}/{version}")
     return replace(
         record(KEY, value),

@@ -36,7 +36,7 @@ def test_the_runbook_has_all_warnings_of_jobs_that_keep_an_old_value() -> None:
 
 
 def shown(line: str) -> re.Pattern[str]:
-    """Return the pattern of a line in which three dots stand for what differs."""
+    """Return the pattern of a line that has three dots in place of what differs."""
     return re.compile(".*?".join(map(re.escape, line.split("..."))))
 
 

@@ -296,6 +296,20 @@ def java() -> None:
         pytest.skip("no Java: install Java 17")
 
 
+@pytest.fixture
+def sessions(url: str) -> Iterator[Any]:
+    """Sessions of the database at ``url``, with the tables of dynamic configuration."""
+    from sqlalchemy import create_engine
+    from sqlalchemy.orm import sessionmaker
+
+    from tests.dynamic.changing import create_tables
+
+    engine = create_engine(url)
+    create_tables(engine)
+    yield sessionmaker(engine)
+    engine.dispose()
+
+
 @pytest.fixture(scope="module")
 def mysql_address() -> Iterator[str]:
     """Where a MySQL is."""

@@ -16,7 +16,7 @@ pytest.importorskip("airflow")
 from airflow.models import crypto
 from airflow.models.log import Log
 from cryptography.fernet import Fernet
-from sqlalchemy import create_engine, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
@@ -24,7 +24,7 @@ from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.snapshot import Snapshot
 from tests.dynamic import following
-from tests.dynamic.changing import DEFAULT, create_tables, expected, jars, started
+from tests.dynamic.changing import DEFAULT, expected, jars, started
 from tests.servers.postgresql import postgresql, postgresql_programs
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -66,14 +66,6 @@ def fernet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     crypto.get_fernet.cache_clear()
     yield
     crypto.get_fernet.cache_clear()
-
-
-@pytest.fixture
-def sessions(url: str) -> Iterator[sessionmaker[Session]]:
-    engine = create_engine(url)
-    create_tables(engine)
-    yield sessionmaker(engine)
-    engine.dispose()
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 pytest.importorskip("airflow")
@@ -19,7 +17,6 @@ from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.store import Kept
 from airflow_config_providers.exceptions import ConfigException
 from tests.cli.conftest import Deployment
-from tests.dynamic.changing import create_tables
 from tests.servers.mysql import emptied
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -29,11 +26,8 @@ DAG = ConfigResource(ResourceType.DAG, "flights")
 
 
 @pytest.fixture
-def sessions(mysql_url: str) -> Iterator[sessionmaker[Session]]:
-    engine = create_engine(mysql_url)
-    create_tables(engine)
-    yield sessionmaker(engine)
-    engine.dispose()
+def url(mysql_url: str) -> str:
+    return mysql_url
 
 
 @pytest.fixture

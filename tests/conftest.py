@@ -80,3 +80,17 @@ def errors_of_py4j_itself():
     java_gateway.get_return_value = protocol.get_return_value
     yield
     java_gateway.get_return_value = before
+
+
+@pytest.fixture
+def nothing_reversed():
+    """Put aside what others have left installed, such as a driver, whose values are known until its process ends."""
+    from airflow_config_providers.log import reversal
+
+    gc.collect()  # what is gone already undoes it itself
+    left = reversal._active.reversers
+    for reverser in left:
+        reversal._remove(reverser)
+    yield
+    for reverser in left:
+        reversal.install(reverser)

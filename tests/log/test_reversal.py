@@ -12,8 +12,9 @@ import structlog
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.log import reversal
 from airflow_config_providers.log.reversal import install, reversing
+
+pytestmark = pytest.mark.usefixtures("nothing_reversed")
 
 VALUE = "Zq8-s3cr3t/val+1"
 OTHER = "0ther-s3cr3t-val"
@@ -28,17 +29,6 @@ def _cut_tokens(_, __, event):
 
 
 _cut_tokens.__name__ = "redact_jwt"
-
-
-@pytest.fixture(autouse=True)
-def alone():
-    """Put aside what others have left installed, such as a driver, whose values are known until its process ends."""
-    left = reversal._active.reversers
-    for reverser in left:
-        reversal._remove(reverser)
-    yield
-    for reverser in left:
-        install(reverser)
 
 
 @pytest.fixture

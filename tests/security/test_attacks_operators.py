@@ -600,6 +600,7 @@ def test_a_second_try_resolves_anew(dag, run_task, secrets_dir, password):
     assert seen == [CANARY, "changed"]
 
 
+@pytest.mark.usefixtures("nothing_reversed")
 def test_when_a_task_is_gone_so_is_all_that_hid_its_values(dag, password):
     streams = sys.stdout, sys.__stderr__
     job = OurOperator(task_id="job", dag=dag, payload=password, do=lambda *_: None).prepare_for_execution()
@@ -615,6 +616,7 @@ def test_when_a_task_is_gone_so_is_all_that_hid_its_values(dag, password):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("nothing_reversed")
 def test_attack_19_tasks_side_by_side_in_one_process(dag, secrets_dir, capfd):
     problems = []
 

@@ -46,16 +46,16 @@ def history(args: Any) -> None:
     require_here("audit history")
     notes = Notes()
     with audited(args, notes) as found:
-        there = found.read(args.against).frame if args.against else None
+        there = found.read(args.against) if args.against else None
         elsewhere = _known(args, found, notes)
-        with history_of(found.session, found.records.frame, elsewhere, there) as past:
+        with history_of(found.session, found.records.frame, elsewhere, there and there.frame) as past:
             rows = past.findings(args.kind or KINDS)
             drift = drift_of(past.runs, past.changes) if args.report else Drift()
     if args.no_database:
         notes(WITHOUT_DATABASE)
     shown = [{name: row[name] for name in HISTORY} for row in _with_authors(args, rows, notes)]
     more = [("compared with", args.against), ("kinds of findings", args.kind)]
-    scope = scope_of_records(found.choice, found.records, more, notes=_others(notes))
+    scope = scope_of_records(found.choice, found.records, more, there=there, notes=_others(notes))
     if elsewhere.outcomes is None:
         scope = replace(scope, unknown=UNKNOWN)
     with writing_found(args, shown, HISTORY, partial(history_audit.page, shown, drift, scope)):

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from airflow_config_providers import settings
@@ -44,7 +45,7 @@ class Audited:
     records: PastRecords
     choice: RecordsChoice
     read: Callable[[str], PastRecords]
-    """Returns the records in the files below another path."""
+    """Returns the records in the files below another path, and notes what could not be read."""
 
 
 def spark_configs(args: Any) -> dict[str, str]:
@@ -73,7 +74,14 @@ def audited(args: Any, notes: Notes) -> Iterator[Audited]:
         for problem in problems_of(records):
             notes(problem)
         choice = RecordsChoice(_path(args), args.parquet, args.since, args.dag)
-        yield Audited(reader.session, records, choice, lambda path: reader.of_files(path, wanted))
+        yield Audited(reader.session, records, choice, partial(_compared, reader, wanted, notes))
+
+
+def _compared(reader: RecordReader, wanted: RecordFilter, notes: Notes, path: str) -> PastRecords:
+    found = reader.of_files(path, wanted)
+    for problem in problems_of(found, path):
+        notes(problem)
+    return found
 
 
 def _path(args: Any) -> str:

@@ -31,12 +31,18 @@ class RecordsChoice:
 
 
 def scope_of_records(
-    choice: RecordsChoice, past: PastRecords, more: Sequence[tuple[str, object]] = (), *, notes: Sequence[str]
+    choice: RecordsChoice,
+    past: PastRecords,
+    more: Sequence[tuple[str, object]] = (),
+    *,
+    there: PastRecords | None = None,
+    notes: Sequence[str],
 ) -> AuditScope:
     """
     Return the scope of an audit of records.
 
     :param more: what else was chosen
+    :param there: the records that those of ``past`` are compared with
     """
     rows: list[tuple[str, object]] = [
         ("records", choice.records or "Airflow's database"),
@@ -46,6 +52,7 @@ def scope_of_records(
         ("records read", past.count),
         ("files without a record", past.unread_count or None),
         *more,
+        ("files without a record to compare with", (there.unread_count if there else 0) or None),
     ]
     return AuditScope(_shown(rows), notes)
 

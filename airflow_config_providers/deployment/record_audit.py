@@ -45,10 +45,20 @@ def record_reader(
         yield RecordReader(session, rows_of, parquet, progress=progress)
 
 
-def problems_of(records: PastRecords) -> Iterator[str]:
-    """Yield sentences about what could not be read, and about what is not there."""
+def problems_of(records: PastRecords, against: str = "") -> Iterator[str]:
+    """
+    Yield sentences about what could not be read, and about what is not there.
+
+    :param against: the folder of the records, which each sentence names, if others are compared with them
+    """
+    if not against:
+        return _problems(records, "audited")
+    return (f"{printable(against)}: {problem}" for problem in _problems(records, "compared"))
+
+
+def _problems(records: PastRecords, done: str) -> Iterator[str]:
     if not records.count:
-        yield "No record was found, so nothing was audited. Check the path of the records, the first day and the DAG."
+        yield f"No record was found, so nothing was {done}. Check the path of the records, the first day and the DAG."
     for file, problem in list(records.unread.items())[:_MOST_NAMED]:
         yield f"{printable(file)} has no record: {problem}"
     if records.unread_count > _MOST_NAMED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +25,7 @@ from airflow_config_providers.spark.audit.records.history_audit import (
     drift_of,
     history_of,
 )
-from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader
+from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter
 from airflow_config_providers.spark.audit.records.policy_audit import StoppedRuns, stopped_runs
 from airflow_config_providers.spark.audit.records.reference_audit import reference_rows, reference_uses
 from airflow_config_providers.spark.audit.report_file import (
@@ -41,7 +41,24 @@ from airflow_config_providers.spark.audit.scope import AuditScope
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyspark.sql import SparkSession
+
 _MOST_LOGGED: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The records that a task is about, on Spark, and those that they are compared with."""
+
+    session: SparkSession
+    records: PastRecords
+    there: PastRecords | None
+    scope: AuditScope
+
+    @property
+    def unread_count(self) -> int:
+        """How many files have no record."""
+        return self.records.unread_count + (self.there.unread_count if self.there else 0)
 
 
 class _RecordsAuditOperator(BaseOperator):
@@ -85,8 +102,8 @@ class _RecordsAuditOperator(BaseOperator):
         self.spark_conf = dict(spark_conf or {})
 
     @contextmanager
-    def _read(self) -> Iterator[tuple[RecordReader, PastRecords, AuditScope]]:
-        """Yield what has read the records, the records, and what they are, and log what could not be read."""
+    def _read(self, against: str | None = None) -> Iterator[_Read]:
+        """Yield the records, and those ``against`` which they are compared, and log what could not be read."""
         require_places(self.report, self.output_parquet)
         path = self.records or settings.records_path()
         if not path:
@@ -95,11 +112,13 @@ class _RecordsAuditOperator(BaseOperator):
             )
         with record_reader(self.parquet or "", self.master, self.spark_conf) as reader:
             records = reader.of_files(path, self._filter)
-            problems = list(problems_of(records))
+            there = reader.of_files(against, self._filter) if against else None
+            problems = [*problems_of(records), *(problems_of(there, against or "") if there else ())]
             for problem in problems:
                 self.log.warning("%s", problem)
             choice = RecordsChoice(path, self.parquet, self.since, self.only_dag)
-            yield reader, records, scope_of_records(choice, records, self._chosen(), notes=problems)
+            scope = scope_of_records(choice, records, self._chosen(), there=there, notes=problems)
+            yield _Read(reader.session, records, there, scope)
 
     def _chosen(self) -> list[tuple[str, object]]:
         """Return what else was chosen, for the page."""
@@ -153,19 +172,19 @@ class ConfigHistoryAuditOperator(_RecordsAuditOperator):
         :raises ConfigException: a parameter is wrong, or Spark does not start
         :raises ProviderUnavailableError: Spark cannot read the records
         """
-        with self._read() as (reader, records, scope):
-            there = reader.of_files(self.against, self._filter).frame if self.against else None
-            with history_of(reader.session, records.frame, KnownElsewhere(), there) as history:
+        with self._read(self.against) as read:
+            there = read.there.frame if read.there else None
+            with history_of(read.session, read.records.frame, KnownElsewhere(), there) as history:
                 rows = history.findings(self.kinds)
                 drift = drift_of(history.runs, history.changes)
         self.log.info("%s", WITHOUT_DATABASE)
-        scope = replace(scope, unknown=UNKNOWN)
+        scope = replace(read.scope, unknown=UNKNOWN)
         self._write(rows, HISTORY, partial(history_audit.page, rows, drift, scope))
         return {
             "findings": len(rows),
             "runs": drift.runs,
             "changes": drift.changes,
-            "unread": records.unread_count,
+            "unread": read.unread_count,
         }
 
     def _chosen(self) -> list[tuple[str, object]]:
@@ -200,18 +219,18 @@ class ConfigPolicyAuditOperator(_RecordsAuditOperator):
         :raises ProviderUnavailableError: Spark cannot read the records
         """
         asked = PastPolicies.read(self.policies, settings.allowed_policy_classes())
-        with self._read() as (reader, records, scope):
-            stopped = stopped_runs(reader.session, records.frame, asked.verdicts)
+        with self._read() as read:
+            stopped = stopped_runs(read.session, read.records.frame, asked.verdicts)
         for file, problem in stopped.unjudged.items():
             self.log.warning("%s was not judged: %s", one_line(file), problem)
-        self._write(stopped.rows_with({}), POLICY, partial(policy_audit.page, stopped, {}, scope))
+        self._write(stopped.rows_with({}), POLICY, partial(policy_audit.page, stopped, {}, read.scope))
         self.log.info("%s", policy_audit.summary(stopped))
-        self._judge(stopped, records.unread_count)
+        self._judge(stopped, read.unread_count)
         return {
             "stopped": stopped.runs,
             "runs": stopped.all_runs,
             "unjudged": len(stopped.unjudged),
-            "unread": records.unread_count,
+            "unread": read.unread_count,
         }
 
     def _chosen(self) -> list[tuple[str, object]]:
@@ -247,13 +266,13 @@ class ConfigReferenceAuditOperator(_RecordsAuditOperator):
         :raises ConfigException: a parameter is wrong, or Spark does not start
         :raises ProviderUnavailableError: Spark cannot read the records
         """
-        with self._read() as (reader, records, scope):
-            rows = reference_rows(reference_uses(reader.session, records.frame), self.known)
-        self._write(rows, REFERENCE, partial(reference_audit.page, rows, scope))
+        with self._read() as read:
+            rows = reference_rows(reference_uses(read.session, read.records.frame), self.known)
+        self._write(rows, REFERENCE, partial(reference_audit.page, rows, read.scope))
         return {
             "references": len(rows),
             "older": sum(bool(row["older"]) for row in rows),
             "shared": sum(len(row["dags"]) > 1 for row in rows),
             "unused": sum(not row["runs"] for row in rows),
-            "unread": records.unread_count,
+            "unread": read.unread_count,
         }

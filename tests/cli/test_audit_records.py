@@ -188,6 +188,18 @@ def test_a_file_that_is_no_record_is_named_without_control_characters(cli: Cli, 
     assert any("odd\\x1b[31m.jsonl has no record: Line 1 is no record." in note for note in done.notes)
 
 
+def test_what_could_not_be_read_of_another_environment_is_noted(cli: Cli, past: Past, tmp_path: Path):
+    past({"spark.a": "1"})
+    staging, page = Past(tmp_path / "staging"), tmp_path / "page.html"
+    staging.text("{", "odd")
+
+    done = audit(cli, f"history --records {past.folder} --against {staging.folder} --no-database --report {page}")
+
+    assert any(note.startswith(f"{staging.folder}: ") and "odd.jsonl has no record" in note for note in done.notes)
+    assert "<td>files without a record to compare with</td>" in page.read_text()
+    assert "odd.jsonl has no record" in page.read_text()
+
+
 def test_names_and_values_of_others_steer_no_terminal(cli: Cli, past: Past):
     past({"spark.a": "1"}, run="r1", day=1)
     past({"spark.a": "<b>\x1b[31m"}, run="r2", day=2)

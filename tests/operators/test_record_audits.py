@@ -87,6 +87,20 @@ def test_records_of_another_environment_are_compared(past: Past, tmp_path: Path)
     assert found["findings"] == 1
 
 
+def test_what_could_not_be_read_of_another_environment_is_logged_and_counted(
+    past: Past, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    staging, page = Past(tmp_path / "staging"), tmp_path / "history.html"
+    staging.text("{", "odd")
+
+    found = audited(ConfigHistoryAuditOperator, past, against=str(staging.folder), report=str(page))
+
+    assert found["unread"] == 1
+    for shown in ("".join(capfd.readouterr()), page.read_text()):
+        assert "odd.jsonl has no record: Line 1 is no record." in shown
+        assert f"{staging.folder}: No record was found, so nothing was compared." in shown
+
+
 def test_policies_only_warn_unless_the_task_is_to_fail(past: Past, policies: str, tmp_path: Path):
     page = tmp_path / "policies.html"
 

@@ -64,14 +64,12 @@ def describe(args: Any) -> None:
         shell.note_setting(args.why_not, notes)
         _show_columns(found.why_not(resource, args.why_not, sides[0].choice), args.output)
         return
-    rows, *other = (
-        _described(configurations_at(side.address, args, notes) if side.address else found, resource, side, selection)
-        for side in sides
-    )
+    at = [configurations_at(side.address, args, notes) if side.address else found for side in sides]
+    rows, *other = (_described(one, resource, side, selection) for one, side in zip(at, sides, strict=True))
     if other:
         # Of two deployments, neither changed into the other.
         history = (lambda _: ()) if address_in(args) else partial(known_history, found, notes)
-        first, second = (_unread(found, resource, side) for side in sides)
+        first, second = (_unread(one, resource, side) for one, side in zip(at, sides, strict=True))
         differing = with_authors(differences(rows, other[0], unread=(first, second)), resource, history)
         show(differing, args.output, nothing="There are no differences.")
         return
@@ -137,7 +135,7 @@ def refresh(args: Any) -> None:
 
 def _unread(found: Configurations, resource: ConfigResource, side: runs.Side) -> str:
     """Return why a side of a comparison lacks layer files; empty if it has all."""
-    return "" if side.choice or side.address or not resource.task_id else found.unread_files(resource)
+    return "" if side.choice or not resource.task_id else found.unread_files(resource)
 
 
 def _described(found: Configurations, resource: ConfigResource, side: runs.Side, selection: KeySelection) -> list[Row]:

@@ -149,7 +149,7 @@ def test_another_deployment_is_a_side_of_a_difference(cli: Cli, server: Server):
 
     assert done.code == 0
     assert [(row["key"], row["change"], row["changed_by"]) for row in done.rows] == [
-        ("spark.app.base", "removed", None)
+        ("spark.app.base", "not read here", None)
     ]
     assert any(note.startswith(f"{address}: ") for note in done.notes)
 

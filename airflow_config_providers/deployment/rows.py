@@ -33,8 +33,10 @@ from airflow_config_providers.spark.key_notes import key_notes
 
 Row = Mapping[str, Any]
 
-DETAILS: Final = ("alterable_at", "applied_source", "bundle_folder", "hashes", "or_from", "synonyms", "winner")
-"""Columns of a description that only programs get."""
+DETAILS: Final = (
+    *("alterable_at", "applied_source", "bundle_folder", "hashes", "or_from", "synonyms", "warnings", "winner"),
+)
+"""Columns of a description or a change that only programs get."""
 
 HINTS: Final = 10
 """The number of unknown keys for which a message suggests the nearest name; the search goes through all keys."""
@@ -102,7 +104,7 @@ def described(entries: Sequence[ConfigEntry]) -> list[Row]:
 
 
 def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
-    """Return a row for each changed key: what applies now."""
+    """Return a row for each changed key: what applies now, and what policies only warn of."""
     return [
         {
             "resource": str(resource),
@@ -110,6 +112,7 @@ def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
             "value": None if entry is None else shown(entry.value),
             "source": None if entry is None else entry.source.name,
             "origin": _unset(resource) if entry is None else _origin(resource, entry),
+            "warnings": list(result.warnings),
         }
         for resource, result in done.items()
         for key, entry in result.entries.items()

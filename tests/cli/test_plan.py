@@ -100,6 +100,7 @@ def test_a_deletion_brings_back_what_was_below(cli: Cli):
         "keys_removed": 1,
         "restarts": 0,
         "denied": False,
+        "warned": False,
     }
 
 

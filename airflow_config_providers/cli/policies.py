@@ -17,7 +17,7 @@ from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS, is_known_o
 from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.policies.policy_set import DENIES, WARNS, LastRequest, PolicyVerdict, verdict_of
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, listed
 from airflow_config_providers.job.policies import open_policies
 from airflow_config_providers.job.policy_request import deployed_request
 
@@ -43,7 +43,7 @@ def test(args: Any) -> None:
         notes("Each policy can be opened. To ask them about a change, name a resource, such as --dag DAG_ID.")
     rows = [_row(verdict, is_whole=not is_for_people(args.output)) for verdict in verdicts]
     show(rows, args.output, nothing="No policies.")
-    for text in _reasons(verdicts, WARNS):
+    for text in listed(_reasons(verdicts, WARNS)):
         notes(text)
     if problems := _reasons(verdicts, DENIES):
         raise PolicyViolation(*problems)

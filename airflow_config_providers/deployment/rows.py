@@ -112,11 +112,18 @@ def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
             "value": None if entry is None else shown(entry.value),
             "source": None if entry is None else entry.source.name,
             "origin": _unset(resource) if entry is None else _origin(resource, entry),
-            "warnings": list(result.warnings),
+            "warnings": warnings[key],
         }
         for resource, result in done.items()
+        for warnings in [_warnings(result)]
         for key, entry in result.entries.items()
     ]
+
+
+def _warnings(result: AlterConfigResult) -> dict[str, list[str]]:
+    """Return changed key -> the warnings that name it, and those that name no changed key."""
+    others = {text for text in result.warnings if not any(key in text for key in result.entries)}
+    return {key: [text for text in result.warnings if text in others or key in text] for key in result.entries}
 
 
 def _origin(resource: ConfigResource, entry: ConfigEntry) -> str:

@@ -45,6 +45,7 @@ from airflow_config_providers.exceptions import (
     ConfigProvidersError,
     StaleVersionError,
     UnknownResourceError,
+    listed,
 )
 
 PlansOrErrors = Mapping[ConfigResource, PlannedChange | ConfigProvidersError]
@@ -365,7 +366,7 @@ class ConfigAdmin:
     def _judge(self, checked: CheckedChange, reasons: Reasons, settle: Settle) -> tuple[str, ...]:
         """Ask the policies, add what they deny to ``reasons``, and return what others only warn of."""
         found = [judged(self._policies, request) for request in checked.requests()]
-        warnings = tuple(one.text for one in in_all([one.warnings for one in found]))
+        warnings = tuple(listed([one.text for one in in_all([one.warnings for one in found])]))
         reasons.extend(PolicyViolation(one.text) for one in in_all([one.denials for one in found]))
         for text in warnings:
             self._warn(text)

@@ -9,7 +9,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.text import one_line
-from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigProvidersError, listed
 
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.policies import PolicySet
@@ -42,8 +42,8 @@ def require_allowed(
     request = policy_request(resource, layers, texts or {}, spark_version=spark_version)
     with deployment_policies() as policies:
         found = judged(policies, request)
-    for warning in found.warnings:
-        warn(one_line(warning.text))
+    for text in listed([one.text for one in found.warnings]):
+        warn(one_line(text))
     found.enforce()
     return found.allowed_by
 

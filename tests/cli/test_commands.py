@@ -705,6 +705,18 @@ def test_programs_get_the_warnings_of_a_change(cli: Cli, warning: str):
     assert row["warnings"] == [f"{WARNS} Lower it."]
 
 
+def test_each_row_of_a_change_has_the_warnings_about_its_key_and_those_about_none(cli: Cli):
+    pytest.importorskip("cel_expr_python")
+    (path := cli.deployment.home / "several.yaml").write_text(
+        "policies:\n"
+        "- {name: frozen, enforcement: warn, class: forbidden_keys, params: {keys: [spark.app.a, spark.app.b]}}\n"
+        "- {name: never, enforcement: warn, expression: 'false', message: Ask first.}\n"
+    )
+    rows = cli.json("alter --dag flights --add-config spark.app.a=1,spark.app.b=2", policies_file=str(path))
+
+    assert [[text.split("'")[1] for text in row["warnings"]] for row in rows] == [["frozen", "never"]] * 2
+
+
 def test_a_rollback_passes_a_policy_that_only_warns(cli: Cli, warning: str):
     cli("alter --dag flights --add-config spark.executor.memory=8g")
     cli("alter --dag flights --delete-config spark.executor.memory")

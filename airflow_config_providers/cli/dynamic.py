@@ -97,7 +97,7 @@ def alter(args: Any) -> None:
     done = configurations(args, notes).alter(
         resource, changes, validate_only=args.validate_only, if_version=args.if_version
     )
-    show(done, args.output, nothing="Nothing changes.")
+    _show_columns(done, args.output, nothing="Nothing changes.")
 
 
 @reporting_errors
@@ -123,7 +123,7 @@ def rollback(args: Any) -> None:
     done = configurations(args, Notes()).rollback(
         resource, to_version=args.to_version, validate_only=args.validate_only
     )
-    show(done, args.output, nothing="Nothing changes.")
+    _show_columns(done, args.output, nothing="Nothing changes.")
 
 
 @reporting_errors

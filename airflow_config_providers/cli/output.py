@@ -46,6 +46,7 @@ _COLOURS: Final[Mapping[str, Mapping[str, str]]] = {
         ONLY_A_RUN_KNOWS: _NOTABLE,
         "other spelling": _NOTABLE,
         "typo": _BAD,
+        "warns": _NOTABLE,
     },
     "is_newest": {"true": _GOOD, "false": _NOTABLE},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,8 @@ from airflow_config_providers.core.policy import Moment, PolicyViolation, Reques
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS, is_known_only_in_run
 from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.dynamic.policies.policy_set import LastRequest, PolicyVerdict, verdict_of
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.dynamic.policies.policy_set import DENIES, WARNS, LastRequest, PolicyVerdict, verdict_of
+from airflow_config_providers.exceptions import ConfigException, listed
 from airflow_config_providers.job.policies import open_policies
 from airflow_config_providers.job.policy_request import deployed_request
 
@@ -42,7 +43,9 @@ def test(args: Any) -> None:
         notes("Each policy can be opened. To ask them about a change, name a resource, such as --dag DAG_ID.")
     rows = [_row(verdict, is_whole=not is_for_people(args.output)) for verdict in verdicts]
     show(rows, args.output, nothing="No policies.")
-    if problems := [reason for verdict in verdicts for reason in verdict.reasons]:
+    for text in listed(_reasons(verdicts, WARNS)):
+        notes(text)
+    if problems := _reasons(verdicts, DENIES):
         raise PolicyViolation(*problems)
     if args.detailed_exit_code and any(verdict.text == ONLY_A_RUN_KNOWS for verdict in verdicts):
         raise Finished(UNDECIDED)
@@ -85,6 +88,10 @@ def _requests(
         is_whole = not any(map(is_known_only_in_run, layers.files(resource)))
         requests += [] if job is None else [(deployed_request(resource, done.layers, job), is_whole)]
     return requests
+
+
+def _reasons(verdicts: Sequence[PolicyVerdict], text: str) -> list[str]:
+    return [reason for verdict in verdicts if verdict.text == text for reason in verdict.reasons]
 
 
 def _row(verdict: PolicyVerdict, *, is_whole: bool) -> Row:

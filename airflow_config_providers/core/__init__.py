@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigSynonym as ConfigSynonym
     from airflow_config_providers.core.layers import LayeredConfig as LayeredConfig
     from airflow_config_providers.core.policy import AlterConfigPolicy as AlterConfigPolicy
+    from airflow_config_providers.core.policy import Enforcement as Enforcement
     from airflow_config_providers.core.policy import Moment as Moment
     from airflow_config_providers.core.policy import NamedPolicy as NamedPolicy
     from airflow_config_providers.core.policy import PolicyViolation as PolicyViolation
@@ -95,7 +96,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         ),
         "environment": "EnvironmentOverrides",
         "layers": "ConfigEntry ConfigLayer ConfigSource ConfigSynonym LayeredConfig",
-        "policy": "AlterConfigPolicy Moment NamedPolicy PolicyViolation RequestMetadata",
+        "policy": "AlterConfigPolicy Enforcement Moment NamedPolicy PolicyViolation RequestMetadata",
         "polled_provider": "PolledConfigProvider",
         "provider": "BatchConfigProvider ConfigChangeCallback ConfigProvider SecretIdProvider",
         "reconfigurable": "Reconfigurable Reconfigurables",

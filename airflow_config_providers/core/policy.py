@@ -17,11 +17,14 @@ from airflow_config_providers.exceptions import PolicyViolation
 
 __all__ = [
     "AlterConfigPolicy",
+    "Enforcement",
+    "Judged",
     "Moment",
     "NamedPolicy",
     "PolicyViolation",
     "RequestMetadata",
     "denials",
+    "judged",
     "validate_all",
 ]
 
@@ -104,6 +107,15 @@ class AlterConfigPolicy(ABC):
         """Release what the policy holds."""
 
 
+class Enforcement(Enum):
+    """What follows if a policy finds a reason against a change."""
+
+    DENY = "deny"
+    """The change is denied."""
+    WARN = "warn"
+    """The reason is only told."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamedPolicy:
     """
@@ -114,27 +126,27 @@ class NamedPolicy:
 
     name: str
     policy: AlterConfigPolicy
+    enforcement: Enforcement = Enforcement.DENY
 
 
 def validate_all(policies: Sequence[NamedPolicy], request: RequestMetadata) -> None:
     """
-    Ask every policy. A policy that raises any other error, or ends the process, denies, too.
+    Ask every policy. A policy that raises any other error, or ends the process, denies, too, unless it only warns.
 
     :raises PolicyViolation: a policy denies; names each of them, with its reasons
     """
-    if problems := denials(policies, request):
-        raise PolicyViolation(*problems)
+    judged(policies, request).enforce()
 
 
 def denials(policies: Sequence[NamedPolicy], request: RequestMetadata) -> list[str]:
-    """Ask as ``validate_all`` does, and return the reasons, one sentence each; empty if all policies allow it."""
-    return [denial.text for named in policies for denial in denials_by(named, request)]
+    """Ask as ``validate_all`` does, and return the reasons, one sentence each; empty if no policy denies it."""
+    return [denial.text for denial in judged(policies, request).denials]
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
     """
-    Why a policy denies a change.
+    Why a policy denies a change or, if it only warns, would deny it.
 
     :param reason: what the policy says
     :param text: the same with the policy, with what it denies, and with the places of the keys
@@ -144,20 +156,57 @@ class Denial:
     text: str
 
 
-def denials_by(named: NamedPolicy, request: RequestMetadata) -> list[Denial]:
-    """Ask one policy as ``validate_all`` does, and return its denials; empty if it allows the change."""
-    who = f"Policy '{printable(named.name)}'"
-    what = f"the {_NOUNS[request.at]} of {request.resource}"
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """
+    What all policies say of a change.
+
+    :param warnings: why those that only warn would deny it
+    :param allowed_by: the names of those that have no reason against it
+    """
+
+    denials: tuple[Denial, ...] = ()
+    warnings: tuple[Denial, ...] = ()
+    allowed_by: tuple[str, ...] = ()
+
+    def enforce(self) -> None:
+        """
+        Return if no policy denies the change.
+
+        :raises PolicyViolation: names each policy that denies it, with its reasons
+        """
+        if self.denials:
+            raise PolicyViolation(*(denial.text for denial in self.denials))
+
+
+def judged(policies: Sequence[NamedPolicy], request: RequestMetadata) -> Judged:
+    """Ask every policy as ``validate_all`` does, and return what all of them say."""
+    found = [(named, _asked(named, request)) for named in policies]
+    return Judged(
+        tuple(one for named, said in found if named.enforcement is Enforcement.DENY for one in said),
+        tuple(one for named, said in found if named.enforcement is Enforcement.WARN for one in said),
+        tuple(named.name for named, said in found if not said),
+    )
+
+
+def _asked(named: NamedPolicy, request: RequestMetadata) -> list[Denial]:
+    """Ask one policy, and return its denials; empty if it allows the change."""
+    who, what = f"Policy '{printable(named.name)}'", f"the {_NOUNS[request.at]} of {request.resource}"
+    against, failed = _WORDS[named.enforcement]
     try:
-        named.policy.validate(request)
-    except PolicyViolation as violation:
-        reasons = violation.problems or ("it does not say why.",)
-        texts = (f"{who} denies {what}: {one}{_places(one, named.policy, request)}" for one in reasons)
-        return list(map(Denial, reasons, texts))
+        reasons = [(one, _places(one, named.policy, request)) for one in _reasons(named.policy, request)]
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's policy can raise anything, with a value in its message
         failure = f"failed with {kind_and_place(error)}"
-        return [Denial(failure, f"{who} {failure}, so {what} is denied. Correct it.")]
-    return []
+        return [Denial(failure, f"{who} {failed.format(what, failure)}. Correct it.")]
+    return [Denial(one, f"{who} {against.format(what)}: {one}{places}") for one, places in reasons]
+
+
+def _reasons(policy: AlterConfigPolicy, request: RequestMetadata) -> tuple[str, ...]:
+    try:
+        policy.validate(request)
+    except PolicyViolation as violation:
+        return violation.problems or ("it does not say why.",)
+    return ()
 
 
 def _places(reason: str, policy: AlterConfigPolicy, request: RequestMetadata) -> str:
@@ -176,3 +225,9 @@ def _keys_in(text: str, known: Collection[str]) -> list[str]:
 _MOST_PLACES: Final = 5
 
 _NOUNS: Final = {Moment.ALTER: "change", Moment.RENDER: "configuration"}
+
+_WORDS: Final = {
+    Enforcement.DENY: ("denies {0}", "{1}, so {0} is denied"),
+    Enforcement.WARN: ("only warns, and would deny {0}", "only warns, and {1}, so it would deny {0}"),
+}
+"""What reasons against a change mean for it, and what a failure does; with placeholders for the two."""

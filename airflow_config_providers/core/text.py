@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 _LONGEST = 200
 _MOST_OCTETS = 4  # of one character in UTF-8
+
+_Item = TypeVar("_Item")
 
 
 def octets(text: str) -> bytes:
@@ -57,6 +60,24 @@ def how_many(count: int, noun: str) -> str:
 def there_are(count: int, noun: str) -> str:
     """Return the beginning of a sentence, as in ``There is 1 key`` and ``There are 2 keys``."""
     return f"There {'is' if count == 1 else 'are'} {counted(count, noun)}"
+
+
+def in_all(lists: Sequence[Sequence[_Item]]) -> list[_Item]:
+    """Return the items that every list has, in the order of the first; none without lists."""
+    first, *others = lists or [()]
+    return [item for item in first if all(item in other for other in others)]
+
+
+def once(tell: Callable[[str], object]) -> Callable[[str], None]:
+    """Return ``tell`` that leaves out a text that it has told before."""
+    told: set[str] = set()
+
+    def tell_once(text: str) -> None:
+        if text not in told:
+            told.add(text)
+            tell(text)
+
+    return tell_once
 
 
 def one_line(text: str) -> str:

@@ -33,8 +33,10 @@ from airflow_config_providers.spark.key_notes import key_notes
 
 Row = Mapping[str, Any]
 
-DETAILS: Final = ("alterable_at", "applied_source", "bundle_folder", "hashes", "or_from", "synonyms", "winner")
-"""Columns of a description that only programs get."""
+DETAILS: Final = (
+    *("alterable_at", "applied_source", "bundle_folder", "hashes", "or_from", "synonyms", "warnings", "winner"),
+)
+"""Columns of a description or a change that only programs get."""
 
 HINTS: Final = 10
 """The number of unknown keys for which a message suggests the nearest name; the search goes through all keys."""
@@ -102,7 +104,7 @@ def described(entries: Sequence[ConfigEntry]) -> list[Row]:
 
 
 def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
-    """Return a row for each changed key: what applies now."""
+    """Return a row for each changed key: what applies now, and what policies only warn of."""
     return [
         {
             "resource": str(resource),
@@ -110,10 +112,18 @@ def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
             "value": None if entry is None else shown(entry.value),
             "source": None if entry is None else entry.source.name,
             "origin": _unset(resource) if entry is None else _origin(resource, entry),
+            "warnings": warnings[key],
         }
         for resource, result in done.items()
+        for warnings in [_warnings(result)]
         for key, entry in result.entries.items()
     ]
+
+
+def _warnings(result: AlterConfigResult) -> dict[str, list[str]]:
+    """Return changed key -> the warnings that name it, and those that name no changed key."""
+    others = {text for text in result.warnings if not any(key in text for key in result.entries)}
+    return {key: [text for text in result.warnings if text in others or key in text] for key in result.entries}
 
 
 def _origin(resource: ConfigResource, entry: ConfigEntry) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.diagnosis import Diagnosing, Diagnosis, doubt, fault, fine, of_problem
+from airflow_config_providers.core.policy import Enforcement
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.doctor.examination import Site
@@ -158,7 +159,9 @@ def _layer_file(path: str) -> str:
 
 def _policies(path: str) -> str:
     with open_policies(path) as policies:
-        return f"The policies file '{printable(path)}' loads, with {counted(len(policies), 'policy', 'policies')}."
+        warning = [f"'{printable(one.name)}'" for one in policies if one.enforcement is Enforcement.WARN]
+        loads = f"The policies file '{printable(path)}' loads, with {counted(len(policies), 'policy', 'policies')}"
+        return f"{loads}. These only warn: {', '.join(warning)}." if warning else f"{loads}."
 
 
 _BACKENDS: Final = {("secrets", "backend"): False, ("workers", "secrets_backend"): True}

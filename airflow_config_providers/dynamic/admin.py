@@ -11,9 +11,9 @@ from types import MappingProxyType
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, absent_elements
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
-from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, PolicyViolation, denials
+from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, PolicyViolation, judged
 from airflow_config_providers.core.reconfigurable import Reconfigurables
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import in_all, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.contention import Attempts
 from airflow_config_providers.dynamic.document import DEPLOYMENT, StoredConfig, Value, name_of
@@ -45,6 +45,7 @@ from airflow_config_providers.exceptions import (
     ConfigProvidersError,
     StaleVersionError,
     UnknownResourceError,
+    listed,
 )
 
 PlansOrErrors = Mapping[ConfigResource, PlannedChange | ConfigProvidersError]
@@ -75,12 +76,14 @@ class AlterConfigResult:
     :param entries: changed key -> its entry after the change; None if no layer sets it any longer
     :param layers: all layers of the resource after the change
     :param absent: key -> how many of the elements that were to be subtracted were not in the list, if any
+    :param warnings: why policies that only warn would deny the change
     """
 
     resource: ConfigResource
     entries: Mapping[str, ConfigEntry | None] = field(repr=False)
     layers: Sequence[ConfigLayer] = field(default=(), repr=False)
     absent: Mapping[str, int] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
 
 
 class ConfigAdmin:
@@ -108,7 +111,7 @@ class ConfigAdmin:
     :param author: the author of the changes
     :param followers: resource -> its followers, each set up with the current result of ``settled``; they are notified
         in this order, and cannot follow keys that the definition calls read-only, nor older names of keys
-    :param warn: is called with each note for the reader of a description
+    :param warn: is called with each note for the reader of a description or a change
     :param sleep: waits before a change is tried again
     """
 
@@ -342,12 +345,13 @@ class ConfigAdmin:
             before = _stored(resource, snapshot)
             _refuse_stale(resource, before.version, request.if_version.get(resource))
         is_judged = not reasons
+        warnings: tuple[str, ...] = ()
         checked = self._checked(resource, before, request.edits[resource], partial(_layers_after, snapshot), reasons)
         if static.unknown and not (checked and checked.is_cleanup):
             reasons.add(_unknown(static.unknown, before))
         elif checked and is_judged:
-            self._judge(checked, reasons, self._settled_after(request, snapshot))
-        return checked.plan if checked and not reasons else reasons.together()
+            warnings = self._judge(checked, reasons, self._settled_after(request, snapshot))
+        return replace(checked.plan, warnings=warnings) if checked and not reasons else reasons.together()
 
     def _checked(
         self, resource: ConfigResource, before: StoredConfig, edit: Edit, layers_after: LayersAfter, reasons: Reasons
@@ -359,13 +363,16 @@ class ConfigAdmin:
             return checked
         return None
 
-    def _judge(self, checked: CheckedChange, reasons: Reasons, settle: Settle) -> None:
-        denied = [denials(self._policies, request) for request in checked.requests()]
-        for problem in denied[0] if denied else ():
-            if all(problem in others for others in denied):
-                reasons.add(PolicyViolation(problem))
+    def _judge(self, checked: CheckedChange, reasons: Reasons, settle: Settle) -> tuple[str, ...]:
+        """Ask the policies, add what they deny to ``reasons``, and return what others only warn of."""
+        found = [judged(self._policies, request) for request in checked.requests()]
+        warnings = tuple(listed([one.text for one in in_all([one.warnings for one in found])]))
+        reasons.extend(PolicyViolation(one.text) for one in in_all([one.denials for one in found]))
+        for text in warnings:
+            self._warn(text)
         if reasons and not checked.problem:
             reasons.extend(self._followers.refusals([checked.plan], settle).values())
+        return warnings
 
     def _static_layers(self, resource: ConfigResource) -> _StaticLayers:
         try:
@@ -407,7 +414,7 @@ class ConfigAdmin:
             changed = {key: entries.get(key) for key in plan.keys}
             operations = request.operations.get(plan.resource, ())
             absent = absent_elements(shown(plan.before.values), operations, self._definition)
-            results[plan.resource] = AlterConfigResult(plan.resource, changed, layers, absent)
+            results[plan.resource] = AlterConfigResult(plan.resource, changed, layers, absent, plan.warnings)
         return results
 
 

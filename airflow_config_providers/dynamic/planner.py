@@ -114,11 +114,13 @@ class PlannedChange:
 
     :param before: the stored configuration
     :param after: the values after the change
+    :param warnings: why policies that only warn would deny it
     """
 
     resource: ConfigResource
     before: StoredConfig
     after: Mapping[str, Value] = field(repr=False)
+    warnings: tuple[str, ...] = ()
 
     @property
     def keys(self) -> list[str]:

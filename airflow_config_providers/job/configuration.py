@@ -14,7 +14,7 @@ from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig, lay
 from airflow_config_providers.core.reload import ReloadAction
 from airflow_config_providers.core.resolver import refuse_odd_references
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.core.text import one_line, printable
+from airflow_config_providers.core.text import in_all, one_line, printable
 from airflow_config_providers.core.variable import scan, unclosed
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation, problems_of
 from airflow_config_providers.job import policies
@@ -96,7 +96,7 @@ class JobConfiguration:
         with JobProviders(self.job.options.conn_id) as providers:
             worker = _worker(providers, self.job.options, self.spark_version)
             layered = worker.settle(layers)
-            notes += problems_of(lambda: self._require_allowed(layers))
+            notes += problems_of(lambda: self._require_allowed(layers, notes.append))
             notes += problems_of(lambda: self._refuse_odd_references(layered))
             notes += problems_of(lambda: self._require_unexposed(worker, layered))
             notes += problems_of(lambda: self._require_unreferring(worker))
@@ -161,14 +161,24 @@ class JobConfiguration:
         """Return the run, which closes what ``stack`` would."""
         layered = worker.settle(layers)
         self.when_settled(layered)
-        allowed_by = self._require_allowed(layers)
+        allowed_by, warnings = self._told(layers)
         self._warn_of_unclosed(layered, worker.providers)
         resolver = self._placed(worker, layered)
         resolved = resolver.resolve(layered, *self._texts(layered))
         source = self._reload_source(dynamic) if self._reloads(layered, worker.providers) else None
         run = JobRun(resolved, resolver, end=stack.pop_all().close, source=source, earlier=earlier)
-        run.allowed_by = allowed_by
+        run.allowed_by, run.warnings = allowed_by, warnings
         return run
+
+    def _told(self, layers: Sequence[ConfigLayer]) -> tuple[tuple[str, ...], list[str]]:
+        """Return what ``_require_allowed`` does, and the reasons of policies that only warn, which are logged, too."""
+        warnings: list[str] = []
+
+        def warn(text: str) -> None:
+            warnings.append(text)
+            self.warn(text)
+
+        return self._require_allowed(layers, warn), warnings
 
     def _reload_source(self, dynamic: TaskDynamic) -> ReloadSource:
         return ReloadSource(self.resolve, partial(refresh_mark, self.resource), dynamic.mark)
@@ -239,31 +249,35 @@ class JobConfiguration:
         layers = collected.collect(self.job.layers, self.run_conf)
         return _without_beaten(layers, clusters) if clusters else layers
 
-    def _require_allowed(self, layers: Sequence[ConfigLayer]) -> tuple[str, ...]:
+    def _require_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> tuple[str, ...]:
         """
         Check the configuration, or that of each of several clusters, with the deployment's policies.
 
+        :param warn: is called with each reason of a policy that only warns
         :return: the names of the policies that allow it
         :raises PolicyViolation: policies deny it
         """
         if not self.job.clusters:
-            return self._require_one_allowed(layers)
-        allowed_by: tuple[str, ...] = ()
+            return self._require_one_allowed(layers, warn)
+        allowed_by: list[tuple[str, ...]] = []
         problems: list[str] = []
         for cluster in self.job.clusters:
+            warnings: list[str] = []
             try:
-                allowed_by = self._require_one_allowed([*layers, cluster])
+                allowed_by.append(self._require_one_allowed([*layers, cluster], warnings.append))
             except PolicyViolation as violation:
-                problems += (f"{printable(cluster.name)}: {problem}" for problem in violation.problems)
+                problems += _of_cluster(cluster, violation.problems)
+            for warning in _of_cluster(cluster, warnings):
+                warn(warning)
         if problems:
             raise PolicyViolation(*problems)
-        return allowed_by
+        return tuple(in_all(allowed_by))
 
-    def _require_one_allowed(self, layers: Sequence[ConfigLayer]) -> tuple[str, ...]:
+    def _require_one_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> tuple[str, ...]:
         texts = {**self.job.texts, **self._referring_paths()}
         if self.job.environment and settings.policies_file():  # asking for the connection takes time
             layers = with_environment(layers, self.job.environment, self.environment_prefixes())
-        return policies.require_allowed(self.resource, layers, texts, spark_version=self.spark_version)
+        return policies.require_allowed(self.resource, layers, texts, warn=warn, spark_version=self.spark_version)
 
     def _referring_paths(self) -> dict[str, str]:
         return referring_paths(file.path for file in self.files)
@@ -279,6 +293,10 @@ def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterab
         resolver = _worker(stack.enter_context(JobProviders(options.conn_id)), options)
         resolver.providers.needed_by(used)
         return JobRun(resolver.resolve(LayeredConfig([]), texts), resolver, end=stack.pop_all().close)
+
+
+def _of_cluster(cluster: ConfigLayer, problems: Iterable[str]) -> list[str]:
+    return [f"{printable(cluster.name)}: {problem}" for problem in problems]
 
 
 def _worker(providers: JobProviders, options: JobOptions, spark_version: str | None = None) -> JobResolver:

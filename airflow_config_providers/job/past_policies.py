@@ -16,7 +16,7 @@ from typing import Any
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.policy import RequestMetadata, denials
+from airflow_config_providers.core.policy import RequestMetadata, judged
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.dynamic.policies import PolicySet
 from airflow_config_providers.dynamic.policies.classes import PolicyClasses
@@ -50,7 +50,7 @@ class PastPolicies:
             return cls(Path(path).name, Path(path).read_bytes(), allowed_classes)
 
     def verdicts(self, records: Iterable[Any]) -> Iterator[Verdict]:
-        """Yield the denials of the policies about ``records``, which have the columns of ``RecordRow``."""
+        """Yield the denials and warnings of the policies about ``records``, which have the columns of ``RecordRow``."""
         try:
             policies = self._opened()
         except ConfigProvidersError as error:
@@ -81,8 +81,9 @@ def _of_record(policies: PolicySet, record: Any) -> Iterator[Verdict]:
         yield Verdict(**of, problem=problem)
         return
     for named in policies:
-        if reasons := denials([named], request):
-            yield Verdict(**of, policy=named.name, reason=reasons[0])
+        said = judged([named], request)
+        for one in (*said.denials, *said.warnings)[:1]:
+            yield Verdict(**of, policy=named.name, reason=one.text, enforcement=named.enforcement.value)
 
 
 def request_of(record: Any) -> RequestMetadata:

@@ -73,6 +73,8 @@ class JobRun:
 
     allowed_by: Sequence[str] = ()
     """The names of the policies that allowed the configuration."""
+    warnings: Sequence[str] = ()
+    """Why policies that only warn would have denied it."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.cleared_frames import clearing_frames
-from airflow_config_providers.core.text import printable, shortened
+from airflow_config_providers.core.text import once, printable, shortened
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
@@ -330,7 +330,7 @@ class ConfiguredOperator(ReloadingOperator):
             driver=self._job_driver(fields),
             run_conf=getattr(context.get("dag_run"), "conf", None),
             render=partial(rendered, environment=jinja_env or self.get_template_env(), context=context),
-            warn=self.log.warning,
+            warn=once(self.log.warning),  # a reload settles it again
             words=fields.spec.words,
             takes_any_key=fields.spec.takes_any_key,
             spark_version=self._spark_version(fields),

@@ -196,7 +196,8 @@ class ConfigPolicyAuditOperator(_RecordsAuditOperator):
     """
     Finds the past runs that policies would have stopped.
 
-    The task returns numbers: ``stopped``, ``runs``, ``unjudged`` and ``unread``. The log has the first findings.
+    The task returns numbers: ``stopped``, ``warned``, ``runs``, ``unjudged`` and ``unread``. The log has the first
+    findings.
 
     :param policies: the file of policies; not templated, so that a run cannot choose it
     :param fail_on_stopped: whether the task fails if a run would have been stopped, or could not be judged. By default
@@ -228,6 +229,7 @@ class ConfigPolicyAuditOperator(_RecordsAuditOperator):
         self._judge(stopped, read.unread_count)
         return {
             "stopped": stopped.runs,
+            "warned": stopped.warned,
             "runs": stopped.all_runs,
             "unjudged": len(stopped.unjudged),
             "unread": read.unread_count,

@@ -140,7 +140,7 @@ def submitted_try(ti: Any, run: JobRun, *, spark: str | None) -> TryRecord:
         references={**record.references, **known},
         key_id=hashes.key_id,
         policies=run.allowed_by,
-        notes=(hashes.reason,) if known and hashes.reason else (),
+        notes=(*run.warnings, *([hashes.reason] if known and hashes.reason else [])),
     )
 
 

@@ -18,7 +18,7 @@ from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.deployment.admin import admin
 from airflow_config_providers.deployment.rows import Row, as_json, shown
-from airflow_config_providers.dynamic.policies.policy_set import LastRequest, PolicyVerdict, verdict_of
+from airflow_config_providers.dynamic.policies.policy_set import DENIES, WARNS, LastRequest, PolicyVerdict, verdict_of
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.policy_request import deployed_request
 from airflow_config_providers.planning.changes import KeyChange, Kind, TaskChange
@@ -81,7 +81,7 @@ class Judgement:
     """
     The verdict of a policy on a task or on a change.
 
-    :param is_old: whether the policy denies the task without the change, too: the deployment has it, and it denies
+    :param is_old: whether the policy says the same without the change: the deployment has it, and it denies or warns
     """
 
     resource: ConfigResource
@@ -89,19 +89,24 @@ class Judgement:
     is_old: bool = False
 
     @property
+    def objects(self) -> bool:
+        """Whether the policy denies, or only warns, because of the change."""
+        return bool(self.verdict.denials) and not self.is_old
+
+    @property
     def denies(self) -> bool:
         """Whether the policy denies because of the change."""
-        return self.verdict.text == "denies" and not self.is_old
+        return self.objects and self.verdict.text == DENIES
 
     def repeated(self) -> set[tuple[str, str]]:
-        """Return the policy and what it says, if it denies the change itself: tasks are denied with the same words."""
-        is_first = self.denies and self.verdict.at is Moment.ALTER
+        """Return the policy and what it says, if it is about the change itself: of tasks, it says the same."""
+        is_first = self.objects and self.verdict.at is Moment.ALTER
         return {(self.verdict.policy, denial.reason) for denial in self.verdict.denials} if is_first else set()
 
     def without(self, repeated: Collection[tuple[str, str]]) -> Self | None:
         """Return the judgement of a task without what is ``repeated``; None if it says nothing else."""
         verdict = self.verdict
-        if not self.denies or verdict.at is Moment.ALTER:
+        if not self.objects or verdict.at is Moment.ALTER:
             return self
         kept = tuple(one for one in verdict.denials if (verdict.policy, one.reason) not in repeated)
         return replace(self, verdict=replace(verdict, denials=kept)) if kept else None
@@ -112,7 +117,7 @@ class Plan:
     """
     What changes between two states.
 
-    :param judgements: the verdicts of the policies, denials first
+    :param judgements: the verdicts of the policies, denials first, then warnings
     :param undecided: the tasks of which only a run knows what changes, because it chooses a layer file
     """
 
@@ -137,7 +142,7 @@ class Plan:
 
     @property
     def told(self) -> list[Judgement]:
-        """The judgements for people: a denial of a task is left out if the same is said of the change itself."""
+        """The judgements for people: reasons against a task are left out if the same is said of the change itself."""
         repeated = set[tuple[str, str]]().union(*(one.repeated() for one in self.judgements))
         return [told for one in self.judgements if (told := one.without(repeated))]
 
@@ -169,10 +174,14 @@ class Plan:
         return _UNDECIDED.format(named(self.undecided)) if self.undecided else ""
 
     def summary(self) -> str:
-        """Return the plan in one sentence, and by how many policies it is denied."""
-        policies = len({one.verdict.policy for one in self.judgements if one.denies})
-        denied = f" Denied by {counted(policies, 'policy', 'policies')}." if policies else ""
-        return f"Plan: {self._changes()}.{denied}"
+        """Return the plan in one sentence, by how many policies it is denied, and how many only warn."""
+        denying, warning = self._policies(DENIES), self._policies(WARNS)
+        denied = f" Denied by {counted(denying, 'policy', 'policies')}." if denying else ""
+        warned = f" Warned of by {counted(warning, 'policy', 'policies')}." if warning else ""
+        return f"Plan: {self._changes()}.{denied}{warned}"
+
+    def _policies(self, text: str) -> int:
+        return len({one.verdict.policy for one in self.judgements if one.objects and one.verdict.text == text})
 
     def _changes(self) -> str:
         if self.is_empty and self.may_differ:
@@ -201,29 +210,28 @@ def judgements_of_task(policies: Policies, change: TaskChange, before: State, af
     request, is_whole = _request(change.task, change.after, after.jobs), not after.has_chosen_file(change.task)
     for policy in policies.after:
         verdict = verdict_of(policy, request, is_whole=is_whole)
-        is_old = bool(verdict.reasons) and bool(_deniers(policies.named(policy.name), change, before.jobs))
+        deployed = policies.named(policy.name) if verdict.denials else []
+        is_old = verdict.text in _before(deployed, change, before.jobs).values()
         yield Judgement(change.task, verdict, is_old)
 
 
 def judgements_of_other_task(policies: Policies, task: TaskChange, before: State, after: State) -> Iterator[Judgement]:
     """Yield what other policies say of a task whose configuration stays the same, unless they allow it as before."""
     judged = list(judgements_of_task(policies, task, before, after))
-    yield from (one for one in judged if one.verdict.text in {"denies", ONLY_A_RUN_KNOWS})
-    same = {one.verdict.policy for one in judged if one.verdict.text == "denies"}
-    for name in _deniers(policies.before, task, before.jobs):
-        if name not in same:
-            yield Judgement(task.task, PolicyVerdict(name, Moment.RENDER, _NO_LONGER))
+    yield from (one for one in judged if one.verdict.text in {DENIES, WARNS, ONLY_A_RUN_KNOWS})
+    now = {one.verdict.policy: one.verdict.text for one in judged}
+    for name, text in _before(policies.before, task, before.jobs).items():
+        if now.get(name) not in {text, DENIES}:
+            yield Judgement(task.task, PolicyVerdict(name, Moment.RENDER, f"no longer {text}"))
 
 
-_NO_LONGER: Final = "no longer denies"
-
-
-def _deniers(policies: Sequence[NamedPolicy], change: TaskChange, jobs: Jobs) -> list[str]:
-    """Return the names of the policies that deny the task before the change."""
-    if change.is_new:
-        return []
+def _before(policies: Sequence[NamedPolicy], change: TaskChange, jobs: Jobs) -> dict[str, str]:
+    """Return policy -> verdict of those that deny the task before the change, or warn."""
+    if change.is_new or not policies:
+        return {}
     request = _request(change.task, change.before, jobs)
-    return [policy.name for policy in policies if verdict_of(policy, request).text == "denies"]
+    found = (verdict_of(policy, request) for policy in policies)
+    return {verdict.policy: verdict.text for verdict in found if verdict.denials}
 
 
 def _request(task: ConfigResource, layers: Sequence[ConfigLayer], jobs: Jobs) -> RequestMetadata:
@@ -231,14 +239,14 @@ def _request(task: ConfigResource, layers: Sequence[ConfigLayer], jobs: Jobs) ->
 
 
 def _rank(one: Judgement) -> int:
-    return 0 if one.denies else 1 if one.is_old else 2
+    return 0 if one.denies else 1 if one.objects else 2 if one.is_old else 3
 
 
 _NAMED: Final = 3
 """How many of the tasks with the same change are named to people."""
 
 _NAMED_IF_DENIED: Final = 20
-"""How many of them are named if a policy denies them."""
+"""How many of them are named if a policy denies them, or warns."""
 
 _Item = TypeVar("_Item")
 
@@ -266,6 +274,7 @@ def document(plan: Plan) -> Row:
             **{f"keys_{kind.value}": count for kind, count in plan.counts.items()},
             "restarts": sum(one.restarts for one in plan.running),
             "denied": bool(plan.denials),
+            "warned": any(one.objects and not one.denies for one in plan.judgements),
         },
     }
 
@@ -296,8 +305,8 @@ def verdicts(plan: Plan) -> list[Row]:
 
 
 def _named_first(row: Row, resources: Sequence[ConfigResource]) -> Row:
-    """Return a row with the resources before the reasons, which are long; of a denial, with the names of more."""
-    most = _NAMED_IF_DENIED if row["verdict"] == "denies" else _NAMED
+    """Return a row with the resources before the reasons, which are long; with reasons, more are named."""
+    most = _NAMED_IF_DENIED if row["verdict"] in {DENIES, WARNS} else _NAMED
     judged = {column: row[column] for column in ("policy", "at", "verdict")}
     return {**judged, "of": named(resources, most), "reasons": row["reasons"]}
 
@@ -360,7 +369,7 @@ def _judgement(one: Judgement) -> Row:
     return {
         "policy": verdict.policy,
         "at": verdict.at and verdict.at.value,
-        "verdict": "denies, also without this change" if one.is_old else verdict.text,
+        "verdict": f"{verdict.text}, also without this change" if one.is_old else verdict.text,
         "reasons": list(verdict.reasons),
     }
 

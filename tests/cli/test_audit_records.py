@@ -277,6 +277,17 @@ def test_the_code_says_what_policies_would_have_done(
     )
 
 
+def test_what_a_policy_only_warns_of_is_listed_and_stops_nothing(cli: Cli, past: Past, tmp_path: Path):
+    (tmp_path / "policies.yaml").write_text(AT_MOST_4G.replace("class:", "enforcement: warn, class:"))
+    past({MEMORY: "8g"})
+
+    done = audit(cli, f"policies {tmp_path / 'policies.yaml'} --records {past.folder} --output json")
+
+    assert done.code == 0, done.err
+    assert [(row["policy"], row["enforcement"], row["runs"]) for row in lines(done)] == [("small", "warn", 1)]
+    assert "Policies that only warn would have warned of 1 run." in done.err
+
+
 def test_policies_that_cannot_be_opened_are_an_error(cli: Cli, past: Past, tmp_path: Path):
     (tmp_path / "policies.yaml").write_text("policies: [{name: x, class: nosuch}]")
     past({})

@@ -676,6 +676,65 @@ def test_a_policy_denies_a_change(cli: Cli, policies: str):
     assert cli.json("history --dag flights") == []
 
 
+WARNS = (
+    "Policy 'small' only warns, and would deny the change of DAG 'flights': 'spark.executor.memory' is more than 4g."
+)
+
+
+@pytest.fixture
+def warning(cli: Cli) -> str:
+    """The file of a policy that only warns."""
+    path = cli.deployment.home / "warning.yaml"
+    path.write_text(
+        "policies: [{name: small, enforcement: warn, class: bounds, params: {spark.executor.memory: {max: 4g}}}]"
+    )
+    return str(path)
+
+
+def test_a_policy_that_only_warns_lets_a_change_pass_and_says_so(cli: Cli, warning: str):
+    done = cli("alter --dag flights --add-config spark.executor.memory=8g --output plain", policies_file=warning)
+
+    assert (done.code, done.notes) == (0, [f"{WARNS} Lower it."])
+    assert "only warns" not in done.out
+    assert [row["is"] for row in cli.json("history --dag flights")] == ["8g"]
+
+
+def test_programs_get_the_warnings_of_a_change(cli: Cli, warning: str):
+    (row,) = cli.json("alter --dag flights --add-config spark.executor.memory=8g", policies_file=warning)
+
+    assert row["warnings"] == [f"{WARNS} Lower it."]
+
+
+def test_each_row_of_a_change_has_the_warnings_about_its_key_and_those_about_none(cli: Cli):
+    pytest.importorskip("cel_expr_python")
+    (path := cli.deployment.home / "several.yaml").write_text(
+        "policies:\n"
+        "- {name: frozen, enforcement: warn, class: forbidden_keys, params: {keys: [spark.app.a, spark.app.b]}}\n"
+        "- {name: never, enforcement: warn, expression: 'false', message: Ask first.}\n"
+    )
+    rows = cli.json("alter --dag flights --add-config spark.app.a=1,spark.app.b=2", policies_file=str(path))
+
+    assert [[text.split("'")[1] for text in row["warnings"]] for row in rows] == [["frozen", "never"]] * 2
+
+
+def test_a_rollback_passes_a_policy_that_only_warns(cli: Cli, warning: str):
+    cli("alter --dag flights --add-config spark.executor.memory=8g")
+    cli("alter --dag flights --delete-config spark.executor.memory")
+
+    (row,) = cli.json("rollback --dag flights", policies_file=warning)
+
+    assert (row["value"], row["warnings"]) == ("8g", [f"{WARNS} Lower it."])
+
+
+def test_a_policy_that_only_warns_has_a_verdict_of_its_own(cli: Cli, warning: str):
+    words = f"policies test --policies-file {warning} --dag flights --add-config spark.executor.memory=8g"
+    done = cli(words, "--output", "json")
+
+    assert done.code == 0, done.err
+    assert [(row["verdict"], row["reasons"]) for row in done.rows] == [("warns", [f"{WARNS} Lower it."])]
+    assert cli(words).notes == [f"{WARNS} Lower it."]
+
+
 @pytest.mark.parametrize(
     ("where", "origin"),
     [

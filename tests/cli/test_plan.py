@@ -100,6 +100,7 @@ def test_a_deletion_brings_back_what_was_below(cli: Cli):
         "keys_removed": 1,
         "restarts": 0,
         "denied": False,
+        "warned": False,
     }
 
 
@@ -364,6 +365,47 @@ def test_other_policies_can_change_what_happens_without_a_denial(
 
     assert done.code == 2, done.err
     assert verdict in {one["verdict"] for one in done.rows["unchanged"][0]["policies"]}
+
+
+WARNING = SMALLER.replace("class: bounds", "class: bounds\n    enforcement: warn")
+
+
+def test_a_plan_shows_what_a_policy_only_warns_of_and_is_not_denied(cli: Cli, tmp_path: Path):
+    (policies := tmp_path / "policies.yaml").write_text(WARNING)
+    words = f"plan --dag flights --task report --add-config spark.executor.memory=8g --policies-file {policies}"
+
+    done = cli(words, "--output", "plain")
+
+    assert (done.code, done.errors) == (0, [])
+    (row,) = (line for line in done.out.splitlines() if line.startswith("small"))
+    assert " warns " in row
+    assert "'spark.executor.memory' is more than 2g" in row
+    assert done.out.splitlines()[-1].endswith(" Warned of by 1 policy.")
+    summary = cli.json(words)["summary"]
+    assert (summary["denied"], summary["warned"]) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("deployed", "then", "code", "verdicts"),
+    [
+        pytest.param(POLICIES, WARNING, 2, {"warns"}, id="begins to warn"),
+        pytest.param(WARNING, WARNING, 0, {"warns, also without this change"}, id="warns as before"),
+        pytest.param(SMALLER, WARNING, 2, {"warns", "no longer denies"}, id="denied before"),
+        pytest.param(WARNING, POLICIES, 2, {"no longer warns"}, id="warned before"),
+        pytest.param(WARNING, SMALLER, 1, {"denies"}, id="denies what it warned of"),
+    ],
+)
+def test_what_policies_only_warn_of_is_a_change_of_their_verdict(
+    cli: Cli, tmp_path: Path, deployed: str, then: str, code: int, verdicts: set[str]
+):
+    (tmp_path / "deployed.yaml").write_text(deployed)
+    (policies := tmp_path / "policies.yaml").write_text(then)
+    words = f"plan --dag flights --task report --policies-file {policies} --detailed-exit-code --output json"
+
+    done = cli(words, policies_file=str(tmp_path / "deployed.yaml"))
+
+    assert done.code == code, done.err
+    assert {one["verdict"] for one in done.rows["unchanged"][0]["policies"]} == verdicts
 
 
 def test_a_denial_of_a_task_alone_is_shown(cli: Cli, tmp_path: Path):

@@ -7,10 +7,12 @@ import pytest
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,
+    Enforcement,
     Moment,
     NamedPolicy,
     PolicyViolation,
     RequestMetadata,
+    judged,
     validate_all,
 )
 from airflow_config_providers.exceptions import ConfigException
@@ -116,3 +118,66 @@ def test_at_render_it_is_the_configuration_that_is_denied():
 
     with pytest.raises(PolicyViolation, match="'p' denies the configuration of DAG 'flights': no"):
         validate_all([NamedPolicy("p", Denies())], RequestMetadata(DAG, {}, {}, at=Moment.RENDER))
+
+
+def warning(error=None):
+    return NamedPolicy("p1", Answering(error), Enforcement.WARN)
+
+
+def test_a_policy_that_only_warns_stops_nothing():
+    validate_all([warning(PolicyViolation("one."))], REQUEST)
+
+
+def test_a_warning_says_what_would_be_denied_and_that_the_policy_only_warns():
+    found = judged([warning(PolicyViolation("one.", "two."))], REQUEST)
+
+    assert [one.text for one in found.warnings] == [
+        "Policy 'p1' only warns, and would deny the change of DAG 'flights': one.",
+        "Policy 'p1' only warns, and would deny the change of DAG 'flights': two.",
+    ]
+
+
+def test_denials_and_warnings_are_told_apart():
+    found = judged([*named(PolicyViolation("one.")), warning(PolicyViolation("two."))], REQUEST)
+
+    assert ([one.reason for one in found.denials], [one.reason for one in found.warnings]) == (["one."], ["two."])
+
+
+def test_a_policy_that_warned_has_not_allowed_the_change():
+    denying, allowing = named(PolicyViolation("one."), None)
+
+    assert judged([denying, warning(PolicyViolation("two.")), allowing], REQUEST).allowed_by == ("p2",)
+
+
+@pytest.mark.parametrize("failure", [KeyError("hunter2"), SystemExit("hunter2")], ids=repr)
+def test_a_policy_that_only_warns_and_fails_warns_of_that_without_its_words(failure):
+    (found,) = judged([warning(failure)], REQUEST).warnings
+
+    assert found.text == (
+        f"Policy 'p1' only warns, and failed with {type(failure).__name__} in {raised_at(failure)}, so it would deny "
+        "the change of DAG 'flights'. Correct it."
+    )
+
+
+@pytest.mark.parametrize("enforcement", Enforcement)
+def test_a_policy_whose_subject_fails_has_failed(enforcement):
+    class Odd(Answering):
+        @property
+        def subject(self):
+            raise KeyError("hunter2")
+
+    request = RequestMetadata(DAG, {}, {"a": "1"}, at=Moment.RENDER, origins={"a": "conf"})
+    found = judged([NamedPolicy("p", Odd(PolicyViolation("no.")), enforcement)], request)
+
+    (one,) = (*found.denials, *found.warnings)
+    assert one.reason.startswith("failed with KeyError in ")
+
+
+def test_a_warning_about_a_run_says_where_the_key_is_set():
+    request = RequestMetadata(DAG, {}, {"a": "1"}, at=Moment.RENDER, origins={"a": "DAG_CONFIG, conf"})
+    (found,) = judged([warning(PolicyViolation("'a' is odd."))], request).warnings
+
+    assert found.text == (
+        "Policy 'p1' only warns, and would deny the configuration of DAG 'flights': 'a' is odd. 'a' is set in "
+        "DAG_CONFIG, conf."
+    )

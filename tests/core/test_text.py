@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.text import counted, not_one_of, shortened, there_are, whole_number
+from airflow_config_providers.core.text import counted, in_all, not_one_of, once, shortened, there_are, whole_number
 
 
 @given(st.lists(st.text(max_size=30), max_size=40), st.integers(60, 600))
@@ -62,3 +62,21 @@ def test_a_noun_is_in_the_plural_unless_it_is_one(count: float, text: str) -> No
 @pytest.mark.parametrize(("count", "text"), [(1, "There is 1 key"), (2, "There are 2 keys")])
 def test_a_sentence_that_counts_has_the_verb_of_its_noun(count: int, text: str) -> None:
     assert there_are(count, "key") == text
+
+
+def test_a_text_is_told_once():
+    told: list[str] = []
+    tell = once(told.append)
+    for text in ("a", "b", "a"):
+        tell(text)
+
+    assert told == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("lists", "found"),
+    [([], []), ([["b", "a"]], ["b", "a"]), ([["b", "a", "c"], ["a", "c", "b"], ["b", "a"]], ["b", "a"])],
+    ids=["none", "one", "several"],
+)
+def test_what_all_lists_have_is_in_the_order_of_the_first(lists, found):
+    assert in_all(lists) == found

@@ -274,6 +274,19 @@ def test_layer_files_and_policies_are_loaded_and_their_rights_judged(setting, tm
     assert CANARY not in found
 
 
+def test_policies_that_only_warn_are_named(setting, tmp_path):
+    rest = "class: dynamic_allocation"
+    warns = f"enforcement: warn, {rest}"
+    (tmp_path / "policies.yaml").write_text(
+        f"policies: [{{name: a, {rest}}}, {{name: b, {warns}}}, {{name: c, {warns}}}]"
+    )
+    setting("policies_file", f"{tmp_path}/policies.yaml")
+
+    found = said(own_settings.check_files(SITE))
+    path = f"{tmp_path}/policies.yaml"
+    assert f"ok: The policies file '{path}' loads, with 3 policies. These only warn: 'b', 'c'." in found
+
+
 def test_records_in_a_folder_of_this_machine_are_a_warning(setting, tmp_path):
     setting("records_path", str(tmp_path))
 

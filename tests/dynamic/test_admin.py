@@ -14,7 +14,7 @@ from airflow_config_providers.core.definition.config_def import ConfigDef, Impor
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.definition.validators import Range
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
+from airflow_config_providers.core.policy import AlterConfigPolicy, Enforcement, NamedPolicy, RequestMetadata
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import name_of
@@ -48,7 +48,7 @@ def store() -> InMemoryConfigStore:
     return InMemoryConfigStore()
 
 
-def admin(store: InMemoryConfigStore, *policies: AlterConfigPolicy, **more: object) -> ConfigAdmin:
+def admin(store: InMemoryConfigStore, *policies: AlterConfigPolicy | NamedPolicy, **more: object) -> ConfigAdmin:
     return ConfigAdmin(
         store, DEFINITION, policies, author=ChangeAuthor("ann", lambda: "2026-01-01T00:00:00+00:00"), **more
     )
@@ -609,6 +609,51 @@ def test_a_policy_keeps_a_change_from_being_made_whatever_way_it_comes(store, ch
 
     assert store.texts == before
     assert "hunter2" not in str(denied.value)
+
+
+def warning(policy: Policy) -> NamedPolicy:
+    return NamedPolicy("soft", policy, Enforcement.WARN)
+
+
+@pytest.mark.parametrize("change", WAYS)
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        pytest.param(lambda: Policy({"cores": "3"}), "would deny the change of DAG 'flights': cores", id="warns"),
+        pytest.param(lambda: Policy(error=ValueError("hunter2")), "failed with ValueError in ", id="fails"),
+    ],
+)
+def test_a_policy_that_only_warns_lets_a_change_pass_whatever_way_it_comes(store, change, policy, told):
+    admin(store).incremental_alter_configs({DAG: [set_("cores", "3")]})
+    admin(store).incremental_alter_configs({DAG: [set_("cores", "2")]})
+    notes: list[str] = []
+
+    change(admin(store, warning(policy()), warn=notes.append))
+
+    assert admin(store).describe_configs([DAG])[DAG]["cores"].value == "3"
+    (note,) = notes
+    assert f"Policy 'soft' only warns, and {told}" in note
+    assert "hunter2" not in note
+
+
+def test_the_result_of_a_change_has_what_policies_only_warn_of(store):
+    one = admin(store, warning(Policy({"cores": "3"})))
+
+    done = one.incremental_alter_configs({DAG: [set_("cores", "3")], TASK: [set_("cores", "2")]})
+
+    (text,) = done[DAG].warnings
+    assert text == "Policy 'soft' only warns, and would deny the change of DAG 'flights': cores must not be 3"
+    assert done[TASK].warnings == ()
+
+
+def test_a_change_that_another_policy_denies_is_warned_of_too(store):
+    notes: list[str] = []
+    one = admin(store, warning(Policy({"cores": "3"})), Policy({"cores": "3"}), warn=notes.append)
+
+    with pytest.raises(PolicyViolation, match=r"^Policy 'Policy' denies"):
+        one.incremental_alter_configs({DAG: [set_("cores", "3")]})
+
+    assert [note.partition(",")[0] for note in notes] == ["Policy 'soft' only warns"]
 
 
 # History

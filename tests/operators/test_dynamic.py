@@ -486,6 +486,44 @@ def test_policies_count_for_what_the_author_wrote_too(dag, run_task, policies):
     assert isinstance(run_task(operator(dag, executor_memory="16g")).error, PolicyViolation)
 
 
+ONLY_WARNING = AT_MOST_8G.replace("class:", "enforcement: warn\n      class:")
+WARNED = (
+    "Policy 'memory' only warns, and would deny the configuration of task 'job' of DAG 'flights': "
+    f"'spark.executor.memory' is more than 8g. Lower it. 'spark.executor.memory' is set in {ALTERED}."
+)
+
+
+def test_a_policy_that_only_warns_stops_no_run_and_warns_in_its_log_once(
+    dag, run_task, store, policies, spark_submit, capfd
+):
+    policies(ONLY_WARNING)
+    stored(store, DAG, {"spark.executor.memory": "16g"})
+    run = run_task(operator(dag))
+
+    assert run.state == "success"
+    assert spark_submit.only.conf == {"spark.executor.memory": "16g"}
+    (line,) = [line for line in "".join(capfd.readouterr()).splitlines() if "only warns" in line]
+    assert WARNED in line
+    assert "warning" in line.lower()
+
+
+def test_a_policy_that_only_warns_and_cannot_be_evaluated_stops_no_run(dag, run_task, policies, spark_submit, capfd):
+    pytest.importorskip("cel_expr_python")
+    policies("policies:\n- {name: odd, enforcement: warn, expression: \"after['no'] == 'x'\"}\n")
+
+    assert run_task(operator(dag)).state == "success"
+    assert "Policy 'odd' only warns" in "".join(capfd.readouterr())
+
+
+def test_a_run_that_another_policy_denies_is_warned_of_too(dag, run_task, store, policies, capfd):
+    policies(AT_MOST_8G.replace("class: bounds", "enforcement: warn\n      class: bounds"))
+    stored(store, DAG, {"spark.executor.memory": "16g", "spark.jars": "evil.jar"})
+    run = run_task(operator(dag))
+
+    assert [problem.partition(" denies")[0] for problem in run.error.problems] == ["Policy 'frozen'"]
+    assert WARNED in "".join(capfd.readouterr())
+
+
 @pytest.mark.usefixtures("encoder_secret")
 def test_a_policy_sees_before_and_after_with_references(
     dag, run_task, alter, recorded, secrets_dir, monkeypatch, tmp_path
@@ -524,6 +562,11 @@ def test_a_secret_that_is_the_same_before_and_after_is_no_change(dag, run_task, 
         pytest.param("policies: 7", "expected 'policies:'", id="another form"),
         pytest.param("policies:\n- {name: x, class: os.system}", "os.system", id="class that is not allowed"),
         pytest.param("policies:\n- {name: x, class: bounds, params: {}}", "no bound", id="parameters"),
+        pytest.param(
+            "policies:\n- {name: x, enforcement: warn, class: bounds, params: {}}",
+            "no bound",
+            id="of one that only warns",
+        ),
     ],
 )
 def test_policies_that_cannot_be_loaded_deny(dag, run_task, policies, spark_submit, monkeypatch, tmp_path, text, said):
@@ -607,6 +650,13 @@ def test_a_preview_says_first_what_a_policy_would_deny(preview, store, policies)
         f"than 8g. Lower it. 'spark.executor.memory' is set in {ALTERED}."
     )
     assert lines[1].startswith("spark.executor.memory = 16g   # DYNAMIC_DAG_CONFIG, ")
+
+
+def test_a_preview_says_first_of_what_a_policy_only_warns(preview, store, policies):
+    policies(ONLY_WARNING)
+    stored(store, DAG, {"spark.executor.memory": "16g"})
+
+    assert preview()[0] == f"! {WARNED}"
 
 
 def test_a_preview_says_first_which_reference_looks_like_another(preview):

@@ -106,8 +106,16 @@ def test_policies_only_warn_unless_the_task_is_to_fail(past: Past, policies: str
 
     found = audited(ConfigPolicyAuditOperator, past, policies=policies, report=str(page))
 
-    assert found == {"stopped": 1, "runs": 2, "unjudged": 0, "unread": 0}
+    assert found == {"stopped": 1, "warned": 0, "runs": 2, "unjudged": 0, "unread": 0}
     assert "50.0 % of all runs of tasks would have been stopped." in page.read_text()
+
+
+def test_what_a_policy_only_warns_of_fails_no_task(past: Past, tmp_path: Path):
+    (policies := tmp_path / "tomorrow.yaml").write_text(AT_MOST_4G.replace("class:", "enforcement: warn, class:"))
+
+    found = audited(ConfigPolicyAuditOperator, past, policies=str(policies), fail_on_stopped=True)
+
+    assert (found["stopped"], found["warned"]) == (0, 1)
 
 
 def test_policies_that_stop_a_run_can_fail_the_task(past: Past, policies: str):

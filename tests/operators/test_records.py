@@ -110,6 +110,22 @@ def test_a_try_that_a_policy_denies_leaves_its_reasons(
     assert any("Policy" in problem for problem in found.problems)
 
 
+def test_a_try_that_a_policy_only_warns_of_says_so_and_not_that_it_allowed_it(
+    run_task, connections, spark_submit, state, tmp_path, monkeypatch
+):
+    policies = tmp_path / "policies.yaml"
+    bound = "class: bounds, params: {spark.executor.memory: {max: %s}}"
+    policies.write_text(
+        f"policies:\n- {{name: soft, enforcement: warn, {bound % '1g'}}}\n- {{name: hard, {bound % '9g'}}}\n"
+    )
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(policies))
+    run_task(operator({"spark.executor.memory": "8g"}), state=state)
+    found = record(state)
+
+    assert found.policies == ("hard",)
+    assert [note.partition(",")[0] for note in found.notes] == ["Policy 'soft' only warns"]
+
+
 def test_a_missing_secret_is_a_problem_of_the_record(run_task, connections, spark_submit, state, secrets_dir):
     missing = f"${{dir:{secrets_dir}:nowhere}}"
     run_task(operator({"spark.app.password": missing}), state=state)

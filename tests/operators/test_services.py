@@ -258,6 +258,17 @@ def test_policies_are_asked_about_the_configuration_of_every_cluster(databricks,
     assert bodies(recorder, "submit") == []
 
 
+def test_a_policy_that_only_warns_stops_no_cluster(databricks, no_leak, tmp_path, monkeypatch):
+    policy = "policies:\n- {name: soft, enforcement: warn, class: bounds, params: {spark.executor.memory: {max: 8g}}}\n"
+    (tmp_path / "policies.yaml").write_text(policy)
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+    task, recorder = databricks(tasks=clusters(one={}, two={"spark.executor.memory": "16g"}))
+    run = no_leak(task)
+
+    assert len(bodies(recorder, "submit")) == 1
+    assert "tasks[1]['new_cluster']['spark_conf']: Policy 'soft' only warns, and would deny" in run.shown
+
+
 def test_a_policy_is_content_with_what_each_cluster_has_itself(databricks, no_leak, tmp_path, monkeypatch):
     policy = "policies:\n- {name: owner, class: required_keys, params: {keys: [spark.app.owner]}}\n"
     (tmp_path / "policies.yaml").write_text(policy)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("airflow")
@@ -49,6 +51,24 @@ def test_a_denial_of_a_task_is_told_if_the_change_itself_is_allowed():
     plan = Plan.of([], [denied(Moment.RENDER, TOO_MUCH)], [])
 
     assert len(plan.denials) == len(verdicts(plan)) == 1
+
+
+def warned(at: Moment, *reasons: str) -> Judgement:
+    one = denied(at, *reasons)
+    return replace(one, verdict=replace(one.verdict, text="warns"))
+
+
+def test_a_warning_about_the_change_is_not_repeated_for_its_tasks():
+    plan = Plan.of([], [warned(Moment.ALTER, TOO_MUCH), warned(Moment.RENDER, TOO_MUCH)], [])
+
+    assert ([row["verdict"] for row in verdicts(plan)], plan.denials) == (["warns"], [])
+
+
+def test_denials_come_before_warnings():
+    plan = Plan.of([], [warned(Moment.ALTER, TOO_MUCH), denied(Moment.ALTER, TOO_OLD, policy="other")], [])
+
+    assert [row["verdict"] for row in verdicts(plan)] == ["denies", "warns"]
+    assert plan.summary().endswith(" Denied by 1 policy. Warned of by 1 policy.")
 
 
 def test_programs_get_each_verdict():

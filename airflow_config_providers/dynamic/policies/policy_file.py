@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.core.entry_points import registered
 from airflow_config_providers.core.named_file import read_named
-from airflow_config_providers.core.policy import Moment
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.policy import Enforcement, Moment
+from airflow_config_providers.core.text import nearest, not_one_of, printable
 from airflow_config_providers.core.yaml_events import is_alias, line_of, with_depths
 from airflow_config_providers.dynamic.policies.classes import ENTRY_POINT_GROUP, READY
 from airflow_config_providers.exceptions import ConfigException, system_reason
@@ -30,7 +30,8 @@ _NEEDED: Final[Mapping[type, str]] = {
     str: "is not a string. Put it in quotes.",
     Mapping: "is not a mapping. Write names and values below it.",
 }
-_FIELDS: Final = ("name", "match", "when", "expression", "message", "class", "params")
+_FIELDS: Final = ("name", "enforcement", "match", "when", "expression", "message", "class", "params")
+_ENFORCEMENTS: Final = [one.value for one in Enforcement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,12 @@ class PolicyEntry:
         return f"{self.file}:{self.lines[name]}: policy '{printable(self.name)}': {name}"
 
     @property
+    def enforcement(self) -> Enforcement:
+        """What follows from a denial; the default if something else is written, which is a problem."""
+        written = self.fields.get("enforcement")
+        return next((one for one in Enforcement if one.value == written), Enforcement.DENY)
+
+    @property
     def sound(self) -> Mapping[str, Any]:
         """The known fields that have the right type."""
         wrong = {
@@ -82,6 +89,8 @@ class PolicyEntry:
             yield f"{self.where}: params require a class. Remove them."
         if "message" in self.fields and "expression" not in self.fields:
             yield f"{self.where}: a message requires an expression. Remove it."
+        if (enforcement := self.fields.get("enforcement", Enforcement.DENY.value)) not in _ENFORCEMENTS:
+            yield f"{self.located('enforcement')}: {not_one_of(str(enforcement), _ENFORCEMENTS)}"
         for name in sorted(self.fields.keys() & _KINDS.keys() - self.sound.keys()):
             yield f"{self.where}: {name} {_NEEDED[_KINDS[name]]}"
 
@@ -275,6 +284,7 @@ def _policy() -> Schema:
         "additionalProperties": False,
         "properties": {
             "name": {**_TEXT, "description": "The policy's name in messages; each name once."},
+            "enforcement": {"enum": _ENFORCEMENTS, "description": "What follows from a denial: by default, it denies."},
             "match": _match(),
             "when": {**_TEXT, "description": "An expression in CEL; if it is false, the policy is not asked."},
             "expression": {**_TEXT, "description": "The rule, in CEL; it must be true."},

@@ -17,7 +17,7 @@ from airflow_config_providers.core.policy import (
     Moment,
     NamedPolicy,
     RequestMetadata,
-    denials_by,
+    judged,
 )
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import not_one_of
@@ -178,7 +178,7 @@ def _opened(entry: PolicyEntry, classes: PolicyClasses, policies: list[NamedPoli
     policy = _tried(entry, problems, "class", lambda: classes.make(fields.get("class", "cel"))) if is_one else None
     if policy is None:
         return
-    policies.append(NamedPolicy(entry.name, MatchedPolicy(policy, match or Match(), when)))
+    policies.append(NamedPolicy(entry.name, MatchedPolicy(policy, match or Match(), when), entry.enforcement))
     params = fields.get("params", {})
     if "expression" in fields:
         params = {name: fields[name] for name in ("expression", "message") if name in fields}
@@ -209,6 +209,10 @@ def _closable(policies: Sequence[NamedPolicy]) -> list[tuple[str, AlterConfigPol
     return [(f"Policy {named.name}", named.policy) for named in policies]
 
 
+DENIES: Final = "denies"
+WARNS: Final = "warns"
+"""The verdict of a policy that would deny, but only warns."""
+
 LOADS: Final = "loads"
 """The verdict of a policy that was opened, and not asked."""
 
@@ -220,9 +224,9 @@ class PolicyVerdict:
 
     :param policy: the name of the policy
     :param at: the occasion; None if the policy was only opened
-    :param text: ``denies``, ``allows``, ``only a run knows``, ``not asked`` if the policy is not about this resource,
-        or ``loads`` if it was only opened
-    :param denials: why the policy denies, without values
+    :param text: ``denies``, ``warns`` if the policy would deny but only warns, ``allows``, ``only a run knows``,
+        ``not asked`` if the policy is not about this resource, or ``loads`` if it was only opened
+    :param denials: why the policy denies or would deny, without values
     """
 
     policy: str
@@ -232,7 +236,7 @@ class PolicyVerdict:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The reasons of a denial for people, without values."""
+        """The reasons of a denial or a warning for people, without values."""
         return tuple(denial.text for denial in self.denials)
 
 
@@ -254,8 +258,9 @@ def verdict_of(policy: NamedPolicy, request: RequestMetadata | None, *, is_whole
     """
     if request is None:
         return PolicyVerdict(policy.name)
-    if denials := denials_by(policy, request):
-        return PolicyVerdict(policy.name, request.at, "denies", tuple(denials))
+    said = judged([policy], request)
+    if against := said.denials or said.warnings:
+        return PolicyVerdict(policy.name, request.at, DENIES if said.denials else WARNS, against)
     matched = policy.policy
     if not is_whole and (not isinstance(matched, MatchedPolicy) or matched.fits(request)):
         return PolicyVerdict(policy.name, request.at, ONLY_A_RUN_KNOWS)

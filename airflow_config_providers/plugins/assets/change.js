@@ -73,7 +73,7 @@ function outcomeOf({ value, source, origin }) {
 }
 
 function allowed({ rows, notes }, validateOnly) {
-  const title = validateOnly ? "Every policy allows it. Afterwards:" : "Changed. Now:";
+  const title = validateOnly ? "No policy denies it. Afterwards:" : "Changed. Now:";
   const keys = rows.map((row) => element("li", {}, element("code", {}, row.key), " = ", outcomeOf(row)));
   return element("div", { class: "verdict allowed" }, element("strong", {}, title), element("ul", {}, keys), notesOf(notes));
 }

@@ -103,11 +103,11 @@ HISTORY: Final = {
 """The columns of the history."""
 
 POLICY: Final = {
-    **dict.fromkeys(("policy", "dag", "owner", "task"), _TEXT),
+    **dict.fromkeys(("policy", "dag", "owner", "task", "enforcement"), _TEXT),
     "runs": _NUMBER,
     **dict.fromkeys(("first", "last", "reason"), _TEXT),
 }
-"""The columns of runs that policies would have stopped."""
+"""The columns of runs that policies would have stopped, or of which they would have warned."""
 
 REFERENCE: Final = {
     "reference": _TEXT,

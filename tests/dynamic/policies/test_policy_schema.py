@@ -18,6 +18,8 @@ A = "- name: a\n  class: forbidden_keys\n  params: {keys: spark.jars}\n"
 
 GOOD = {
     "a class": A,
+    "one that denies": f"{A}  enforcement: deny\n",
+    "one that only warns": f"{A}  enforcement: warn\n",
     "all matches": f"{A}  match: {{resources: [dag, task], dags: [a, 'b*'], tasks: '*', at: render}}\n",
     "none": "[]",
     "all parameters of references": "- name: a\n  class: allowed_references\n  params:\n    allow:\n"
@@ -45,6 +47,8 @@ BAD = {
     "a resource that does not exist": f"{A}  match: {{resources: tasks}}\n",
     "a moment that does not exist": f"{A}  match: {{at: [alter, run]}}\n",
     "an unknown field of match": f"{A}  match: {{dag: x}}\n",
+    "an enforcement that does not exist": f"{A}  enforcement: advisory\n",
+    "an enforcement that is empty": f"{A}  enforcement:\n",
     "a match that is a list": f"{A}  match: [dag]\n",
     "params that are a list": "- name: a\n  class: forbidden_keys\n  params: [keys]",
     "no params where some are required": "- name: a\n  class: forbidden_keys",

@@ -9,9 +9,11 @@ import pytest
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,
+    Enforcement,
     Moment,
     PolicyViolation,
     RequestMetadata,
+    judged,
     validate_all,
 )
 from airflow_config_providers.dynamic.policies import PolicyClasses, PolicySet
@@ -346,3 +348,44 @@ def test_an_error_of_a_policy_shows_no_value(opened, here):
         opened(f"policies: [{{name: a, class: {path}, params: {{fail: {canary}}}}}]", allowed_classes=[path])
 
     assert canary not in "".join(traceback.format_exception(error.value))
+
+
+# --- enforcement ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "enforcement"),
+    [("", Enforcement.DENY), ("enforcement: deny,", Enforcement.DENY), ("enforcement: warn,", Enforcement.WARN)],
+)
+def test_a_policy_denies_unless_it_is_to_warn(opened, written, enforcement):
+    (policy,) = opened(f"policies: [{{name: p, {written} class: forbidden_keys, params: {{keys: [k]}}}}]")
+
+    assert policy.enforcement is enforcement
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("warm", "'warm' is not one of deny, warn, did you mean 'warn'?"),
+        ("advisory", "'advisory' is not one of deny, warn."),
+        ("", "'None' is not one of deny, warn."),
+        ("[warn]", "'['warn']' is not one of deny, warn, did you mean 'warn'?"),
+        ("true", "'True' is not one of deny, warn."),
+    ],
+)
+def test_any_other_enforcement_is_a_mistake_with_its_line(opened, written, told):
+    text = f"policies:\n- name: p\n  class: dynamic_allocation\n  enforcement: {written}\n"
+
+    assert refused(opened, text) == [f"policies.yaml:4: policy 'p': enforcement: {told}"]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["when: \"after['no'] == 'x'\", expression: 'true'", "expression: \"after['no'] == 'x'\""],
+    ids=["when", "expression"],
+)
+def test_a_policy_that_only_warns_warns_where_it_cannot_be_evaluated(opened, rule):
+    policies = opened(f"policies: [{{name: p, enforcement: warn, {rule}}}]")
+    found = judged(policies, RequestMetadata(DAG, {}, {}))
+
+    assert (found.denials, len(found.warnings)) == ((), 1)

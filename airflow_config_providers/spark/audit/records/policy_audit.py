@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from airflow_config_providers.core.policy import Enforcement
 from airflow_config_providers.core.text import counted
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
@@ -33,9 +34,10 @@ if TYPE_CHECKING:
 
 class Verdict(NamedTuple):
     """
-    A policy that would have stopped a run, or a problem.
+    A policy that would have stopped a run, or warned of it, or a problem.
 
     :param reason: why the policy denies it
+    :param enforcement: ``deny``, or ``warn`` if the policy only warns
     :param problem: why the policies could not be asked: about a record or, without a file, about anything
     """
 
@@ -46,6 +48,7 @@ class Verdict(NamedTuple):
     at: str = ""
     file: str = ""
     reason: str = ""
+    enforcement: str = Enforcement.DENY.value
     problem: str = ""
 
 
@@ -69,11 +72,12 @@ class StoppedRuns:
 
     A run is one of a task, with all of its tries.
 
-    :param rows: for each policy and task, the runs that it would have stopped
+    :param rows: for each policy and task, the runs that it would have stopped, or of which it would have warned
     :param runs: how many runs would have been stopped
     :param unjudged: file of a record -> why the policies could not be asked about it
     :param by_week: for each week, how many of all runs
     :param by_dag: for each DAG, how many of all runs
+    :param warned: of how many runs policies that only warn would have warned, stopped or not
     """
 
     rows: list[dict[str, Any]]
@@ -81,6 +85,7 @@ class StoppedRuns:
     unjudged: Mapping[str, str] = field(default_factory=dict)
     by_week: Sequence[RunShare] = field(default=(), compare=False)
     by_dag: Sequence[RunShare] = field(default=(), compare=False)
+    warned: int = 0
 
     @property
     def all_runs(self) -> int:
@@ -117,16 +122,18 @@ def _stopped(verdicts: DataFrame, records: DataFrame) -> StoppedRuns:
     problems = verdicts.where(F.col("problem") != "").select("file", "problem").distinct().collect()
     if unopened := sorted({row.problem for row in problems if not row.file}):
         raise ConfigException(*unopened)
-    denied = verdicts.where(F.col("problem") == "")
-    by_policy = denied.groupBy("policy", "dag", "task").agg(
+    judged = verdicts.where(F.col("problem") == "")
+    by_policy = judged.groupBy("policy", "dag", "task", "enforcement").agg(
         F.count_distinct("run").alias("runs"), F.min("at").alias("first"), F.max("at").alias("last"),
         F.max_by("reason", "at").alias("reason"),
     )  # fmt: skip
     rows = [row.asDict() for row in by_policy.orderBy("policy", "dag", "task").collect()]
+    denied, warned = (judged.where(F.col("enforcement") == one.value) for one in (Enforcement.DENY, Enforcement.WARN))
     with persisted(_runs(records, denied)) as (runs,):
         by_week, by_dag = _shares(runs, "week"), _shares(runs, "dag")
     stopped = sum(one.stopped for one in by_dag)
-    return StoppedRuns(rows, stopped, {row.file: row.problem for row in problems}, by_week, by_dag)
+    unjudged = {row.file: row.problem for row in problems}
+    return StoppedRuns(rows, stopped, unjudged, by_week, by_dag, warned.select(*_RUN).distinct().count())
 
 
 def _runs(records: DataFrame, denied: DataFrame) -> DataFrame:
@@ -141,7 +148,7 @@ def _shares(runs: DataFrame, column: str) -> list[RunShare]:
     return [RunShare(*row) for row in counts.orderBy(column).collect()]
 
 
-_COLUMNS: Final = ("policy", "dag", "owner", "task", "runs")
+_COLUMNS: Final = ("policy", "enforcement", "dag", "owner", "task", "runs")
 _HEADS: Final = (*_COLUMNS, "first (UTC)", "last (UTC)", "reason")
 
 
@@ -173,14 +180,18 @@ def _verdict(stopped: StoppedRuns) -> str:
 
 def summary(stopped: StoppedRuns) -> str:
     """Return the result in one line."""
-    return f"{stopped.runs} of {counted(stopped.all_runs, 'run of a task', 'runs of tasks')} would have been stopped."
+    found = f"{stopped.runs} of {counted(stopped.all_runs, 'run of a task', 'runs of tasks')} would have been stopped."
+    if not stopped.warned:
+        return found
+    return f"{found} Policies that only warn would have warned of {counted(stopped.warned, 'run')}."
 
 
 def _plots(stopped: StoppedRuns, owners: Mapping[str, str]) -> Iterator[str]:
     yield weekly(Plot("Share of all runs, by week", "stopped"), map(_bar, stopped.by_week))
     policies = Counter[str]()
     for row in stopped.rows:
-        policies[row["policy"]] += row["runs"]
+        if row["enforcement"] == Enforcement.DENY.value:
+            policies[row["policy"]] += row["runs"]
     yield _ranking("By policy", [Bar(name, runs, stopped.all_runs) for name, runs in policies.items()])
     yield _ranking("By DAG", [_bar(one) for one in stopped.by_dag])
     if owners:
@@ -209,4 +220,4 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
     cells = [
         (*(row[name] for name in _COLUMNS), moment(row["first"]), moment(row["last"]), row["reason"]) for row in rows
     ]
-    return table_section("What would have been stopped, and why", _HEADS, cells)
+    return table_section("What would have been stopped, or warned of, and why", _HEADS, cells)

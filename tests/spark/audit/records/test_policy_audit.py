@@ -191,3 +191,26 @@ def test_the_share_of_all_runs_is_known_by_week_and_dag(audit: Audit, past: Past
     assert found.by_week == [("2026-11-02", 1, 2), ("2026-11-09", 1, 2)]
     assert found.by_dag == [("billing", 1, 1), ("flights", 1, 3)]
     assert (found.runs, found.all_runs) == (2, 4)
+
+
+def test_what_a_policy_only_warns_of_is_counted_apart(audit: Audit, past: Past):
+    for day, memory in enumerate(("2g", "6g", "8g"), 1):
+        past({MEMORY: memory}, run=f"r{day}", day=day)
+    warning = AT_MOST_4G.replace("small", "soft").replace("policies:\n", "") + "    enforcement: warn\n"
+
+    found = audit(AT_MOST_4G.replace("4g", "7g") + warning)
+
+    assert (found.runs, found.warned, found.all_runs) == (1, 2, 3)
+    assert [(row["policy"], row["enforcement"], row["runs"]) for row in found.rows] == [
+        ("small", "deny", 1),
+        ("soft", "warn", 2),
+    ]
+
+
+def test_a_policy_that_only_warns_stops_nothing(audit: Audit, past: Past):
+    past({MEMORY: "8g"})
+
+    found = audit(AT_MOST_4G + "    enforcement: warn\n")
+
+    assert (found.runs, found.warned) == (0, 1)
+    assert found.rows[0]["reason"].startswith("Policy 'small' only warns, and would deny the configuration of ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -29,7 +30,8 @@ def finding(**fields: Any) -> dict[str, Any]:
 
 
 def stopped(name: str = "flights") -> StoppedRuns:
-    row = {"policy": name, "dag": name, "task": name, "runs": 2, "first": AT, "last": AT, "reason": name}
+    of = dict.fromkeys(("policy", "dag", "task", "reason"), name)
+    row = {**of, "enforcement": "deny", "runs": 2, "first": AT, "last": AT}
     return StoppedRuns([row], 2, {name: name}, [RunShare("2026-11-02", 2, 8)], [RunShare(name, 2, 8)])
 
 
@@ -141,6 +143,16 @@ def test_policies_are_shown_with_their_share_of_all_runs():
 
 def test_without_owners_none_are_drawn():
     assert "By owner" not in policy_audit.page(stopped(), {})
+
+
+def test_what_policies_only_warn_of_is_not_in_their_share():
+    found = stopped()
+    warned = replace(found, rows=[{**row, "enforcement": "warn"} for row in found.rows], runs=0, warned=2)
+    shown = policy_audit.page(warned, {})
+
+    assert "would have been stopped. Policies that only warn would have warned of 2 runs." in shown
+    assert "By policy" not in shown
+    assert "<td>warn</td>" in shown
 
 
 def test_policies_that_stop_nothing_are_said_so():

@@ -138,7 +138,11 @@ class PlanMaker:
     def _first_jobs(self, request: PlanRequest, checkout: Checkout | None) -> Jobs:
         if checkout is not None:
             return self._folder_jobs(DagFolder(checkout, request.seconds, is_lenient=True))
-        ids = [request.resource.dag_id] if request.resource and request.resource.dag_id else stored_dag_ids()
+        wanted = request.resource.dag_id if request.resource else ""
+        if wanted and not request.reads_files:
+            ids: Sequence[str] = [wanted]
+        else:  # of a DAG that only the last state has, Airflow has stored nothing
+            ids = [one for one in stored_dag_ids() if wanted in {"", one}]
         with self.progress(len(ids), "DAGs") as tick:
             return stored_jobs(ids, warn=self.warn, tick=tick)
 

@@ -624,6 +624,21 @@ def test_a_revision_is_compared_with_the_files_as_they_are(cli: Cli, repository:
     assert {one["after"] for one in done.rows["tasks"][0]["keys"]} == {"2g", "new", "${vault:apps/v2:token}"}
 
 
+@pytest.mark.slow
+def test_a_dag_that_only_the_last_revision_has_is_new(cli: Cli, repository: Path):
+    done = of_repository(cli, repository, "--dag", "trains", "--to", "v2")
+
+    assert [(one["dag"], one["change"]) for one in done.rows["tasks"]] == [("trains", "added")], done.err
+
+
+@pytest.mark.slow
+def test_a_dag_that_no_state_has_is_an_error(cli: Cli, repository: Path):
+    done = of_repository(cli, repository, "--dag", "trians", "--to", "v2")
+
+    assert done.code == 3
+    assert "There is no configured job in DAG 'trians', did you mean 'trains'?" in done.errors[0]
+
+
 @pytest.fixture(scope="module")
 def gated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository whose tasks choose a file in a run, with the revisions ``v1``, ``readme``, ``conf`` and ``code``."""

@@ -48,7 +48,8 @@ def history(args: Any) -> None:
     with audited(args, notes) as found:
         there = found.read(args.against) if args.against else None
         elsewhere = _known(args, found, notes)
-        with history_of(found.session, found.records.frame, elsewhere, there and there.frame) as past:
+        others = there.frame if there else None
+        with history_of(found.session, found.records.frame, elsewhere, others) as past:
             rows = past.findings(args.kind or KINDS)
             drift = drift_of(past.runs, past.changes) if args.report else Drift()
     if args.no_database:

@@ -10,8 +10,8 @@ from airflow_config_providers.cli.output import show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.deployment.admin import user
 from airflow_config_providers.dynamic.airflow_store import VariableStore
-from airflow_config_providers.dynamic.document import PREFIX
-from airflow_config_providers.dynamic.encoder_rotation import Rotation, documents
+from airflow_config_providers.dynamic.document import PREFIX, documents
+from airflow_config_providers.dynamic.encoder_rotation import Rotation
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.exceptions import ConfigException
 

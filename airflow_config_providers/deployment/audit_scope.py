@@ -52,8 +52,9 @@ def scope_of_records(
         ("records read", past.count),
         ("files without a record", past.unread_count or None),
         *more,
-        ("files without a record to compare with", (there.unread_count if there else 0) or None),
     ]
+    if there and there.unread_count:
+        rows.append(("files without a record to compare with", there.unread_count))
     return AuditScope(_shown(rows), notes)
 
 

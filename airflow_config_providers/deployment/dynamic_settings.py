@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from airflow_config_providers.core.alter import ConfigResource, ResourceType
+from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.rows import is_secret
 from airflow_config_providers.dynamic import document, history
 from airflow_config_providers.dynamic.airflow_store import VariableStore
-from airflow_config_providers.dynamic.document import DEPLOYMENT, PREFIX, Document, Sealed, history_name
-from airflow_config_providers.dynamic.encoder_rotation import documents
+from airflow_config_providers.dynamic.document import PREFIX, Document, Sealed, documents, history_name, owner_of
 from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.dynamic.inheritance import dynamic_layer
 from airflow_config_providers.dynamic.store import Kept
-
-_DEFAULT: Final = f"{PREFIX}.default"
-_OF_DAG: Final = f"{PREFIX}.dag."
 
 
 class DynamicSetting(NamedTuple):
@@ -51,15 +47,9 @@ def dynamic_settings() -> list[DynamicSetting]:
     :raises ConfigException: a document or its history cannot be read
     """
     store = VariableStore("")
-    names = [name for name in documents(store.names(PREFIX)) if name == _DEFAULT or name.startswith(_OF_DAG)]
-    owners = {name: _owner(name) for name in names}
-    kept = store.read([*names, *map(history_name, owners.values())])
-    return [row for name in names for row in _of_document(name, owners[name], kept)]
-
-
-def _owner(name: str) -> ConfigResource:
-    """Return the deployment or the DAG that a document is of."""
-    return DEPLOYMENT if name == _DEFAULT else ConfigResource(ResourceType.DAG, name.removeprefix(_OF_DAG))
+    owners = {name: owner for name in documents(store.names(PREFIX)) if (owner := owner_of(name))}
+    kept = store.read([*owners, *map(history_name, owners.values())])
+    return [row for name, owner in owners.items() for row in _of_document(name, owner, kept)]
 
 
 def _of_document(name: str, owner: ConfigResource, kept: Mapping[str, Kept]) -> Iterator[DynamicSetting]:

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
+from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.text import counted, printable
+from airflow_config_providers.deployment.rows import is_secret
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.job.record_table import rows_of
 from airflow_config_providers.spark.audit.records.past_records import (
@@ -53,7 +55,8 @@ def problems_of(records: PastRecords, against: str = "") -> Iterator[str]:
     """
     if not against:
         return _problems(records, "audited")
-    return (f"{printable(against)}: {problem}" for problem in _problems(records, "compared"))
+    shown = HIDDEN if is_secret("path", against) else printable(against)  # an address can hold a password
+    return (f"{shown}: {problem}" for problem in _problems(records, "compared"))
 
 
 def _problems(records: PastRecords, done: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fin
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.dynamic.airflow_store import VariableStore
+from airflow_config_providers.dynamic.document import DEPLOYMENT, PREFIX, documents, owner_of
 from airflow_config_providers.job.record import TaskTry
 from airflow_config_providers.job.record_files import RecordFiles
 from airflow_config_providers.providers.real_path import rights_of
@@ -22,8 +23,8 @@ def check_store(site: Site) -> Iterator[Diagnosis]:
 
     :raises ProviderUnavailableError: it does not answer
     """
-    stored = VariableStore().names("config_providers")
-    yield fine(f"Airflow's database answers; it has {counted(len(stored), 'dynamic configuration')}.")
+    of_dags = [name for name in documents(VariableStore().names(PREFIX)) if owner_of(name) != DEPLOYMENT]
+    yield fine(f"Airflow's database answers; it has dynamic configuration of {counted(len(of_dags), 'DAG')}.")
     yield _migrations()
     if not settings.dynamic_enabled():
         yield doubt("Tasks do not read dynamic configuration.", "Set [config_providers] dynamic_enabled = True.")

@@ -26,6 +26,10 @@ HISTORY: Final = ".history"
 _WITH_LIST: Final = 2
 """The format of a deployment's document with a list, which an older version would not extend and so must not write."""
 
+_OF_DAG: Final = f"{PREFIX}.dag."
+_LONG: Final = f"{PREFIX}.long."
+"""The beginning of the name of a document of a DAG whose id is too long for a name."""
+
 _LONGEST_NAME: Final = 250
 
 _ENCRYPTED: Final = "gAAAAA"
@@ -128,6 +132,18 @@ def name_of(resource: ConfigResource, *, kind: str = "") -> str:
     if len(name) <= _LONGEST_NAME and is_unicode(name):
         return name
     return f"{prefix}.long.{hashlib.sha256(octets(resource.dag_id)).hexdigest()}"
+
+
+def documents(names: Iterable[str]) -> list[str]:
+    """Return those of the variables' ``names`` that are documents, in order."""
+    return sorted(name for name in names if owner_of(name) or name.startswith(_LONG))
+
+
+def owner_of(name: str) -> ConfigResource | None:
+    """Return the deployment or the DAG whose document has this name; None if the name does not say it, as a hash."""
+    if name == name_of(DEPLOYMENT):
+        return DEPLOYMENT
+    return ConfigResource(ResourceType.DAG, name.removeprefix(_OF_DAG)) if name.startswith(_OF_DAG) else None
 
 
 def listed_as(name: str) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic import document, history
 from airflow_config_providers.dynamic.contention import Attempts
@@ -20,6 +19,7 @@ from airflow_config_providers.dynamic.document import (
     StoredConfig,
     Value,
     history_name,
+    owner_of,
 )
 from airflow_config_providers.dynamic.history import Change, History
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
@@ -44,12 +44,6 @@ class Rotated:
     secrets: int
     reencrypted: int
     problems: tuple[str, ...] = ()
-
-
-def documents(names: Sequence[str]) -> list[str]:
-    """Return those of the variables' ``names`` that are documents, in order."""
-    kinds = tuple(f"{PREFIX}.{kind}" for kind in ("dag.", "long."))
-    return sorted(name for name in names if name == f"{PREFIX}.default" or name.startswith(kinds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +80,8 @@ class Rotation:
 
     def _attempt(self, name: str, store: ConfigStore) -> Rotated | None:
         """Re-encrypt a document once; return None if others wrote meanwhile."""
-        past = _history_of(name)
+        owner = owner_of(name)
+        past = history_name(owner) if owner else PREFIX + HISTORY + name.removeprefix(PREFIX)
         kept = store.read([name, past])
         reencrypt = _Reencryption(self.encoder)
         texts = {
@@ -99,21 +94,8 @@ class Rotation:
         if self.validate_only or not reencrypt.reencrypted:
             return rotated
         details = {"variable": name, "secrets": reencrypt.reencrypted}
-        is_done = store.swap(kept, texts, [AuditEntry(EVENT, _dag_id(name), "", details)])
+        is_done = store.swap(kept, texts, [AuditEntry(EVENT, owner.dag_id if owner else "", "", details)])
         return rotated if is_done else None
-
-
-def _dag_id(name: str) -> str:
-    """Return the DAG of the document ``name``; an empty string if the name does not contain it."""
-    dag_id = name.removeprefix(f"{PREFIX}.dag.")
-    return "" if dag_id == name else dag_id
-
-
-def _history_of(name: str) -> str:
-    """Return the name of the history of the document ``name``."""
-    if dag_id := _dag_id(name):  # the history's name is longer, so it can be a hash even if the document's is not
-        return history_name(ConfigResource(ResourceType.DAG, dag_id))
-    return PREFIX + HISTORY + name.removeprefix(PREFIX)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,6 @@ from airflow_config_providers.dynamic.contention import Attempts
 from airflow_config_providers.dynamic.document import (
     DEPLOYMENT,
     EMPTY,
-    HISTORY,
     PREFIX,
     Document,
     Value,
@@ -174,9 +173,7 @@ def _known(before: Document, store: ConfigStore) -> frozenset[str] | None:
 
 def _stored(store: Listing) -> Iterator[str]:
     """Yield the names of all documents but the deployment's."""
-    for name in store.names(f"{PREFIX}."):
-        if name != name_of(DEPLOYMENT) and not name.startswith(f"{PREFIX}{HISTORY}."):
-            yield name
+    return (name for name in document.documents(store.names(PREFIX)) if name != name_of(DEPLOYMENT))
 
 
 def _attempt(

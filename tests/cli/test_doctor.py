@@ -40,6 +40,14 @@ def test_a_database_that_is_migrated_is_fine(cli: Cli):
     assert rows[1]["what"] == "Airflow's database is migrated."
 
 
+def test_dags_with_dynamic_configuration_are_counted_and_not_variables(cli: Cli):
+    cli.json("alter --dag flights --add-config spark.app.a=1")
+
+    _, rows = rows_of(cli, "--only", "store")
+
+    assert rows[0]["what"] == "Airflow's database answers; it has dynamic configuration of 1 DAG."
+
+
 def test_a_database_that_was_not_migrated_is_an_error_with_the_command(cli: Cli, tmp_path):
     environ = {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{tmp_path}/empty.db"}
     done = cli.deployment.airflow("config-providers", "doctor", "--only", "store", "--output", "json", **environ)

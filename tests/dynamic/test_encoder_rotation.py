@@ -9,8 +9,8 @@ from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.dynamic.admin import ConfigAdmin
-from airflow_config_providers.dynamic.document import name_of
-from airflow_config_providers.dynamic.encoder_rotation import Rotation, documents
+from airflow_config_providers.dynamic.document import documents, name_of
+from airflow_config_providers.dynamic.encoder_rotation import Rotation
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.testing import FakeClock, InMemoryConfigStore

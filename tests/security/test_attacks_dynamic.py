@@ -28,8 +28,8 @@ from airflow_config_providers.core.policy import (
 )
 from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
 from airflow_config_providers.dynamic.admin import ConfigAdmin
-from airflow_config_providers.dynamic.document import HISTORY, name_of
-from airflow_config_providers.dynamic.encoder_rotation import Rotation, documents
+from airflow_config_providers.dynamic.document import HISTORY, documents, name_of
+from airflow_config_providers.dynamic.encoder_rotation import Rotation
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.dynamic.policies import (
     Bounds,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -16,21 +15,18 @@ from airflow_config_providers.adoption.file_proposal import ByHand, FileProposal
 from airflow_config_providers.adoption.patch_lines import lines_with_text
 from airflow_config_providers.adoption.proof import ENVIRONMENT, Imports, ProofMaker, are_in_all
 from airflow_config_providers.adoption.references import Providers
-from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
+from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing, written_path
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.exceptions import system_reason
 from airflow_config_providers.job.job_layers import deployed_layers
-from airflow_config_providers.lint.dag_files import DagFile
+from airflow_config_providers.lint.dag_files import DagFile, Progress
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.paths import LintedPaths, dags_folder
 
 LAYERS = "layers"
 """The folder of the layer files in the patch."""
-
-Progress = Callable[[int], AbstractContextManager[Callable[[], None]]]
-"""Shows how many of so many files are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +124,8 @@ def proposed(request: AdoptRequest, progress: Progress) -> Adoption:
 
 def _is_used(layer: SharedLayer, changed: Sequence[FileProposal], folder: str) -> bool:
     """Return whether a layer file is named in a changed file, or by the deployment."""
-    return bool(changed) and (layer.is_of_deployment or any(f"{folder}/{layer.name}" in one.after for one in changed))
+    path = written_path(f"{folder}/{layer.name}")
+    return bool(changed) and (layer.is_of_deployment or any(path in one.after for one in changed))
 
 
 def _root(paths: Sequence[str]) -> Path:

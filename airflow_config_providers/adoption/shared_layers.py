@@ -163,9 +163,14 @@ def _has_list(call: OperatorCall) -> bool:
     return files is None or (isinstance(files, ast.List) and bool(files.elts))
 
 
+def written_path(path: str) -> str:
+    """Return the path of a layer file as a proposal writes it into a DAG file."""
+    return json.dumps(path, ensure_ascii=False)
+
+
 def _with_files(call: OperatorCall, paths: Sequence[str], positions: Positions) -> Edit:
     """Return the edit that names more layer files, the strongest last."""
-    written = ", ".join(json.dumps(path, ensure_ascii=False) for path in paths)
+    written = ", ".join(map(written_path, paths))
     files = call.argument("config_files")
     if isinstance(files, ast.List) and files.elts:
         return positions.after(files.elts[-1], f", {written}")

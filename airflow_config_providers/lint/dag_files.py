@@ -8,6 +8,7 @@ import re
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,9 @@ from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.lint.dag_process import AirflowProcess, DagWorker
 from airflow_config_providers.lint.entry import StoredJob, StoredTexts, WrittenJob
 from airflow_config_providers.lint.finding import DAG_IMPORT, DAG_TIMEOUT, Finding, SourcePlace
+
+Progress = Callable[[int], AbstractContextManager[Callable[[], None]]]
+"""Shows how many of so many files are read."""
 
 _TOO_LONG: Final = "Importing the DAG file took more than {}. Do less while it is imported, or raise --timeout."
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -19,7 +18,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.deployed_task import Warn, deployed_job, is_configured
 from airflow_config_providers.lazy import sa
-from airflow_config_providers.lint.dag_files import DagFile, DagImports, read_all
+from airflow_config_providers.lint.dag_files import DagFile, DagImports, Progress, read_all
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.finding import Finding
 from airflow_config_providers.lint.paths import LintedPaths, dags_folder
@@ -68,9 +67,6 @@ def _jobs(dag_id: str, warn: Warn) -> Jobs:
     found = {resource: deployed_job(task, str(resource), warn) for resource, task in tasks.items()}
     return {resource: job for resource, job in found.items() if job is not None}
 
-
-Progress = Callable[[int], AbstractContextManager[Callable[[], None]]]
-"""Shows how many of so many files are read."""
 
 _SETTINGS: Final = {
     "AIRFLOW__CORE__DAGS_FOLDER": ("core", "dags_folder"),

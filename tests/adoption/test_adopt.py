@@ -285,6 +285,18 @@ def test_with_classes_shared_values_move_to_a_layer_file(with_classes: Adopted):
     assert "spark.app.first" not in with_classes.text("trains.py")
 
 
+def test_a_layer_file_whose_folder_has_a_quote_in_its_name_is_in_the_patch(environ: Path, tmp_path: Path):
+    (tmp_path / "trains.py").write_text(TRAINS)
+    (tmp_path / "other.py").write_text(CUSTOM)
+
+    code, out, err = run(tmp_path, operators="classes", layers_folder='/lay"ers')
+
+    document = json.loads(out)
+    assert [one["name"] for one in document["layers"]] == ["shared-1.properties"], (code, err)
+    assert 'config_files=["/lay\\"ers/shared-1.properties"]' in document["patch"]
+    assert "+++ b/layers/shared-1.properties" in document["patch"]
+
+
 def test_values_of_every_job_go_to_the_layer_file_of_the_deployment(environ: Path, tmp_path: Path):
     (tmp_path / "trains.py").write_text(TRAINS)
     with pytest.MonkeyPatch.context() as patched:

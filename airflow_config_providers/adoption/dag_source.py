@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tokenize import TokenError
 from typing import Final
 
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of_path
 
 _READS: Final = {
@@ -144,6 +146,10 @@ class DagSource:
         self.tree = ast.parse(text)
         self._nodes = list(ast.walk(self.tree))
         self._names = dict(self._imported())
+        self._uses = defaultdict[str, list[ast.Name]](list)
+        for node in self._nodes:
+            if isinstance(node, ast.Name):
+                self._uses[node.id].append(node)
         keywords = [one for node in self._nodes if isinstance(node, ast.Call) for one in node.keywords]
         self.has_own_templates = any(one.arg == "jinja_environment_kwargs" or _has_own_names(one) for one in keywords)
         """Whether a DAG gives templates another syntax, or could give ``conn`` or ``var`` another meaning."""
@@ -179,9 +185,17 @@ class DagSource:
 
     def functions_around(self, node: ast.expr) -> list[_Function]:
         """Return the functions in whose bodies a node is, and which do not just create a DAG."""
-        functions = (one for one in self._nodes if isinstance(one, _Function))
-        around = [one for one in functions if any(inner is node for inner in _inside(one))]
-        return [one for one in around if not self._has_decorator(one, _CALLED_WITH_THE_DAG)]
+        return [one for one in self._around.get(node, ()) if not self._has_decorator(one, _CALLED_WITH_THE_DAG)]
+
+    @cached_property
+    def _around(self) -> Mapping[ast.expr, list[_Function]]:
+        """Node -> the functions in whose bodies it is."""
+        around = defaultdict[ast.expr, list[_Function]](list)
+        for function in (one for one in self._nodes if isinstance(one, _Function)):
+            for node in _inside(function):
+                if isinstance(node, ast.expr):
+                    around[node].append(function)
+        return around
 
     def is_run_by_task(self, function: _Function) -> bool:
         """Return whether only tasks call a function, by its decorators."""
@@ -198,9 +212,9 @@ class DagSource:
         statements = (node for node in self._nodes if isinstance(node, ast.ImportFrom) and node.module == module)
         return [(node, alias) for node in statements for alias in node.names if alias.name == name]
 
-    def uses(self, name: str) -> list[ast.Name]:
+    def uses(self, name: str) -> Sequence[ast.Name]:
         """Return where a name is used."""
-        return [node for node in self._nodes if isinstance(node, ast.Name) and node.id == name]
+        return self._uses.get(name, [])
 
     def _expressions(self) -> Iterator[ast.expr]:
         return (node for node in self._nodes if isinstance(node, ast.expr))

@@ -342,8 +342,10 @@ class FileProposer:
 
     def _report_reads(self) -> None:
         for read in self._dag.reads():
+            if read.node in self._read:
+                continue
             around = self._dag.functions_around(read.node)
-            if read.node not in self._read and not any(map(self._dag.is_run_by_task, around)):
+            if not any(map(self._dag.is_run_by_task, around)):
                 self._leave(read.node, (_READ_IF_CALLED if around else _READ).format(read.kind))
 
 

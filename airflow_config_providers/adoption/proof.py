@@ -129,10 +129,11 @@ def differences(
     if not old.keys() == same.keys() == new.keys():
         return [MeaningDifference("it has other tasks")]
     found: list[MeaningDifference] = []
+    replaced = _Replaced(proposal.replacements)
     for task, meaning in old.items():
         unsteady = meaning.differing(same[task])
         was, now = _without(meaning, unsteady), _without(new[task], unsteady)
-        found += _task_differences(task[1], was, now, proposal.replacements)
+        found += _task_differences(task[1], was, now, replaced)
     found += _other_differences(unchanged, after, proposal.replacements)
     return found or list(_missing(proposal.replacements, new))
 
@@ -157,23 +158,48 @@ _NOT_KNOWN: Final = (
 )
 
 
-def _task_differences(
-    task: str, old: Meaning, new: Meaning, replacements: Collection[Replacement]
-) -> Iterator[MeaningDifference]:
-    mine, shown = [one for one in replacements if _is_of(one, task)], printable(task)
-    expected = {(one.key, one.text) for one in mine if one.is_conf}
+def _owners(task_id: str) -> Iterator[str | None]:
+    """Yield what the call of a task can have as its id: its own, with groups or without, or None; see ``can_be_of``."""
+    parts = task_id.split(".")
+    yield None
+    yield from (".".join(parts[place:]) for place in range(len(parts)))
+
+
+class _Replaced:
+    """
+    What replacements make of tasks. A search takes as long for many replacements as for one.
+
+    :param replacements: those of a file
+    """
+
+    def __init__(self, replacements: Collection[Replacement]) -> None:
+        self.replacements = replacements
+        self._configs = {(one.task_id, one.key, one.text) for one in replacements if one.is_conf}
+        self._texts = {(one.task_id, one.text) for one in replacements if not one.is_conf}
+
+    def sets(self, task: str, key: str, text: str | None) -> bool:
+        """Return whether a key of a task becomes ``text``."""
+        return any((owner, key, text) in self._configs for owner in _owners(task))
+
+    def has(self, task: str, text: str) -> bool:
+        """Return whether anything else of a task becomes ``text``."""
+        return any((owner, text) in self._texts for owner in _owners(task))
+
+
+def _task_differences(task: str, old: Meaning, new: Meaning, replaced: _Replaced) -> Iterator[MeaningDifference]:
+    shown = printable(task)
     for key in sorted(old.configs.keys() | new.configs.keys()):
         before, after = old.configs.get(key), new.configs.get(key)
-        if before != after and (before is None or (key, after) not in expected):
+        if before != after and (before is None or not replaced.sets(task, key, after)):
             why = "differs" if old.is_known else _NOT_KNOWN
             yield MeaningDifference(f"'{printable(key)}' of task '{shown}' {why}", task, key)
     for key in sorted(old.authored - new.authored) if new.unread else ():
         where = f"could come from '{printable(new.unread[0])}', which cannot be read here"
         yield MeaningDifference(f"'{printable(key)}' of task '{shown}' {where}", task, key)
     added = {text for name, text in new.texts.items() if old.texts.get(name) != text}
-    wrong = added - {one.text for one in mine if not one.is_conf}
+    wrong = {text for text in added if not replaced.has(task, text)}
     if wrong or not old.texts.keys() <= new.texts.keys():
-        yield from _of_texts(f"the references of task '{shown}' differ", task, wrong, replacements)
+        yield from _of_texts(f"the references of task '{shown}' differ", task, wrong, replaced.replacements)
 
 
 def _other_differences(
@@ -214,16 +240,13 @@ def _missing(
     replacements: Iterable[Replacement], new: Mapping[tuple[str, str], Meaning]
 ) -> Iterator[MeaningDifference]:
     """Yield the references that arrive in no job."""
+    jobs = [(owner, meaning) for (_, task), meaning in new.items() for owner in _owners(task)]
+    configs = {(owner, *pair) for owner, meaning in jobs for pair in meaning.configs.items()}
+    texts = {(owner, text) for owner, meaning in jobs for text in meaning.texts.values()}
     for one in replacements:
-        found = (meaning for (_, task), meaning in new.items() if _is_of(one, task))
-        if not any(meaning.configs.get(one.key) == one.text or one.text in meaning.texts.values() for meaning in found):
+        if (one.task_id, one.key, one.text) not in configs and (one.task_id, one.text) not in texts:
             why = f"the reference for '{printable(one.key)}' arrives in no job"
             yield MeaningDifference(why, one.task_id or "", one.key)
-
-
-def _is_of(replacement: Replacement, task_id: str) -> bool:
-    """Return whether a replacement can be that of a task, which can be in groups."""
-    return replacement.task_id is None or task_id == replacement.task_id or task_id.endswith(f".{replacement.task_id}")
 
 
 def _meanings(file: DagFile, read_file: ReadFile, more: Sequence[str]) -> Iterator[tuple[tuple[str, str], Meaning]]:
@@ -432,6 +455,8 @@ def _unseen(proposal: FileProposal, file: DagFile, left: Iterable[MeaningDiffere
     texts = {(one.dag_id, one.task_id): list(zip(one.keys, one.texts, strict=True)) for one in file.texts}
     for (dag_id, task_id), meaning in _meanings(file, _reader({}), ()):
         templates = [(key, text) for key, text in texts.get((dag_id, task_id), ()) if reads_secrets(text)]
+        if not templates:
+            continue
         calls = [call for call in proposal.calls if call.can_be_of(task_id)]
         mine = _WrittenTask(calls, [text for _, text in templates])
         for name, text in templates:

@@ -24,9 +24,9 @@ from airflow_config_providers.job.providers import ProvidersConnection
 from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest
-from airflow_config_providers.spark.audit.leaks.leak_page import summary, write_report
+from airflow_config_providers.spark.audit.leaks.leak_page import page, summary
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
-from airflow_config_providers.spark.audit.report_file import LEAK, require_places, write_findings
+from airflow_config_providers.spark.audit.report_file import LEAK, require_places, write_findings, write_page
 
 
 class ConfigAuditOperator(BaseOperator):
@@ -122,7 +122,8 @@ class ConfigAuditOperator(BaseOperator):
         self._log_found(found)
         if self.report:
             references_in = ["the operator"] * bool(self.references) + ["records below records_path"]
-            write_report(self.report, found, scope_of_leaks(request, known, references_in, notes=notes))
+            scope = scope_of_leaks(request, known, references_in, notes=notes)
+            write_page(self.report, page(found, scope))
         if self.output_parquet:
             write_findings(self.output_parquet, [leak.row() for leak in found.leaks], LEAK)
         if self.fail_on_leaks and (found.leaks or not found.is_complete):

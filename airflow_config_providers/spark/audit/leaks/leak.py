@@ -32,7 +32,7 @@ class Leak:
     :param line: counted from 1; in a file with columns, the row
     :param encoding: how the value is written, such as ``base64``
     :param age: whether it is the ``current`` value of the reference, or an ``earlier`` one
-    :param modified: when the file was last modified, in ISO 8601; empty for a row of a table that does not say it
+    :param modified: when the file was last modified, in ISO 8601; empty if its store or table does not say it
     :param fingerprint: a keyed digest of what appears there, which names its key; empty without a key
     :param column: its column, in a file that has columns; otherwise empty
     """
@@ -60,7 +60,9 @@ class Leak:
         return {name: getattr(self, name) for name in _COLUMNS}
 
 
-def moment(nanoseconds: int) -> str:
-    """Return a moment, in nanoseconds since 1970, in ISO 8601."""
+def iso_moment(nanoseconds: int) -> str:
+    """Return when a file was modified, in nanoseconds since 1970, in ISO 8601; empty for 0, which is not known."""
+    if not nanoseconds:
+        return ""
     seconds = min(max(_FIRST, nanoseconds // 1_000_000_000), _LAST)  # file systems know years that Python does not
     return datetime.fromtimestamp(seconds, UTC).isoformat()

@@ -28,7 +28,7 @@ from airflow_config_providers.spark.audit.leaks.files import (
     splits_of,
 )
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
-from airflow_config_providers.spark.audit.leaks.leak import Leak, moment
+from airflow_config_providers.spark.audit.leaks.leak import Leak, iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mount, mounted
 from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
@@ -386,5 +386,5 @@ def _of_file(results: Sequence[SplitLeaks], before: SearchedFile | None) -> Sear
 
 def _leak(file: FoundFile, found: FoundLeak, lines: int) -> Leak:
     one = found.occurrence
-    line, at = lines + found.lines + 1, moment(file.modified)
+    line, at = lines + found.lines + 1, iso_moment(file.modified)
     return Leak(file.path, one.start, line, one.reference, one.encoding, one.age, at, one.fingerprint, found.column)

@@ -24,22 +24,11 @@ from airflow_config_providers.spark.audit.html_page import (
     weekly,
 )
 from airflow_config_providers.spark.audit.leaks.leak_finder import without_values
-from airflow_config_providers.spark.audit.report_file import write_page
 from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.audit.leaks.leak import Leak
     from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
-
-
-def write_report(path: str, report: LeakReport, scope: AuditScope) -> None:
-    """
-    Write the page.
-
-    :param scope: what was searched
-    :raises ConfigException: the file cannot be written
-    """
-    write_page(path, page(report, scope))
 
 
 def summary(report: LeakReport) -> str:
@@ -102,7 +91,7 @@ def _undated(leaks: Sequence[Leak]) -> str:
     count = sum(not leak.modified for leak in leaks)
     if not count:
         return ""
-    return paragraph(f"{counted(count, 'leak')} in tables that do not say when a row was written: not in any week.")
+    return paragraph(f"{counted(count, 'leak')} in stores or tables that give no time: not in any week.")
 
 
 def _bars(leaks: Sequence[Leak], name: Callable[[Leak], str]) -> list[Bar]:

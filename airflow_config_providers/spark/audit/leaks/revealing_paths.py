@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from airflow_config_providers.spark.audit.leaks.files import FileListing, FoundFile
-from airflow_config_providers.spark.audit.leaks.leak import Leak, moment
+from airflow_config_providers.spark.audit.leaks.leak import Leak, iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence, referring
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.leaks.stored_path import real
@@ -41,7 +41,7 @@ class RevealingPaths:
             return cls()
         found = {path: occurrences for path in paths if (occurrences := _telling(os.fsencode(path), roots, finder))}
         shown = {path: _shown(os.fsencode(path), occurrences) for path, occurrences in found.items()}
-        modified = {file.path: moment(file.modified) for file in listing.files if file.path in found}
+        modified = {file.path: iso_moment(file.modified) for file in listing.files if file.path in found}
         leaks = list[Leak]()
         for path, occurrences in found.items():
             name = os.fsencode(path)

@@ -36,7 +36,7 @@ from airflow_config_providers.spark.audit.leaks.content import hash_of_ends
 from airflow_config_providers.spark.audit.leaks.files import SPLIT, FileListing, FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
-from airflow_config_providers.spark.audit.leaks.leak import moment
+from airflow_config_providers.spark.audit.leaks.leak import iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_audit import (
     LeakAudit,
     LeakRequest,
@@ -637,7 +637,11 @@ class TestStateFolder:
 
 
 def test_times_beyond_those_of_python_are_shown_as_the_last() -> None:
-    assert (moment(10**30), moment(-(10**30))) == ("9999-12-30T00:00:00+00:00", "0001-01-02T00:00:00+00:00")
+    assert (iso_moment(10**30), iso_moment(-(10**30))) == ("9999-12-30T00:00:00+00:00", "0001-01-02T00:00:00+00:00")
+
+
+def test_a_leak_in_a_file_whose_store_gives_no_time_has_none() -> None:
+    assert iso_moment(0) == ""
 
 
 def test_accepted_leaks_are_counted_and_left_out(audit: LeakAudit, tmp_path: Path) -> None:

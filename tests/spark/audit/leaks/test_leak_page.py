@@ -62,7 +62,7 @@ def test_a_leak_without_a_time_is_in_no_week() -> None:
     shown = page(LeakReport([leak("2026-11-25T08:00:00+00:00"), leak("")]))
 
     assert '<tr><td>2026-11-23</td><td class="number">1</td></tr>' in shown
-    assert "<p>1 leak in tables that do not say when a row was written: not in any week.</p>" in shown
+    assert "<p>1 leak in stores or tables that give no time: not in any week.</p>" in shown
 
 
 def test_leaks_that_all_have_no_time_have_no_weeks() -> None:

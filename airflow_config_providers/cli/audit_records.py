@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from airflow_config_providers import settings
@@ -18,7 +18,7 @@ from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.deployment.audit_scope import scope_of_records
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
 from airflow_config_providers.deployment.database_records import outcomes, owners
-from airflow_config_providers.deployment.differences import with_authors
+from airflow_config_providers.deployment.differences import History, with_authors
 from airflow_config_providers.deployment.dynamic_settings import dynamic_settings
 from airflow_config_providers.deployment.known_secrets import references_in_file
 from airflow_config_providers.deployment.rows import Row
@@ -77,14 +77,24 @@ def _known(args: Any, found: Audited, notes: Notes) -> KnownElsewhere:
 
 
 def _with_authors(args: Any, rows: Sequence[Row], notes: Notes) -> list[Row]:
-    """Return ``rows`` with who changed what before a failure, if a change of dynamic configuration was the cause."""
-    if args.no_database:
-        return list(rows)
-    history = partial(known_history, DeployedConfigurations(notes), notes)
-    return [_with_author(row, history) if row["kind"] == BEFORE_FAILURE and row["key"] else row for row in rows]
+    return (
+        list(rows)
+        if args.no_database
+        else changed_by(rows, partial(known_history, DeployedConfigurations(notes), notes))
+    )
 
 
-def _with_author(row: Row, history: Any) -> Row:
+def changed_by(rows: Sequence[Row], history: History) -> list[Row]:
+    """
+    Return ``rows`` with who changed what before a failure, if a change of dynamic configuration was the cause.
+
+    :param history: called once for each resource
+    """
+    once = cache(history)
+    return [_with_author(row, once) if row["kind"] == BEFORE_FAILURE and row["key"] else row for row in rows]
+
+
+def _with_author(row: Row, history: History) -> Row:
     (found,) = with_authors([row], ConfigResource.of_task(row["dag"], row["task"]), history)
     if not found["changed_by"]:
         return row

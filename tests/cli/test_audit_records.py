@@ -14,8 +14,11 @@ import pytest
 pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
 pytest.importorskip("pyspark.sql.session")
 
+from airflow_config_providers.cli.audit_records import changed_by
 from airflow_config_providers.cli.command_table import commands
+from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.spark.audit.records.history_audit import KINDS
 from airflow_config_providers.spark.audit.records.past_records import CONFIGS
 from tests.cli.conftest import Cli, Driver, Ended
@@ -148,6 +151,26 @@ def test_who_changed_what_before_a_failure_began_is_told(cli: Cli, records: Reco
 
     assert row["key"] == MEMORY
     assert re.search(r"; changed by \S+ at \d{4}-\d\d-\d\d \d\d:\d\d UTC$", row["detail"])
+
+
+def test_the_history_of_a_resource_is_read_once_for_all_findings():
+    asked: list[ConfigResource] = []
+
+    def history(resource: ConfigResource) -> list[Row]:
+        asked.append(resource)
+        return []
+
+    before, after = (f"DYNAMIC_DAG_CONFIG, dynamic configuration of DAG 'flights', version {n}" for n in (1, 2))
+    finding = {
+        "kind": "before-failure",
+        "dag": "flights",
+        "task": "report",
+        "before_layer": before,
+        "after_layer": after,
+    }
+    changed_by([{**finding, "key": f"spark.app.{name}"} for name in "abc"], history)
+
+    assert asked == [ConfigResource(ResourceType.DAG, "flights")]
 
 
 def test_keys_of_dynamic_configuration_that_no_run_had_are_found(cli: Cli, records: Records):

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.target import NOW, address_in, is_address
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import printable, whole_number
 from airflow_config_providers.deployment.records import RunChoice
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigProvidersError
 
 if TYPE_CHECKING:
     from airflow_config_providers.cli.target import Configurations
+
+
+_LAST_TRY: Final = 999_999_999
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +51,14 @@ def _choice(text: str, args: Any) -> RunChoice | None:
     if text == NOW:
         return None
     run, sign, number = text.rpartition("#")
-    if not sign and args.run and _is_number(text):
-        return RunChoice(args.run, int(text), args.map_index)
+    tried = whole_number(number, least=1, most=_LAST_TRY)
+    if not sign and args.run and tried:
+        return RunChoice(args.run, tried, args.map_index)
     if not sign:
         return RunChoice(text, None, args.map_index)
-    if not run or not _is_number(number):
+    if not run or not tried:
         raise WrongArgumentsError(f"--diff: '{printable(text)}' is not RUN_ID#TRY. Write the number of a try after #.")
-    return RunChoice(run, int(number), args.map_index)
+    return RunChoice(run, tried, args.map_index)
 
 
 def _conflicts(args: Any) -> Iterator[str]:
@@ -88,10 +92,6 @@ def _conflicts_of_why_not(args: Any) -> Iterator[str]:
     for option in ("diff", "key", "synonyms", "all"):
         if getattr(args, option):
             yield f"--why-not and --{option} exclude each other. Keep one of them."
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0
 
 
 def known_history(found: Configurations, notes: Notes, resource: ConfigResource) -> list[Row]:

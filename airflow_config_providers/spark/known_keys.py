@@ -7,7 +7,7 @@ from typing import Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX
 from airflow_config_providers.core.older_names import OLDER_NAMES
-from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_HADOOP, CODE_LOADING_SPARK
+from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_HADOOP
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.catalogue import READ_ONLY
 from airflow_config_providers.spark.catalogue_file import all_names
@@ -53,6 +53,9 @@ _OF_JOBS: Final = "spark.app."
 _OF_PLATFORMS: Final = ("spark.sql.dynamicPartitionPruning.enabled",)
 """Keys that a platform documents for its own Spark, here EMR, and that resemble one of Spark's."""
 
+_OF_HADOOP: Final = ("ipc", "net", "orc")
+"""Beginnings of Hadoop's keys of which none has an older name or is generated."""
+
 _LONGEST: Final = 256
 _MOST_PARTS: Final = 16
 """No key that Spark knows is longer than ``_LONGEST`` or has more parts."""
@@ -88,7 +91,6 @@ def _near(key: str) -> str | None:
 def _names() -> frozenset[str]:
     return frozenset().union(
         all_names(),
-        [name for name in CODE_LOADING_SPARK if "*" not in name],
         OLDER_NAMES.keys(),
         OLDER_NAMES.values(),
         arguments.SUBMIT.keys.values(),
@@ -100,7 +102,7 @@ def _names() -> frozenset[str]:
 @cache
 def _beginnings_of_hadoop() -> frozenset[str]:
     older = (name.removeprefix(HADOOP_PREFIX) for name in OLDER_NAMES if name.startswith(HADOOP_PREFIX))
-    return frozenset(name.partition(".")[0] for name in (*CODE_LOADING_HADOOP, *older))
+    return frozenset(name.partition(".")[0] for name in (*CODE_LOADING_HADOOP, *older, *_OF_HADOOP))
 
 
 @cache

@@ -93,6 +93,9 @@ def test_a_key_of_an_extension_is_none_that_is_misspelt(key: str) -> None:
         ("spark_executor_memory", "spark.executor.memory"),
         ("fs.s3a.endpoint", "spark.hadoop.fs.s3a.endpoint"),
         ("mapreduce.job.reduces", "spark.hadoop.mapreduce.job.reduces"),
+        ("ipc.client.connect.timeout", "spark.hadoop.ipc.client.connect.timeout"),
+        ("net.topology.impl", "spark.hadoop.net.topology.impl"),
+        ("orc.stripe.size", "spark.hadoop.orc.stripe.size"),
         ("myteam.mode", "spark.myteam.mode"),
     ],
 )

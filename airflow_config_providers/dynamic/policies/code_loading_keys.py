@@ -10,7 +10,7 @@ from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADI
 from airflow_config_providers.dynamic.policies.key_policies import ImmutableKeys
 from airflow_config_providers.dynamic.policies.params import Params
 
-_FAMILIES: Final = (
+FAMILIES: Final = (
     # jars, Python files and archives, and where they are searched
     "spark.jars.*",
     "spark.files",
@@ -120,7 +120,7 @@ _FAMILIES: Final = (
 """Keys with variable names, keys of earlier versions, and keys that bring in files, or choose the cluster or rights."""
 
 CODE_LOADING_KEYS: Final = (
-    *_FAMILIES,
+    *FAMILIES,
     *CODE_LOADING_SPARK,
     *(f"{HADOOP_PREFIX}{key}" for key in CODE_LOADING_HADOOP),
 )

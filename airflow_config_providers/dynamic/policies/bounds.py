@@ -17,7 +17,7 @@ from airflow_config_providers.dynamic.policies.java_options import (
     heap_settings,
     unreadable,
 )
-from airflow_config_providers.dynamic.policies.key_names import canonical_name, current_name, names_of, twice_named
+from airflow_config_providers.dynamic.policies.key_names import canonical_name, names_of, newest_name, twice_named
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
@@ -182,13 +182,13 @@ def _bound(key: str, given: Any) -> _KeyBounds:
     where = f"'{printable(key)}': "
     params = Params(given if isinstance(given, Mapping) else {}, where)
     limits = {name: limit for name in ("min", "max") if (limit := params.value(name)) is not None}
-    unit = params.text("unit", PLAIN_UNITS.get(current_name(key), ""))
+    unit = params.text("unit", PLAIN_UNITS.get(newest_name(key), ""))
     takes_references = params.flag("references")
     read = _number if all(map(_is_number, limits.values())) else _sizes(unit)
     params.problems += [where + problem for problem in _wrong(limits, read, unit)]
     params.finish()
     least, most = (None if name not in limits else printable(str(limits[name])) for name in ("min", "max"))
-    return _KeyBounds(current_name(key), read, least, most, takes_references)
+    return _KeyBounds(newest_name(key), read, least, most, takes_references)
 
 
 def _wrong(limits: Mapping[str, Any], read: _Read, unit: str) -> Iterator[str]:

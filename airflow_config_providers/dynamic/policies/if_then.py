@@ -11,7 +11,7 @@ from airflow_config_providers.core.java_text import BLANKS, SIZES, TIMES, parse_
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.policies.java_options import all_settings, unreadable
-from airflow_config_providers.dynamic.policies.key_names import canonical_name, current_name, twice_named
+from airflow_config_providers.dynamic.policies.key_names import canonical_name, newest_name, twice_named
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
@@ -96,7 +96,7 @@ def _condition(given: Mapping[str, Any]) -> _Condition:
         raise ConfigException("The values in 'if' and 'then' must be strings, numbers, true, false or null.")
     if problems := twice_named(given):
         raise ConfigException(*problems)
-    return {current_name(key): None if value is None else _plain(str(value)) for key, value in given.items()}
+    return {newest_name(key): None if value is None else _plain(str(value)) for key, value in given.items()}
 
 
 def _holds(condition: _Condition, configs: _Texts) -> bool | None:

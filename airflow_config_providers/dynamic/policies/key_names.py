@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from fnmatch import translate
 from typing import Final
 
-from airflow_config_providers.core.keys import HADOOP_PREFIX, hadoop_name
-from airflow_config_providers.core.keys import current_name as current
+from airflow_config_providers.core.keys import HADOOP_PREFIX, current_name, hadoop_name
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.core.text import printable
 
@@ -21,15 +20,15 @@ _MOST_DOTS: Final = 32
 """The most dots in the name of a bucket, or in a general key of Azure."""
 
 
-def current_name(key: str) -> str:
+def newest_name(key: str) -> str:
     """Return the current name of ``key`` in Spark or Hadoop."""
-    return current(key, OLDER_NAMES)
+    return current_name(key, OLDER_NAMES)
 
 
 def canonical_name(key: str) -> str:
     """Return the one name for all names of ``key``; for a Hadoop key, it begins with ``spark.hadoop.``."""
     hadoop = hadoop_name(key)
-    return current_name(key if hadoop is None else HADOOP_PREFIX + hadoop)
+    return newest_name(key if hadoop is None else HADOOP_PREFIX + hadoop)
 
 
 def own_names(key: str) -> list[str]:
@@ -40,7 +39,7 @@ def own_names(key: str) -> list[str]:
     a Hive key with ``spark.hive.``.
     """
     hadoop = hadoop_name(key)
-    return list(dict.fromkeys([key, *([current_name(key)] if hadoop is None else _names_of_hadoop(hadoop))]))
+    return list(dict.fromkeys([key, *([newest_name(key)] if hadoop is None else _names_of_hadoop(hadoop))]))
 
 
 def names_of(key: str) -> list[str]:
@@ -145,7 +144,7 @@ def _meanings(key: str) -> Iterator[list[str]]:
 
 def _names_of_hadoop(name: str) -> list[str]:
     of_hive = [f"spark.{name}"] if name.startswith(_HIVE) else []
-    return [HADOOP_PREFIX + name, current_name(HADOOP_PREFIX + name), *of_hive]
+    return [HADOOP_PREFIX + name, newest_name(HADOOP_PREFIX + name), *of_hive]
 
 
 def _general_names(name: str) -> Iterator[str]:

@@ -18,8 +18,8 @@ from airflow_config_providers.dynamic.policies.java_options import all_settings,
 from airflow_config_providers.dynamic.policies.key_names import (
     KeyPatterns,
     Patterns,
-    current_name,
     names_of,
+    newest_name,
     own_names,
     unmatched,
     with_canonical,
@@ -171,7 +171,7 @@ def _taken_in(key: str, text: str) -> Iterator[str]:
     for name in re.findall(_NAME, text):
         yield name
         yield f"spark.hadoop.{name}"
-        yield current_name(f"spark.hadoop.{name}")
+        yield newest_name(f"spark.hadoop.{name}")
 
 
 class AllowedReferences(AlterConfigPolicy):

@@ -14,7 +14,7 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence, w
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile, RowGroup, SomeRows
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, Progress
+from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, FoundSoFar
 from airflow_config_providers.spark.audit.leaks.text_cells import (
     TextCells,
     cells_of,
@@ -31,7 +31,7 @@ METADATA: Final = "(metadata)"
 """What the column of a leak is called that is in no column, but in the metadata of the file. Its line is 0."""
 
 
-def search_columns(file: ParquetFile, split: Split, finder: OccurrenceFinder, progress: Progress) -> bool:
+def search_columns(file: ParquetFile, split: Split, finder: OccurrenceFinder, progress: FoundSoFar) -> bool:
     """
     Add to ``progress`` what is found in the row groups of a split, and in the metadata if it is the first.
 
@@ -50,13 +50,13 @@ def search_columns(file: ParquetFile, split: Split, finder: OccurrenceFinder, pr
     return have_rows or not progress.problems
 
 
-def _search_metadata(file: ParquetFile, finder: OccurrenceFinder, progress: Progress) -> None:
+def _search_metadata(file: ParquetFile, finder: OccurrenceFinder, progress: FoundSoFar) -> None:
     content = b"\0".join(file.texts())
     progress.octets += len(content)
     _add(finder.find(content), progress, -1, METADATA)
 
 
-def _until_broken(file: ParquetFile, group: RowGroup, progress: Progress) -> Iterator[SomeRows]:
+def _until_broken(file: ParquetFile, group: RowGroup, progress: FoundSoFar) -> Iterator[SomeRows]:
     """Yield what can be read of a row group, and keep why the rest cannot be."""
     try:
         yield from file.tables(group)
@@ -64,7 +64,7 @@ def _until_broken(file: ParquetFile, group: RowGroup, progress: Progress) -> Ite
         _note(progress, str(error))
 
 
-def _cells(rows: SomeRows, progress: Progress) -> Iterator[TextCells]:
+def _cells(rows: SomeRows, progress: FoundSoFar) -> Iterator[TextCells]:
     """Yield the texts of all columns, and keep which column cannot be read as text. It may have a telling name."""
     named = zip(rows.table.schema.names, rows.table.columns, strict=True)
     for number, (name, column) in enumerate(named, rows.before + 1):
@@ -75,7 +75,7 @@ def _cells(rows: SomeRows, progress: Progress) -> Iterator[TextCells]:
             _note(progress, problem)
 
 
-def _note(progress: Progress, problem: str) -> None:
+def _note(progress: FoundSoFar, problem: str) -> None:
     if problem not in progress.problems and len(progress.problems) < _MOST_PROBLEMS:
         progress.problems.append(problem)
 
@@ -86,7 +86,7 @@ def _of_column(name: str, column: Any, first: int) -> Iterator[TextCells]:
         first += len(chunk)
 
 
-def _search_cells(cells: TextCells, finder: OccurrenceFinder, progress: Progress) -> None:
+def _search_cells(cells: TextCells, finder: OccurrenceFinder, progress: FoundSoFar) -> None:
     """Search the texts of many cells at once, because that is fast, and then only cells with those that were found."""
     for first, values in cells.runs(BLOCK):
         progress.octets += values.nbytes
@@ -105,7 +105,7 @@ def _touched(found: Iterable[Occurrence], starts: Sequence[int]) -> Sequence[int
     return sorted({number for first, after in ranges for number in range(first, after)})
 
 
-def _add(found: Iterable[Occurrence], progress: Progress, row: int, column: str) -> None:
+def _add(found: Iterable[Occurrence], progress: FoundSoFar, row: int, column: str) -> None:
     for one in found:
         if progress.is_full:
             return

@@ -67,9 +67,9 @@ class SplitLeaks(NamedTuple):
 
 
 @dataclass(slots=True)
-class Progress:
+class FoundSoFar:
     """
-    How far the search of a split is.
+    What the search of a split has found so far.
 
     :param octets: bytes of content
     :param lines: line ends
@@ -87,7 +87,7 @@ class Progress:
         """Whether no more leaks are listed."""
         return len(self.leaks) >= MOST_LEAKS
 
-    def take(self, other: Progress) -> None:
+    def take(self, other: FoundSoFar) -> None:
         """Add what ``other`` has found."""
         self.octets += other.octets
         self.leaks += other.leaks

@@ -24,7 +24,7 @@ from airflow_config_providers.spark.audit.leaks.open_file import ContentError, O
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile
 from airflow_config_providers.spark.audit.leaks.reader_processes import Readers
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, Progress, SplitLeaks
+from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, FoundSoFar, SplitLeaks
 from airflow_config_providers.spark.audit.leaks.tar_members import CONTEXT, HEADER, CompressedMembers, is_tar
 
 OctetsRead = Callable[[int], None]
@@ -57,7 +57,7 @@ class Search(ClosedOnExit):
 
     def __call__(self, split: Split, opened: Opened = opened) -> SplitLeaks:
         """Search one split. It never fails: what cannot be read is a problem in the result."""
-        progress = Progress()
+        progress = FoundSoFar()
         with progress.noting_failure(), opened(split.file.path, split.file.size) as source:
             self._search(split, source, progress)
         return progress.of(split)
@@ -66,7 +66,7 @@ class Search(ClosedOnExit):
         """End the processes."""
         self._readers.close()
 
-    def _search(self, split: Split, source: OpenFile, progress: Progress) -> None:
+    def _search(self, split: Split, source: OpenFile, progress: FoundSoFar) -> None:
         beginning = source.read(0, HEADER)
         columns = self._columns(split, source) if is_parquet(beginning) else None
         if columns:
@@ -96,7 +96,7 @@ class Search(ClosedOnExit):
         try:
             return self._readers.read(source, split, self.tick)
         except ContentError as error:
-            return _Columns(Progress(problems=[str(error)]))
+            return _Columns(FoundSoFar(problems=[str(error)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class _Columns:
     :param have_rows: whether rows were searched, or there are none
     """
 
-    progress: Progress
+    progress: FoundSoFar
     are_known: bool = True
     have_rows: bool = False
 
@@ -119,11 +119,11 @@ def _import_once() -> None:
 
 
 def _searched_columns(source: OpenFile, split: Split, finder: OccurrenceFinder) -> _Columns:
-    progress = Progress()
+    progress = FoundSoFar()
     try:
         file = ParquetFile.open(source, split.file.size)
     except ContentError as error:
-        return _Columns(Progress(problems=[str(error)]), are_known=False)
+        return _Columns(FoundSoFar(problems=[str(error)]), are_known=False)
     have_rows = True
     with progress.noting_failure():
         have_rows = search_columns(file, split, finder, progress)
@@ -177,7 +177,7 @@ def _ends(source: OpenFile, split: Split) -> str:
         return ""
 
 
-def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: Progress, least: int) -> None:
+def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: FoundSoFar, least: int) -> None:
     """
     Add to ``progress`` the occurrences that begin in the split.
 
@@ -204,7 +204,7 @@ def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: Progress, le
         kept, at, block = data[keep:], at + keep, following
 
 
-def _add(data: bytes, at: int, within: tuple[int, int], finder: OccurrenceFinder, progress: Progress) -> None:
+def _add(data: bytes, at: int, within: tuple[int, int], finder: OccurrenceFinder, progress: FoundSoFar) -> None:
     """Add the occurrences in ``data`` that begin ``within`` a range of offsets, and count its lines."""
     begin, end = within
     counted = begin

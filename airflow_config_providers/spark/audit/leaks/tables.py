@@ -249,7 +249,7 @@ def _moment(at: Any) -> str:
 _AT_ONCE: Final = 4
 """How many tables are read at a time: most are small."""
 
-Search = Callable[[TextTable, Iterable[Sequence[Any]]], SearchedRows]
+SearchRows = Callable[[TextTable, Iterable[Sequence[Any]]], SearchedRows]
 """Searches rows of a table. It runs in executors, so it is a function of a module."""
 
 
@@ -267,7 +267,7 @@ class TextDatabase:
     jdbc: JdbcDatabase | None = None
 
 
-def search_tables(session: SparkSession, database: TextDatabase, search: Search) -> SearchedRows:
+def search_tables(session: SparkSession, database: TextDatabase, search: SearchRows) -> SearchedRows:
     """Search all tables: in executors that read them by JDBC or, if Spark lacks the driver, read by this process."""
     report = SearchedRows()
     try:
@@ -305,7 +305,7 @@ def _reader(
 
 
 def _search_table(
-    read: Callable[[TextTable], Iterator[Any]], table: TextTable, search: Search, found: list[SearchedRows]
+    read: Callable[[TextTable], Iterator[Any]], table: TextTable, search: SearchRows, found: list[SearchedRows]
 ) -> None:
     for rows in read(table):
         kept = rows.context.accumulator([], _ListAccumulator())
@@ -315,7 +315,7 @@ def _search_table(
             found += kept.value
 
 
-def _search_part(search: Search, table: TextTable, kept: Any, rows: Iterable[Sequence[Any]]) -> None:
+def _search_part(search: SearchRows, table: TextTable, kept: Any, rows: Iterable[Sequence[Any]]) -> None:
     kept.add([search(table, rows)])
 
 

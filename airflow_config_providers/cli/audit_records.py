@@ -77,11 +77,9 @@ def _known(args: Any, found: Audited, notes: Notes) -> KnownElsewhere:
 
 
 def _with_authors(args: Any, rows: Sequence[Row], notes: Notes) -> list[Row]:
-    return (
-        list(rows)
-        if args.no_database
-        else changed_by(rows, partial(known_history, DeployedConfigurations(notes), notes))
-    )
+    if args.no_database:
+        return list(rows)
+    return changed_by(rows, partial(known_history, DeployedConfigurations(notes), notes))
 
 
 def changed_by(rows: Sequence[Row], history: History) -> list[Row]:

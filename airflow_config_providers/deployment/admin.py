@@ -123,17 +123,22 @@ class DeployedLayers:
         :raises ProviderUnavailableError: the database is unavailable
         """
         if resource not in self._known:
-            job = self._job(resource) if resource.dag_id else None
+            job = self.job(resource) if resource.dag_id else None
             self._known[resource] = deployed_layers(job, self._caller.environ, warn=self._warn)
         return self._known[resource]
 
     def job(self, task: ConfigResource) -> AuthoredJob | None:
         """
-        Return the job of a task; None if the task is not ours.
+        Return the job of a task; None if the task is not ours, or for a DAG.
 
         It raises the same errors as a call of this object.
         """
-        return self._job(task)
+        dag = self._dag(task.dag_id)
+        if not task.task_id:
+            return None
+        if task.task_id not in dag.task_ids:
+            raise UnknownResourceError(_no_task(task, dag.task_ids))
+        return self._caller.of_task(dag.get_task(task.task_id), str(task), self._warn)
 
     def files(self, resource: ConfigResource) -> list[str]:
         """
@@ -141,7 +146,7 @@ class DeployedLayers:
 
         It raises the same errors as a call of this object.
         """
-        job = self._job(resource) if resource.dag_id else None
+        job = self.job(resource) if resource.dag_id else None
         return [*settings.config_files(), *(job.files.values() if job else ())]
 
     def unread_files(self, task: ConfigResource) -> str:
@@ -235,14 +240,6 @@ class DeployedLayers:
         if dag_id not in self._dags:
             self._dags[dag_id] = stored_dag(dag_id, self._caller)
         return self._dags[dag_id]
-
-    def _job(self, resource: ConfigResource) -> AuthoredJob | None:
-        dag = self._dag(resource.dag_id)
-        if not resource.task_id:
-            return None
-        if resource.task_id not in dag.task_ids:
-            raise UnknownResourceError(_no_task(resource, dag.task_ids))
-        return self._caller.of_task(dag.get_task(resource.task_id), str(resource), self._warn)
 
 
 def _no_task(resource: ConfigResource, known: Sequence[str]) -> str:

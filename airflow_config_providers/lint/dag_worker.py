@@ -1,5 +1,5 @@
 """
-The process that imports DAG files for ``lint``, so that one that hangs or ends the process harms nothing else.
+The process that imports DAG files, so that one that hangs or ends the process harms nothing else.
 
 It imports Airflow, and makes copies of itself as it is asked to over a socket, which is its standard input. A copy
 reads a request on each line from a socket of its own, and answers each on a line, both as JSON.

@@ -207,7 +207,7 @@ def judgements_of_task(policies: Policies, change: TaskChange, before: State, af
     """Yield what each policy says of a run of the task after the change; nothing if the task is removed."""
     if change.is_removed or not policies.after:
         return
-    request, is_whole = _request(change.task, change.after, after.jobs), not after.has_chosen_file(change.task)
+    request, is_whole = _request(change.task, change.after, after.jobs), not after.chosen_files(change.task)
     for policy in policies.after:
         verdict = verdict_of(policy, request, is_whole=is_whole)
         deployed = policies.named(policy.name) if verdict.denials else []

@@ -73,10 +73,6 @@ class State:
         below = deployed_layers(self.jobs[task], self.environ, warn=warn, read_file=self.read_file)
         return [*self.dynamic(task), *below]
 
-    def has_chosen_file(self, task: ConfigResource) -> bool:
-        """Return whether only a run knows the path of a layer file of a task."""
-        return bool(self.chosen_files(task))
-
     def chosen_files(self, task: ConfigResource) -> list[str]:
         """Return the paths, with templates and references, of the layer files of a task that only a run knows."""
         return list(filter(is_known_only_in_run, self.files(task)))

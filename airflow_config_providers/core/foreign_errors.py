@@ -14,11 +14,14 @@ _T = TypeVar("_T")
 _OURS: Final = __name__.partition(".")[0]
 
 
-def guarded(call: Callable[[], _T], what: Callable[[], str], kind: type[ConfigProvidersError]) -> _T:
+def guarded(
+    call: Callable[[], _T], what: Callable[[], str], kind: type[ConfigProvidersError], *, way_out: str = ""
+) -> _T:
     """
     Return the result of ``call``, which is code of others, and can even end the process.
 
     :param what: returns how the message begins
+    :param way_out: how it ends
     :raises ConfigProvidersError: one that it raised, without its cause; any other error is one of this ``kind``
     """
     try:
@@ -28,7 +31,7 @@ def guarded(call: Callable[[], _T], what: Callable[[], str], kind: type[ConfigPr
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anything can be raised; its text can hold a value
         reason = kind_and_place(error)
-    raise kind(f"{what()} ({reason}).")
+    raise kind(f"{what()} ({reason}). {way_out}".rstrip())
 
 
 def kind_and_place(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Final, TypeVar
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 
 _T = TypeVar("_T")
 
@@ -43,6 +43,19 @@ def kind_and_place(error: BaseException) -> str:
     """
     place = _place(error)
     return f"{type(error).__name__} in {place}" if place else type(error).__name__
+
+
+def foreign_failure(place: tuple[str, str], failure: BaseException) -> ConfigProvidersError:
+    """
+    Return what is said of an error of a provider that is not ours. Its message can contain a value.
+
+    :param place: the name of the provider, and the path
+    """
+    provider, path = map(printable, place)
+    return ProviderLookupError(
+        f"Provider '{provider}' failed at path '{path}' with {kind_and_place(failure)}. "
+        f"Its message is not shown, because it can contain a value. Call the class itself to see it."
+    )
 
 
 def _place(error: BaseException) -> str:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Unpack, cast
 
 from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.foreign_errors import foreign_failure
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
-from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place, foreign_failure
+from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, unknown_provider
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer

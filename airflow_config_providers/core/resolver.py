@@ -324,7 +324,7 @@ class _Unanswered(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class _Failure:
+class _SharedFailure:
     """
     A failure that paths of one provider share.
 
@@ -388,13 +388,13 @@ def _failures(parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
     yield from (failure.told() for failure in dict.fromkeys(found.values()))
 
 
-def _shared_failures(failures: Mapping[Place, Exception]) -> dict[Place, _Failure]:
+def _shared_failures(failures: Mapping[Place, Exception]) -> dict[Place, _SharedFailure]:
     """Return the failure of each place; paths of a provider that failed alike have the same one."""
-    found: dict[Place, _Failure] = {}
-    alike: dict[object, _Failure] = {}
+    found: dict[Place, _SharedFailure] = {}
+    alike: dict[object, _SharedFailure] = {}
     for place, error in failures.items():
         problem = error if isinstance(error, ConfigProvidersError) else foreign_failure(place, error)
-        failure = alike.setdefault((place[0], type(problem), problem.problems), _Failure(problem))
+        failure = alike.setdefault((place[0], type(problem), problem.problems), _SharedFailure(problem))
         failure.places.add(place)
         found[place] = failure
     return found

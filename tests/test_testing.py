@@ -13,6 +13,7 @@ from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUn
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.sensors.config_change import watching
+from airflow_config_providers.settings import allowed_provider_classes
 from airflow_config_providers.testing import InMemoryConfigProvider, deployment
 
 DB = {"apps/db": {"password": "x", "user": "ada"}}
@@ -166,6 +167,13 @@ def test_options_and_the_connection_are_those_of_the_block():
         (line,) = [line for line in render(task) if line.startswith("spark.app.a")]
 
     assert "${vault:apps/db:missing}" in line
+
+
+def test_classes_that_the_block_allows_are_allowed_beside_its_own():
+    with deployment({"vault": DB}, settings={"allowed_provider_classes": "acme.First, acme.Second"}):
+        render(report(), team="db")
+
+        assert {"acme.First", "acme.Second"} <= set(allowed_provider_classes())
 
 
 def test_another_connection_is_that_of_the_block():

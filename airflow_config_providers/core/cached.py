@@ -2,7 +2,9 @@
 A property that is computed once for each object, without a lock.
 
 In Python 3.11, ``functools.cached_property`` has one lock for all objects: threads wait for each other, and a child
-that is forked while the lock is held waits forever.
+that is forked while the lock is held waits forever. We use it where that cannot happen: in an audit, where one thread
+has each object, in the plugin, which may import nothing else, and where it overrides one of Airflow's, whose result is
+kept under the same name.
 """
 
 from __future__ import annotations

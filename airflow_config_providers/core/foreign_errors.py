@@ -7,18 +7,21 @@ from types import FrameType
 from typing import Final, TypeVar
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 
 _T = TypeVar("_T")
 
 _OURS: Final = __name__.partition(".")[0]
 
 
-def guarded(call: Callable[[], _T], what: Callable[[], str], kind: type[ConfigProvidersError]) -> _T:
+def guarded(
+    call: Callable[[], _T], what: Callable[[], str], kind: type[ConfigProvidersError], *, way_out: str = ""
+) -> _T:
     """
     Return the result of ``call``, which is code of others, and can even end the process.
 
     :param what: returns how the message begins
+    :param way_out: how it ends
     :raises ConfigProvidersError: one that it raised, without its cause; any other error is one of this ``kind``
     """
     try:
@@ -28,7 +31,7 @@ def guarded(call: Callable[[], _T], what: Callable[[], str], kind: type[ConfigPr
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anything can be raised; its text can hold a value
         reason = kind_and_place(error)
-    raise kind(f"{what()} ({reason}).")
+    raise kind(f"{what()} ({reason}). {way_out}".rstrip())
 
 
 def kind_and_place(error: BaseException) -> str:
@@ -40,6 +43,19 @@ def kind_and_place(error: BaseException) -> str:
     """
     place = _place(error)
     return f"{type(error).__name__} in {place}" if place else type(error).__name__
+
+
+def foreign_failure(place: tuple[str, str], failure: BaseException) -> ConfigProvidersError:
+    """
+    Return what is said of an error of a provider that is not ours. Its message can contain a value.
+
+    :param place: the name of the provider, and the path
+    """
+    provider, path = map(printable, place)
+    return ProviderLookupError(
+        f"Provider '{provider}' failed at path '{path}' with {kind_and_place(failure)}. "
+        f"Its message is not shown, because it can contain a value. Call the class itself to see it."
+    )
 
 
 def _place(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""The keys of a configuration: what is allowed as one and as its value, and older names that are still read."""
+"""The keys of a configuration: what is allowed as one and as its value, older names still read, and Hadoop's names."""
 
 from __future__ import annotations
 
@@ -140,6 +140,15 @@ def spellings(used: Iterable[str], older: Mapping[str, str]) -> Mapping[str, tup
     return {name: group for group in names.values() for name in group}
 
 
+def current_name(name: str, older: Mapping[str, str]) -> str:
+    """Return the name that is current for ``name``, also if it was renamed several times."""
+    seen = set()
+    while name in older and name not in seen:
+        seen.add(name)
+        name = older[name]
+    return name
+
+
 HADOOP_PREFIX: Final = "spark.hadoop."
 """The prefix of Hadoop's keys, which Hadoop names without it."""
 HIVE_PREFIX: Final = "spark.hive."
@@ -157,12 +166,3 @@ def hadoop_name(key: str) -> str | None:
     if key.startswith("spark.") and not key.startswith(HADOOP_PREFIX):
         return None
     return key.removeprefix(HADOOP_PREFIX)
-
-
-def current_name(name: str, older: Mapping[str, str]) -> str:
-    """Return the name that is current for ``name``, also if it was renamed several times."""
-    seen = set()
-    while name in older and name not in seen:
-        seen.add(name)
-        name = older[name]
-    return name

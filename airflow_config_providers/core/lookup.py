@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypedDict, TypeVar, Unpack, cast
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.foreign_errors import kind_and_place
+from airflow_config_providers.core.foreign_errors import foreign_failure, kind_and_place
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
 from airflow_config_providers.core.text import counted, printable
@@ -361,15 +361,6 @@ class _Batch:
         for path in self._open:
             outcome = error if isinstance(error, Exception) else foreign_failure((name, path), error)
             self.found.setdefault(path, outcome)
-
-
-def foreign_failure(place: Place, failure: BaseException) -> ConfigProvidersError:
-    """Return what is said of an error that is not ours. Its message can contain a value."""
-    provider, path = map(printable, place)
-    return ProviderLookupError(
-        f"Provider '{provider}' failed at path '{path}' with {kind_and_place(failure)}. "
-        f"Its message is not shown, because it can contain a value. Call the class itself to see it."
-    )
 
 
 def _checked(name: str, outcome: Outcome) -> Outcome:

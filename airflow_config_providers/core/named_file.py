@@ -12,18 +12,19 @@ LARGEST: Final = 1024 * 1024
 """The most bytes of a file of configuration."""
 
 
-def read_named(path: str) -> bytes:
+def read_named(path: str, *, largest: int = LARGEST) -> bytes:
     """
-    Return the content of a file, or of a pipe such as ``/dev/stdin`` or that of ``<(...)``, of at most 1 MiB.
+    Return the content of a file, or of a pipe such as ``/dev/stdin`` or that of ``<(...)``.
 
+    :param largest: the most bytes that it can have
     :raises OSError: it cannot be read, is larger, as a device without an end is, or is a pipe without a writer
     """
     with os.fdopen(open_named(path), "rb") as file:
-        content = file.read(LARGEST + 1)
+        content = file.read(largest + 1)
         if not content:
             refuse_silent(file.fileno())
-    if len(content) > LARGEST:
-        raise OSError(errno.EFBIG, f"it has more than {LARGEST} bytes")
+    if len(content) > largest:
+        raise OSError(errno.EFBIG, f"it has more than {largest} bytes")
     return content
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Unpack, cast
 
 from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.foreign_errors import foreign_failure
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
-from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place, foreign_failure
+from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, unknown_provider
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
@@ -320,11 +323,29 @@ class _Unanswered(NamedTuple):
     denial: str | None
 
 
+@dataclass(eq=False, slots=True)
+class _SharedFailure:
+    """
+    A failure that paths of one provider share.
+
+    :ivar affected: the part and the name of each value that refers to one of ``places``, in their order
+    """
+
+    problem: ConfigProvidersError
+    places: set[Place] = field(default_factory=set)
+    affected: list[tuple[_Part, str]] = field(default_factory=list)
+
+    def told(self) -> ConfigProvidersError:
+        """Return the error that says what it affects."""
+        listed = [part.result.references(name, self.places) for part, name in self.affected]
+        if len(self.affected) == 1:
+            ((part, name),), (references,) = self.affected, listed
+            return _of_key(self.problem, part.place(name), references)
+        return _of_keys(self.problem, [name for _, name in self.affected], some_of(chain.from_iterable(listed)))
+
+
 _MOST_REFERENCES: Final = 100
 """How many references without a value are explained: a hint compares each with all keys at its path."""
-
-_MOST_KEYS = 3
-"""How many keys are named in a failure that affects several."""
 
 
 def _opened(layered: LayeredConfig) -> dict[str, str]:
@@ -359,20 +380,24 @@ def _odd_references(texts: Mapping[str, str], place: Callable[[str], str]) -> It
 
 def _failures(parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
     """Yield each failure with the keys that it affects; one shared by several paths of a provider is reported once."""
-    found: dict[object, tuple[ConfigProvidersError, list[Place]]] = {}
-    for place, failure in parts[0].result.answers.failures.items():
-        problem = failure if isinstance(failure, ConfigProvidersError) else foreign_failure(place, failure)
-        _, alike = found.setdefault((place[0], type(problem), problem.problems), (problem, []))
-        alike.append(place)
-    for problem, listed in found.values():
-        places = frozenset(listed)
-        affected = [(part, name) for part in parts for name in part.result.names(places)]
-        if len(affected) == 1:
-            ((part, name),) = affected
-            yield _of_key(problem, part.place(name), part.result.references(name, places))
-        else:
-            references = (text for part, name in affected for text in part.result.references(name, places))
-            yield _of_keys(problem, [name for _, name in affected], some_of(references))
+    found = _shared_failures(parts[0].result.answers.failures)
+    for part in parts if found else ():
+        for name, places in part.result.failed():
+            for failure in dict.fromkeys(map(found.__getitem__, places)):
+                failure.affected.append((part, name))
+    yield from (failure.told() for failure in dict.fromkeys(found.values()))
+
+
+def _shared_failures(failures: Mapping[Place, Exception]) -> dict[Place, _SharedFailure]:
+    """Return the failure of each place; paths of a provider that failed alike have the same one."""
+    found: dict[Place, _SharedFailure] = {}
+    alike: dict[object, _SharedFailure] = {}
+    for place, error in failures.items():
+        problem = error if isinstance(error, ConfigProvidersError) else foreign_failure(place, error)
+        failure = alike.setdefault((place[0], type(problem), problem.problems), _SharedFailure(problem))
+        failure.places.add(place)
+        found[place] = failure
+    return found
 
 
 def _of_key(problem: ConfigProvidersError, where: str, references: Sequence[str]) -> ConfigProvidersError:
@@ -383,9 +408,7 @@ def _of_key(problem: ConfigProvidersError, where: str, references: Sequence[str]
 
 
 def _of_keys(problem: ConfigProvidersError, names: Sequence[str], references: str) -> ConfigProvidersError:
-    shown = [printable(name) for name in names[:_MOST_KEYS]]
-    keys = ", ".join(shown + ["..."] * (len(names) > len(shown)))
-    listed = f"{counted(len(names), 'key')}: {keys}"
+    listed = f"{counted(len(names), 'key')}: {some_of(names)}"
     return type(problem)(*(f"{references}: not resolved. {sentence} ({listed})" for sentence in problem.problems))
 
 

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from airflow_config_providers.core.data import ConfigData, ContentHash
@@ -67,10 +67,9 @@ class Subscriber:
             _log.warning("A subscriber of %s failed (%s).", printable(self.path), type(error).__name__)
 
     def own(self, data: ConfigData) -> ConfigData:
-        """Return what this object has subscribed to."""
-        if self.keys is None:
-            return data
-        return ConfigData({key: value for key, value in data.data.items() if key in self.keys}, data.ttl)
+        """Return what this object has subscribed to; a key with None is left out, as when a value is resolved."""
+        found = {key: value for key, value in data.data.items() if self.keys is None or key in self.keys}
+        return replace(data, data={key: value for key, value in found.items() if value is not None})
 
 
 class Courier:
@@ -290,20 +289,19 @@ class Subscriptions:
             return None
         try:
             polled = self._poll(path, _together(subscribers), _common_mark(subscribers))
-        except BaseException as error:  # noqa: BLE001 - whatever a provider raises, its message can contain a value
+            return self._after_poll(subscribers, polled)
+        except BaseException as error:  # noqa: BLE001 - whatever a provider raises or returns, it can contain a value
             return self._after_failure(subscribers, type(error).__name__)
-        return self._after_poll(subscribers, polled)
 
     def _after_poll(self, subscribers: Collection[Subscriber], polled: Polled) -> float | None:
         data = polled.data
         if data is not None and data.absence:
             return self._after_failure(subscribers, "there is nothing")
+        looks_again = [] if data is None else [self._compare(each, data, polled.mark) for each in subscribers]
+        next_read = self._next_read(None if data is None else data.ttl)
         for subscriber in subscribers:
             subscriber.failures = 0
-        if data is None:
-            return self._next_read(None)
-        looks_again = [self._compare(subscriber, data, polled.mark) for subscriber in subscribers]
-        return self._timetable.clock() + _SECOND_LOOK if any(looks_again) else self._next_read(data.ttl)
+        return self._timetable.clock() + _SECOND_LOOK if any(looks_again) else next_read
 
     def _compare(self, subscriber: Subscriber, data: ConfigData, mark: Hashable | None) -> bool:
         """Have ``subscriber`` called if its values have changed; return whether to look again, as some are gone."""

@@ -61,9 +61,11 @@ class ConfigTransformerResult:
                 value = self.answers.value(provider, path, key)
                 yield name, ConfigVariable(provider, path, key, text[start:end]), value
 
-    def names(self, places: Collection[Place]) -> list[str]:
-        """Return the config keys whose values refer to any of ``places``, in their order."""
-        return [name for name, spans in self._spans.items() if any(span[2:4] in places for span in spans)]
+    def failed(self) -> Iterator[tuple[str, list[Place]]]:
+        """Yield each config key, in their order, with the places that its value refers to and that have no answer."""
+        failures = self.answers.failures
+        for name, spans in self._spans.items():
+            yield name, [place for place in dict.fromkeys(span[2:4] for span in spans) if place in failures]
 
     def references(self, name: str, places: Collection[Place]) -> list[str]:
         """Return the references to any of ``places`` in the value of a config key, in order and without duplicates."""

@@ -24,7 +24,9 @@ def in_thread(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Fu
     """
     Make ``call`` in a daemon thread of its own, with the caller's context variables.
 
-    :return: gets its result or its error
+    If no thread can be started, as at shutdown, the call is made here, before this returns.
+
+    :return: a future that gets the result or the error
     """
     future: Future[_T] = Future()
     made = (future, partial(copy_context().run, call, *args, **kwargs))
@@ -59,7 +61,11 @@ class Workers(ClosedOnExit):
         return future
 
     def spread(self, begun: Iterable[Future[Any]] = (), *, after: float = 0.0) -> None:
-        """Make ``most`` calls in parallel, including those that wait, if ``begun`` have not ended ``after`` seconds."""
+        """
+        Make up to ``most`` calls in parallel from now on, also of those that wait.
+
+        :param begun: first wait until they have ended, but no longer than ``after`` seconds
+        """
         wait(begun, after)
         self._at_once = self._most
         for _ in range(self._calls.qsize()):

@@ -14,7 +14,7 @@ from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import DEPLOYMENT, PREFIX, documents, owner_of
 from airflow_config_providers.job.record import TaskTry
 from airflow_config_providers.job.record_files import RecordFiles
-from airflow_config_providers.providers.real_path import rights_of
+from airflow_config_providers.providers.file_rights import rights_of
 
 
 def check_store(site: Site) -> Iterator[Diagnosis]:

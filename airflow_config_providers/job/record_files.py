@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
+from airflow_config_providers.core.foreign_errors import guarded
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.record import LARGEST, TaskTry, TryRecord, parsed, written
@@ -103,14 +104,9 @@ class RecordFiles:
         return ObjectStoragePath(self.path)
 
     def _reading(self, read: Callable[[], _Found]) -> _Found:
-        try:
-            return read()
-        except Exception as error:  # noqa: BLE001 - a client of a store can raise anything, with an address in its text
-            problem = type(error).__name__
-        raise ProviderUnavailableError(
-            f"The records in [config_providers] records_path cannot be read ({problem}). Correct the path or its "
-            f"connection, or try again later."
-        )
+        what = "The records in [config_providers] records_path cannot be read"
+        way_out = "Correct the path or its connection, or try again later."
+        return guarded(read, lambda: what, ProviderUnavailableError, way_out=way_out)
 
 
 def place_of(task: TaskTry) -> str:

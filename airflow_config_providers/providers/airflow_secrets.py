@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import sys
@@ -11,6 +10,8 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from airflow_config_providers.core.document import as_text
+from airflow_config_providers.core.entry_points import imported
+from airflow_config_providers.core.foreign_errors import guarded
 from airflow_config_providers.core.process_environment import all_variables, value_of
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import (
@@ -132,11 +133,12 @@ def make_backend(path: str, kwargs: Mapping[str, Any]) -> Any:
 
     :raises ProviderDefinitionError: it cannot be created
     """
-    module, _, name = path.rpartition(".")
-    return _made(
-        lambda: _with_connections(getattr(importlib.import_module(module), name)(**kwargs)),
-        f"Secrets backend '{printable(path)}'",
-    )
+
+    def make() -> Any:
+        kind: Any = imported(path)
+        return _with_connections(kind(**kwargs))
+
+    return _made(make, f"Secrets backend '{printable(path)}'")
 
 
 def read_variable(backend: Any, key: str) -> str | None:
@@ -180,8 +182,7 @@ def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
         problem = fault(error, who=who, what=what)
     if problem is None:
         return None
-    problem.__cause__ = problem.__context__ = None
-    raise problem
+    raise problem.alone()
 
 
 def _keep_values_out_of_debug_logs() -> None:
@@ -233,15 +234,8 @@ def _first_answer(ask: Callable[[Any], _T | None], what: str) -> _T | None:
 
 
 def _chain() -> list[Any]:
-    try:
-        return _load_chain()
-    except ConfigProvidersError:
-        raise
-    except Exception as error:  # noqa: BLE001 - the deployment's backend is made here and can raise anything
-        problem = type(error).__name__
-    raise ProviderUnavailableError(
-        f"Airflow's secrets backends cannot be created ({problem}). Correct [secrets] and [workers] in airflow.cfg."
-    )
+    what, way_out = "Airflow's secrets backends cannot be created", "Correct [secrets] and [workers] in airflow.cfg."
+    return guarded(_load_chain, lambda: what, ProviderUnavailableError, way_out=way_out)
 
 
 def _load_chain() -> list[Any]:
@@ -297,13 +291,8 @@ def _with_connections(backend: Any) -> Any:
 
 
 def _made(make: Callable[[], _T], who: str) -> _T:
-    try:
-        return make()
-    except ConfigProvidersError:
-        raise
-    except Exception as error:  # noqa: BLE001 - a third party's backend can raise anything
-        problem = f"{who} cannot be created ({type(error).__name__}). Correct its class or its arguments."
-    raise ProviderDefinitionError(problem)
+    way_out = "Correct its class or its arguments."
+    return guarded(make, lambda: f"{who} cannot be created", ProviderDefinitionError, way_out=way_out)
 
 
 def _is_execution_api(backend: Any) -> bool:

@@ -24,6 +24,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     gravest,
 )
+from airflow_config_providers.providers.file_rights import rights_of
 from airflow_config_providers.providers.real_path import (
     DEEPEST,
     Link,
@@ -35,7 +36,6 @@ from airflow_config_providers.providers.real_path import (
     open_in,
     open_real,
     real_path,
-    rights_of,
     steps,
 )
 

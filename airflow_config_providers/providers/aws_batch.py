@@ -171,7 +171,7 @@ def _read_secrets(client: Any, ids: Sequence[str]) -> dict[str, str | AwsRefusal
 def _secret_text(id_: str, secret: Mapping[str, Any]) -> str:
     if "SecretString" in secret:
         return str(secret["SecretString"])
-    _log.info("%s is binary: its value is returned as base64.", _secret(id_).capitalize())
+    _log.info("S%s is binary: its value is returned as base64.", _secret(id_)[1:])
     return as_text(secret["SecretBinary"])
 
 

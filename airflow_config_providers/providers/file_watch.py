@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from airflow_config_providers.core.timetable import Start, in_daemon
+
 _log: Final = logging.getLogger(__name__)
 
 _STEP: Final = 250
@@ -34,11 +36,11 @@ class FileWatch:
     that is switched further up is noticed within a second; what a network file system does not report is found when
     the path is read again.
 
-    :param start: starts a thread that runs what it gets
+    :param start: runs a function in a thread of its own
     """
 
-    def __init__(self, *, start: Callable[[Callable[[], None]], object] | None = None) -> None:
-        self._start = start or _start
+    def __init__(self, *, start: Start | None = None) -> None:
+        self._start = start or in_daemon("config-files")
         self._lock = threading.Lock()
         self._paths: frozenset[str] = frozenset()
         self._touch: Callable[[str], None] = lambda path: None
@@ -85,10 +87,6 @@ class FileWatch:
             self._has_changed.clear()
             self._in_charge = turn if self._paths else None
             return self._paths
-
-
-def _start(run: Callable[[], None]) -> None:
-    threading.Thread(target=run, name="config-files", daemon=True).start()
 
 
 def _warn(error: BaseException) -> None:

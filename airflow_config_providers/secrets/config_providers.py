@@ -62,12 +62,12 @@ _WRONG: Final = "is defined wrongly"
 _UNRESOLVED: Final = "cannot be resolved, and Airflow must not use its default instead"
 
 _OUTCOMES: Final = {
+    UnresolvedReferenceError: _UNRESOLVED,
     AccessDeniedError: _DENIED,
     ProviderDefinitionError: _UNDEFINED,
     WrongEntryError: _WRONG,
-    ConfigProvidersError: _UNAVAILABLE,
 }
-"""Subclasses come before their bases."""
+"""What is said of an error; of any other one, ``_UNAVAILABLE``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ class _Question:
     team: str | None = None
 
     def __str__(self) -> str:
-        team = f" of team {printable(self.team)}" if self.team else ""
-        return f"{self.kind} {printable(self.name)}{team}"
+        team = f" of team {printable(str(self.team))}" if self.team else ""
+        return f"{self.kind} {printable(str(self.name))}{team}"  # Airflow's callers can name anything
 
 
 class ConfigProvidersBackend(BaseSecretsBackend):
@@ -186,26 +186,20 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         """Return the answer; None if it is missing. On other errors, keep Airflow from asking another backend."""
         try:
             return answer()
-        except UnresolvedReferenceError as error:
-            if question.kind != _SETTING:
-                place = self._place(question)
-                _warn(
-                    f"{' '.join(listed(error.problems))}{place} Airflow asks its next secrets backend for {question}."
-                )
-                return None
-            outcome, reason = _UNRESOLVED, " ".join(listed(error.problems))
-        except ConfigProvidersError as error:
-            outcome = next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(error, kind))
-            reason = " ".join(listed(error.problems))
-        except Exception as error:  # noqa: BLE001 - Airflow would ask the next backend; the text can hold a value
-            outcome, reason = _UNAVAILABLE, f"It failed with {type(error).__name__}, whose text is not shown."
-        stop = _refusal(outcome, f"{question} {outcome}. {reason}{self._place(question)}")
-        _log.error("%s", stop)
+        except Exception as error:  # noqa: BLE001 - Airflow would ask the next backend
+            outcome = next((outcome for kind, outcome in _OUTCOMES.items() if isinstance(error, kind)), _UNAVAILABLE)
+            reason = f"{_reason(error)}{self._place(question)}"
+        if outcome == _UNRESOLVED and question.kind != _SETTING:
+            _warn(f"{reason} Airflow asks its next secrets backend for {question}.")
+            return None
+        stop = _refusal(outcome, f"{question} {outcome}. {reason}")
+        with suppress(Exception):  # of a handler or a filter
+            _log.error("%s", stop)
         raise stop
 
     def _place(self, question: _Question) -> str:
-        """Return a sentence that says where the entry is; an empty string if there is none."""
-        with suppress(ConfigProvidersError, OSError):
+        """Return a sentence that says where the entry is; an empty string if there is none, or it cannot be found."""
+        with suppress(Exception):  # with another error than the refusal, Airflow would ask the next backend
             files = state().files
             entry = self._files[question.kind].find(question.name, question.team, files=files)
             if entry is not None:
@@ -259,6 +253,14 @@ def _runs_a_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _reason(error: Exception) -> str:
+    """Return what is said of an error; of those of others only the kind, because their texts can hold a value."""
+    if isinstance(error, ConfigProvidersError):
+        with suppress(Exception):  # a provider's class for it can have no problems, or some that are no strings
+            return " ".join(listed(error.problems))
+    return f"It failed with {type(error).__name__}, whose text is not shown."
 
 
 def _warn(text: str) -> None:

@@ -114,6 +114,8 @@ class EntryFiles:
             problem = "there is no such file"
         except OSError as error:
             problem = system_reason(error)
+        except ValueError:
+            problem = "no file can have such a name"
         raise ConfigException(f"{printable(path)} cannot be read: {problem}. Correct the path or the file.")
 
 

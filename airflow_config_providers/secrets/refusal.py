@@ -45,8 +45,8 @@ def refusal(kind: type[SecretRefusedError], text: str) -> SecretRefusedError:
     In the API server, FastAPI answers it with 403. With another status, the task's process would ask four more times
     and then treat the secret as missing, so that ``Variable.get`` would return its default.
     """
-    server = sys.modules.get("starlette.exceptions")
-    made = kind if server is None else _answered_with_403(kind, server.HTTPException)  # type: ignore[arg-type]  # hashable
+    http = getattr(sys.modules.get("starlette.exceptions"), "HTTPException", None)  # another thread can be importing it
+    made = kind if http is None else _answered_with_403(kind, http)  # type: ignore[arg-type]  # hashable
     return made(text)
 
 

@@ -12,8 +12,8 @@ from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import SHORTEST
-from airflow_config_providers.core.text import nearest, octets, printable
-from airflow_config_providers.core.variable import ConfigVariable, scan, variables
+from airflow_config_providers.core.text import octets, printable
+from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.airflow_secrets import airflow_is_starting
 from airflow_config_providers.secrets import trail
@@ -66,22 +66,13 @@ def _values(wanted: Mapping[str, str], providers: Mapping[str, ConfigProvider]) 
 
 def _refuse_unknown(wanted: Mapping[str, str], providers: ProvidersOnDemand) -> None:
     problems = [
-        f"{where}: {_unknown(variable, providers)}"
+        f"{where}: {unknown_provider(variable, providers, unlisted=providers.unlisted)}"
         for where, text in wanted.items()
         for variable in variables(text)
         if variable.provider not in providers
     ]
     if problems:
         raise ProviderDefinitionError(*problems)
-
-
-def _unknown(variable: ConfigVariable, providers: ProvidersOnDemand) -> str:
-    if variable.provider in providers.unlisted:
-        return unknown_provider(variable, providers, unlisted=providers.unlisted)
-    return (
-        f"{printable(str(variable))} names the unknown provider '{printable(variable.provider)}'"
-        f"{nearest(variable.provider, providers) or '.'} Correct the name, or define the provider."
-    )
 
 
 def _mask(values: Iterable[str]) -> None:

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 import threading
+import time
 import traceback
 
 import pytest
@@ -329,6 +330,22 @@ def test_a_failure_that_many_paths_share_is_told_once_with_the_keys_that_it_affe
     references = "${p:path0:k}, ${p:path1:k}, ${p:path2:k}, ..."
     keys = "200 keys: spark.k000, spark.k001, spark.k002, ..."
     assert caught.value.problems == (f"{references}: not resolved. the login was refused. ({keys})",)
+
+
+def test_ten_thousand_paths_that_fail_in_ten_thousand_ways_are_told_within_seconds():
+    class Missing(InMemoryConfigProvider):
+        def get(self, path, keys=None):
+            raise ProviderLookupError(f"There is no {path}.")
+
+    configs = {f"spark.k{number}": f"${{p:path{number}:k}}" for number in range(10_000)}
+    asked = ConfigResolver({"p": Missing()}, attempts=1, in_callers_thread=True)
+    layered = asked.settle([dag(configs)])
+
+    started = time.process_time()
+    with pytest.raises(ProviderLookupError) as caught:
+        asked.resolve(layered)
+    assert len(caught.value.problems) == 10_000
+    assert time.process_time() - started < 5
 
 
 def test_failures_that_few_paths_share_name_every_key_and_further_texts():

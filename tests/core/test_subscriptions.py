@@ -452,6 +452,40 @@ def test_a_read_that_would_end_a_program_is_tried_again(source, heard, caplog):
     assert "two" not in caplog.text
 
 
+@pytest.mark.parametrize("keys", [None, {"user", "password"}])
+def test_a_key_with_none_is_one_that_is_gone(source, heard, keys):
+    source.values[PATH]["more"] = None
+    source.add(PATH, keys, heard)
+    source.rotate(None)
+    source.pass_(0.6)
+    assert eventually(lambda: heard)
+
+    source.rotate("two")
+    assert eventually(lambda: len(heard) == 2)
+    assert heard == [(PATH, {"user": "app"}), (PATH, {"user": "app", "password": "two"})]
+
+
+def of_a_ttl_that_is_no_number(source):
+    source.values[PATH]["password"], source.ttl = "two", "soon"
+
+
+def of_a_value_that_is_no_string(source):
+    source.values[PATH]["password"] = 5
+
+
+@pytest.mark.parametrize("spoil", [of_a_ttl_that_is_no_number, of_a_value_that_is_no_string])
+def test_after_an_odd_answer_a_subscription_goes_on_and_says_so_once(source, heard, caplog, spoil):
+    source.add(PATH, {"password"}, heard)
+    spoil(source)
+    for _ in range(4):
+        source.pass_()
+    assert caplog.text.count("could not be read to look for changes") == 1
+
+    source.ttl = None
+    source.rotate("three")
+    assert eventually(lambda: (PATH, {"password": "three"}) in heard)
+
+
 def test_what_is_subscribed_while_all_is_undone_leaves_nothing(source, heard):
     class Closing(dict):
         def get(self, path, default=None):

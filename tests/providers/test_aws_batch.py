@@ -319,14 +319,14 @@ def test_a_store_that_is_not_there_is_unavailable(aws, configured):
 
 @pytest.mark.parametrize("others", [(), (":text",)], ids=["alone", "among others"])
 def test_binary_is_base64_and_says_so(aws, configured, caplog, others):
-    aws.put_secrets(airflow__variables__blob=b"\x00\xffkey", airflow__variables__text="text")
+    aws.put_secrets(airflow__variables__Blob=b"\x00\xffkey", airflow__variables__text="text")
 
     with caplog.at_level(logging.INFO):
-        found = values(fetch(configured(SECRETS_MANAGER), ":blob", *others))
+        found = values(fetch(configured(SECRETS_MANAGER), ":Blob", *others))
 
-    assert base64.b64decode(found[":blob"]) == b"\x00\xffkey"
-    assert "Secret 'airflow/variables/blob' is binary: its value is returned as base64." in caplog.messages
-    assert found[":blob"] not in caplog.text
+    assert base64.b64decode(found[":Blob"]) == b"\x00\xffkey"
+    assert "Secret 'airflow/variables/Blob' is binary: its value is returned as base64." in caplog.messages
+    assert found[":Blob"] not in caplog.text
 
 
 def test_a_name_that_is_not_allowed_spoils_no_other_and_is_not_asked_for(aws, configured):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
+from types import ModuleType
 
 import pytest
 from airflow.cli import cli_parser
@@ -20,6 +22,7 @@ from airflow_config_providers.core.lookup import Lookup
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_connection import AirflowConnectionConfigProvider
+from airflow_config_providers.secrets.config_providers import ConfigProvidersBackend
 from tests.limits import LONGEST
 
 DENIED = AccessDeniedError("The book is closed to you.")
@@ -151,6 +154,54 @@ def test_a_broken_file_is_not_an_empty_one(deployment, ask, file):
         deployment.write(name, "{")
 
     with pytest.raises(AirflowSecretsBackendAccessDenied, match="cannot be read"):
+        ask()
+
+
+@pytest.mark.parametrize("ask", ASK.values(), ids=ASK)
+@pytest.mark.parametrize("path", ["a\0b.yaml", "\ud800.yaml"], ids=["nul", "surrogate"])
+def test_a_path_that_no_file_can_have_stops_the_chain(deployment, configure, ask, path):
+    configure(deployment.settings(connections_file_path=path, variables_file_path=path))
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="cannot be read: no file can have such a name"):
+        ask()
+
+
+def test_a_name_that_is_no_text_stops_the_chain_as_another_one_does(shelf):
+    backend = shelf.backend(variables_file_path=shelf.write("variables.yaml", "{"))
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="variable 5 is unavailable"):
+        backend.get_variable(5)
+
+
+class BareError(ProviderUnavailableError):
+    """A provider's error that says nothing, not even what its base class needs."""
+
+    def __init__(self):
+        Exception.__init__(self)
+
+
+@pytest.mark.parametrize("ask", ASK.values(), ids=ASK)
+def test_an_error_without_problems_stops_the_chain(deployment, ask):
+    deployment.book.on_open = lambda: fail_with(BareError())
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="It failed with BareError, whose text is not shown"):
+        ask()
+
+
+def test_the_chain_is_stopped_while_another_thread_imports_a_server(deployment, monkeypatch):
+    monkeypatch.setitem(sys.modules, "starlette.exceptions", ModuleType("starlette.exceptions"))
+    fail(deployment, DENIED)
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="closed to you"):
+        ASK["task-variable"]()
+
+
+@pytest.mark.parametrize("ask", ASK.values(), ids=ASK)
+def test_a_filter_that_fails_does_not_keep_the_chain_from_being_stopped(deployment, ask, monkeypatch):
+    fail(deployment, DENIED)
+    monkeypatch.setattr(logging.getLogger(ConfigProvidersBackend.__module__), "filters", [lambda record: 1 / 0])
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="closed to you"):
         ask()
 
 

@@ -201,7 +201,7 @@ NOT_THERE = {
     "within a text": ("sqlite:///${env:OF_AIRFLOW_NOPE}", "${env:OF_AIRFLOW_NOPE} has no value"),
     "denied": (f"${{dir:{ROOT}:README.md}}", "is denied"),
     "not on the list": ("${env:HOME}", "${env:HOME} is denied. allowlist.pattern of the provider does not allow"),
-    "of no provider": ("${nope:x}", "names the unknown provider 'nope'. Correct the name, or define the provider"),
+    "of no provider": ("${nope:x}", "names the unknown provider 'nope'. Known providers: dir, env. Correct the name"),
 }
 
 

@@ -71,6 +71,9 @@ _DEEPEST_COPY: Final = 2
 _CHANGES: Final = ((ESCAPE, uncoloured), (b"\\", unescaped), (b"&", dereferenced))
 """Marks in a line that can end with the beginning of a value, and the function that makes a copy without them."""
 
+_Automaton = tuple[Find, list[tuple[int, bytes]]]
+"""Finds whole patterns; and for each of them, how many bytes before it are hidden with it, and its label."""
+
 
 class Finder:
     """
@@ -286,15 +289,16 @@ class Finder:
                     yield begin, last, b""
 
     def _search(self, part: bytes, place: int) -> list[Match]:
-        automaton = self._automaton or self._build()
-        kept = automaton.kept
-        found = automaton.find(part, True)
-        return [(place + max(0, start - kept[i][0]), place + end, kept[i][1]) for i, start, end in found]
+        if self._automaton is None:
+            self._automaton = self._built()
+        find, kept = self._automaton
+        return [(place + max(0, start - kept[i][0]), place + end, kept[i][1]) for i, start, end in find(part, True)]
 
-    def _build(self) -> _Automaton:
+    def _built(self) -> _Automaton:
         """Build the automaton for whole patterns at the first window; the logs of most jobs have none."""
-        automaton = self._automaton = _Automaton(self._labels)
-        return automaton
+        bounded = _bounded(self._labels)
+        find: Find = BytesAhoCorasick(bounded, implementation=Implementation.ContiguousNFA).find_matches_as_indexes
+        return find, [(before, self._labels[pattern]) for pattern, before in bounded.items()]
 
     def _search_broken(self, part: bytes, place: int) -> Iterator[Match]:
         for joint, is_quoted in _BREAKS:
@@ -331,23 +335,6 @@ class Finder:
         place = bisect_left(self._sorted, beginning)
         nearest = self._sorted[place : place + 2]
         return any(found.startswith(beginning) and len(found.rstrip()) > len(beginning) for found in nearest)
-
-
-class _Automaton:
-    """
-    Finds whole patterns.
-
-    :param labels: pattern -> the label that replaces it
-    """
-
-    __slots__ = ("find", "kept")
-
-    def __init__(self, labels: Mapping[bytes, bytes]) -> None:
-        bounded = _bounded(labels)
-        automaton = BytesAhoCorasick(bounded, implementation=Implementation.ContiguousNFA)
-        self.find: Find = automaton.find_matches_as_indexes
-        self.kept = [(before, labels[pattern]) for pattern, before in bounded.items()]
-        """For each pattern, how many bytes before it are hidden with it, and its label."""
 
 
 def replace(data: bytes, matches: Iterable[Match]) -> bytes:

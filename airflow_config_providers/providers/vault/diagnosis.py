@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.providers.real_path import rights_of
+from airflow_config_providers.providers.file_rights import rights_of
 from airflow_config_providers.providers.vault.transport import THIS_MACHINE
 
 if TYPE_CHECKING:

@@ -155,7 +155,7 @@ def check_server(status: int, *, where: str, retry_after: float | None = None) -
     :raises ProviderUnavailableError: Vault cannot answer now
     """
     if status in _OF_THE_SERVER:
-        raise _unavailable(status, where, retry_after)
+        raise unavailable(status, where, retry_after)
 
 
 def check_proxy(status: int, *, where: str) -> None:
@@ -178,7 +178,6 @@ def check_status(status: int, *, where: str) -> None:
     :raises ProviderUnavailableError: Vault cannot answer now
     :raises ProviderLookupError: a redirect, or any other status
     """
-    check_server(status, where=where)
     check_proxy(status, where=where)
     if 300 <= status < 400:
         raise ProviderLookupError(
@@ -187,11 +186,12 @@ def check_status(status: int, *, where: str) -> None:
     if 200 <= status < 300 or status in REFUSALS | _UNFIT:
         return
     if status in _UNAVAILABLE or status >= 500:
-        raise _unavailable(status, where)
+        raise unavailable(status, where)
     raise ProviderLookupError(f"{where} answered with status {status}. Check that the address is Vault's.")
 
 
-def _unavailable(status: int, where: str, retry_after: float | None = None) -> ProviderUnavailableError:
+def unavailable(status: int, where: str, retry_after: float | None = None) -> ProviderUnavailableError:
+    """Return the error for a status that means that Vault cannot answer now."""
     state = _UNAVAILABLE.get(status, "has an internal error")
     return ProviderUnavailableError(f"{where} {state} (status {status}). Try again later.", retry_after=retry_after)
 
@@ -240,22 +240,6 @@ def no_json(where: str) -> ProviderUnavailableError:
     return ProviderUnavailableError(f"{where} answered with something that is not JSON. Check what is in front of it.")
 
 
-def translated(call: Callable[[], _T], *, where: str) -> _T:
-    """
-    Return the result of ``call``.
-
-    :raises ConfigProvidersError: in place of any exception, without cause and context
-    """
-    try:
-        return call()
-    except ConfigProvidersError as error:
-        problem = error
-    except Exception as error:  # noqa: BLE001 - requests, urllib3, ssl: their messages contain URLs and bodies
-        problem = of_library(error, where)
-    problem.__cause__ = problem.__context__ = None
-    raise problem
-
-
 def is_answer_lost(error: Exception) -> bool:
     """Return whether a request might have reached Vault, without an answer that we could read."""
     import requests.exceptions as of_requests  # noqa: PLC0415 - slow to import
@@ -299,6 +283,24 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
     return ProviderLookupError(
         f"{where} cannot be contacted ({type(error).__name__}). Check the provider's definition."
     )
+
+
+def translated(
+    call: Callable[[], _T], *, where: str, of: Callable[[Exception, str], ConfigProvidersError] = of_library
+) -> _T:
+    """
+    Return the result of ``call``.
+
+    :param of: returns our error for any other one; it gets that one, and ``where``
+    :raises ConfigProvidersError: in place of any exception, without cause and context
+    """
+    try:
+        return call()
+    except ConfigProvidersError as error:
+        problem = error
+    except Exception as error:  # noqa: BLE001 - requests, urllib3, ssl: their messages contain URLs and bodies
+        problem = of(error, where)
+    raise problem.alone()
 
 
 def _is_of_proxy(error: Exception) -> bool:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from urllib.parse import quote
 
-from airflow_config_providers.core.named_file import state_of
+from airflow_config_providers.core.named_file import read_named, state_of
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError, ProviderUnavailableError
+from airflow_config_providers.exceptions import (
+    ProviderDefinitionError,
+    ProviderLookupError,
+    ProviderUnavailableError,
+    system_reason,
+)
 
 if TYPE_CHECKING:
     import hvac
@@ -19,6 +24,7 @@ LONGEST: Final = 10 * 365 * 24 * 3600
 """The longest duration in seconds; a longer one is shortened to it."""
 
 _MOST_BYTES: Final = 64 * 1024
+_TOO_LARGE: Final = "is larger than 64 KiB, so it holds no token"
 
 
 def seconds(duration: object) -> float:
@@ -261,15 +267,11 @@ class CredentialLogin(Login):
 
 def _text(path: str) -> str:
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-        if len(data) <= _MOST_BYTES:
-            return data.decode("utf-8")
-        problem = "is larger than 64 KiB, so it holds no token"
+        return read_named(path, largest=_MOST_BYTES).decode("utf-8")
     except FileNotFoundError:
         problem = ""
     except OSError as error:
-        problem = f"cannot be read ({error.strerror})"
+        problem = _TOO_LARGE if error.errno == errno.EFBIG else f"cannot be read ({system_reason(error)})"
     except UnicodeDecodeError:
         problem = "is not UTF-8"
     except ValueError:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import (
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.logins.login import Login, VaultToken
     from airflow_config_providers.providers.vault.settings import VaultSettings
     from airflow_config_providers.providers.vault.transport import Breakers, Clients
-
-_T = TypeVar("_T")
 
 _GATEWAY_TIMEOUT: Final = 504
 """The status of a proxy that forwarded a request and got no answer."""
@@ -93,13 +91,8 @@ class SigningIn:
         attempt = LoginTry(login, self._clients.new_for_login(), where=self._settings.where)
         try:
             with self._breakers.watching("login", ProviderUnavailableError, is_limit=attempt.is_limit):
-                token = translated_login(
-                    attempt.run,
-                    login=self._settings.login,
-                    where=self._settings.where,
-                    refusal=attempt.refusal,
-                    retry_after=attempt.retry_after,
-                )
+                problem = partial(_problem, self._settings.login, attempt)
+                token = faults.translated(attempt.run, where=self._settings.where, of=problem)
         except ProviderLookupError as error:
             self._remember(error, key, attempt)
             raise
@@ -178,34 +171,11 @@ class LoginTry:
         self._last = response
 
 
-def translated_login(
-    call: Callable[[], _T],
-    *,
-    login: Login,
-    where: str,
-    refusal: Callable[[], int | None],
-    retry_after: Callable[[], float | None],
-) -> _T:
-    """
-    Return the result of ``call``, which signs in.
-
-    :param refusal: returns the status with which Vault refused the login, which hvac does not show if it cannot
-        read the rest of the answer; None if Vault did not refuse it
-    :param retry_after: returns the seconds before which Vault wanted no further request when it answered
-    :raises AccessDeniedError: it was refused
-    :raises ConfigProvidersError: in place of any other exception, without cause and context
-    """
-    try:
-        return call()
-    except ConfigProvidersError as error:
-        problem = error
-    except Exception as error:  # noqa: BLE001 - as for any request, and what the libraries of clouds raise
-        if (status := refusal()) is not None:
-            problem = _refused(error, status, login, where)
-        else:
-            problem = _of_login(error, login, where, retry_after()) or faults.of_library(error, where)
-    problem.__cause__ = problem.__context__ = None
-    raise problem
+def _problem(login: Login, attempt: LoginTry, error: Exception, where: str) -> ConfigProvidersError:
+    """Return our error for what a login raised; if Vault refused it, hvac need not have read the rest of the answer."""
+    if (status := attempt.refusal()) is not None:
+        return _refused(error, status, login, where)
+    return _of_login(error, login, where, attempt.retry_after()) or faults.of_library(error, where)
 
 
 def unanswered_login(login: Login, where: str, pause: float) -> ProviderUnavailableError:
@@ -233,7 +203,7 @@ def _of_login(error: Exception, login: Login, where: str, retry_after: float | N
     if status == 404:
         return ProviderLookupError(f"{where} knows no login {_named(login)} (status 404). {_unmounted(login)}")
     if status is not None:
-        return _of_status(status, where, retry_after)
+        return faults.unavailable(status, where, retry_after)
     is_odd = isinstance(error, of_hvac.VaultError)  # hvac hides the number of a status that it does not know
     return ProviderUnavailableError(f"{where} did not answer the login. Try again later.") if is_odd else None
 
@@ -246,15 +216,6 @@ def _refused(error: Exception, status: int, login: Login, where: str) -> AccessD
         f"{where} refused the login {_named(login)} (status {status}). {check} To avoid locking the user "
         f"out, this process does not try it again for {SECONDS_AFTER_A_REFUSAL / 60:g} minutes."
     )
-
-
-def _of_status(status: int, where: str, retry_after: float | None) -> ConfigProvidersError:
-    try:
-        faults.check_server(status, where=where, retry_after=retry_after)
-        faults.check_status(status, where=where)
-    except ProviderLookupError as error:
-        return error
-    return ProviderLookupError(f"{where} answered with status {status}.")
 
 
 def _named(login: Login) -> str:

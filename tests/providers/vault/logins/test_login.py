@@ -213,6 +213,13 @@ def test_a_directory_is_no_token_file(tmp_path: Path) -> None:
         TokenLogin(Credential(path=str(tmp_path)))(None)
 
 
+def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "token")
+
+    with pytest.raises(ProviderLookupError, match=r"cannot be read \(It is a pipe without a writer"):
+        TokenLogin(Credential(path=str(tmp_path / "token")))(None)
+
+
 def test_a_token_that_no_header_takes_is_refused_without_it() -> None:
     with pytest.raises(ProviderLookupError) as caught:
         TokenLogin(Credential("c4nary\r\nX-Evil: 1"))(None)

@@ -8,7 +8,7 @@ from typing import Any
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.core.cleared_frames import clearing_frames
-from airflow_config_providers.core.text import one_line
+from airflow_config_providers.core.text import one_line, several
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.deployment.audit_scope import scope_of_leaks
 from airflow_config_providers.deployment.database_tables import database_of_connection
@@ -91,8 +91,8 @@ class ConfigAuditOperator(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         self.paths = paths
-        self.references = _several(references)
-        self.except_references = _several(except_references)
+        self.references = several(references)
+        self.except_references = several(except_references)
         self.config_conn_id = config_conn_id
         self.baseline = baseline
         self.state = state
@@ -159,14 +159,14 @@ class ConfigAuditOperator(BaseOperator):
 
     def _request(self) -> LeakRequest:
         return LeakRequest(
-            _several(self.paths),
+            several(self.paths),
             self.baseline,
             self.state,
             self.reversed_copy,
             self.master,
             self.spark_conf,
             database=None if self.database_conn_id is None else database_of_connection(self.database_conn_id),
-            fingerprints=_several(self.fingerprints),
+            fingerprints=several(self.fingerprints),
             tokens=self.tokens,
             excepted=self.except_references,
         )
@@ -190,7 +190,3 @@ class ConfigAuditOperator(BaseOperator):
                 "those of the records are known. Without references, fingerprints or tokens can be searched for."
             )
         return found
-
-
-def _several(one_or_more: Sequence[str] | str) -> Sequence[str]:
-    return [one_or_more] if isinstance(one_or_more, str) else list(one_or_more)

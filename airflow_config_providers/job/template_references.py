@@ -11,11 +11,10 @@ from jinja2 import Environment, TemplateError
 from jinja2.ext import Extension
 from jinja2.nativetypes import NativeEnvironment
 
-from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.chosen_paths import reads
-from airflow_config_providers.job.nested_texts import NestedString
+from airflow_config_providers.job.nested_texts import NestedString, strings
 
 if TYPE_CHECKING:
     from airflow_config_providers.job.template_marks import Marks
@@ -88,7 +87,7 @@ class _Learnt:
 
     def applied_to(self, value: Any) -> FilledIn:
         """Return ``value``, the result of the same template without marks, with what is known of its references."""
-        texts = _texts(value)
+        texts = list(strings(value))
         is_same = self.value is value or self.value == value
         if not is_same or [text for text, _ in self.texts] != texts:
             return FilledIn(value)
@@ -200,19 +199,13 @@ def _attempt(marks: Marks, make: Callable[[], Any]) -> _Learnt | None:
 
 def _references(value: Any) -> list[list[str]]:
     """Return the references of each string that has any, sorted, because a set has no order."""
-    found = ([text[start:end] for start, end, *_ in scan(text)] for text in _texts(value))
+    found = ([text[start:end] for start, end, *_ in scan(text)] for text in strings(value))
     return sorted(references for references in found if references)
 
 
 def _referring(value: Any) -> tuple[str, ...]:
     """Return the strings in ``value`` that have references."""
-    return tuple(text for text in _texts(value) if scan(text))
-
-
-def _texts(value: Any) -> list[str]:
-    found: list[str] = []
-    map_leaves(value, lambda leaf: found.append(leaf) if isinstance(leaf, str) else None)
-    return found
+    return tuple(text for text in strings(value) if scan(text))
 
 
 class Templates:

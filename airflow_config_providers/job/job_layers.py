@@ -152,11 +152,18 @@ def with_reload_action(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:
         except ConfigException as error:
             problems += [f"{problem} It is in {printable(layer.name)}." for problem in error.problems]
         else:
-            others = without_reload_action(layer.configs)
-            found.append(replace(layer, configs={**others, RELOAD_ACTION_KEYS[0]: action.value if action else ""}))
+            found.append(_with_one_name(layer, action.value if action else ""))
     if problems:
         raise ConfigException(*problems)
     return found
+
+
+def _with_one_name(layer: ConfigLayer, action: str) -> ConfigLayer:
+    """Return a layer whose reload action is ``action``, written where one of its names was."""
+    name = RELOAD_ACTION_KEYS[0]
+    written = next(filter(layer.configs.__contains__, RELOAD_ACTION_KEYS))
+    configs = {**without_reload_action(layer.configs), name: action}
+    return replace(layer, configs=configs, origins={**layer.origins, name: layer.origin(written)})
 
 
 def deployed_layers(

@@ -293,7 +293,7 @@ class DriverResolver(JobResolver):
             )
         placed = [*placed_texts(layered.settled), *own]
         for item in placed:
-            for variable in variables(item.text):
+            for variable in dict.fromkeys(variables(item.text)):
                 if problem := _why_not(item, variable.provider, names, self.not_python):
                     yield f"{printable(item.name)}: {printable(str(variable))}: {problem}"
         for item, key in () if self.allow_exposed else substituted_secrets(placed, names, ()):

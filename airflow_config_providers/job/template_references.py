@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -14,7 +14,7 @@ from jinja2.nativetypes import NativeEnvironment
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.chosen_paths import reads
-from airflow_config_providers.job.nested_texts import NestedString, strings
+from airflow_config_providers.job.nested_texts import strings
 
 if TYPE_CHECKING:
     from airflow_config_providers.job.template_marks import Marks
@@ -276,32 +276,6 @@ class Templates:
     def result(self, text: str) -> FilledIn:
         """Return the result of the template that became ``text``."""
         return self._written[id(text)][1] if self.is_written(text) else FilledIn(text)
-
-
-class WrittenReferences:
-    """
-    The strings in an operator's fields whose references are all the author's.
-
-    So permission to trigger a run, or to write what a task returns, does not grant permission to read secrets. A
-    template may insert the path and the key of a reference, but not another reference.
-
-    :param texts: the strings and their places
-    """
-
-    __slots__ = ("_texts",)
-
-    def __init__(self, texts: Iterable[NestedString]) -> None:
-        self._texts = {text.label: text.text for text in texts}
-
-    def with_texts(self, texts: Iterable[NestedString]) -> WrittenReferences:
-        """Return these strings together with ``texts``."""
-        more = WrittenReferences(texts)
-        more._texts = {**self._texts, **more._texts}
-        return more
-
-    def cover(self, text: NestedString) -> bool:
-        """Return whether the author wrote every reference in ``text``."""
-        return not scan(text.text) or self._texts.get(text.label) == text.text
 
 
 def brought_problem(name: str, *, template: str | None = "", goes_up: bool = False) -> str:

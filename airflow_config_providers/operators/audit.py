@@ -178,7 +178,7 @@ class ConfigAuditOperator(BaseOperator):
             return KnownSecrets(())
         if not without_excepted(references, self.except_references):
             raise ConfigException("except_references leaves no reference to search for. Name fewer references there.")
-        conn_id = settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id
+        conn_id = settings.config_conn_id(self.config_conn_id)
         return resolved_secrets(references, ProvidersConnection(conn_id).definitions(), excepted=self.except_references)
 
     def _all_references(self) -> list[ConfigVariable]:

@@ -96,7 +96,7 @@ class ConfigChangeSensor(BaseOperator):
 
     def execute(self, context: Any) -> NoReturn:
         """Defer until there is a change."""
-        conn_id = settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id
+        conn_id = settings.config_conn_id(self.config_conn_id)
         trigger = ConfigChangeTrigger(self.references, conn_id)
         self.defer(trigger=trigger, method_name="execute_complete", timeout=self.execution_timeout)
 

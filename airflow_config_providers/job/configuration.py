@@ -74,7 +74,7 @@ class JobConfiguration:
             layered = worker.settle(layers)
             notes += problems_of(lambda: self._require_allowed(layers, notes.append))
             notes += problems_of(lambda: self._refuse_odd_references(layered))
-            notes += problems_of(lambda: self._require_unexposed(worker, layered))
+            notes += problems_of(lambda: self._check_exposure(worker, layered))
             notes += problems_of(lambda: self._require_unreferring(worker))
             notes += problems_of(lambda: self._require_answerable(worker, layered))
             notes += problems_of(lambda: worker.require_fitting(layered))
@@ -84,8 +84,8 @@ class JobConfiguration:
         texts, own = self._texts(layered)
         refuse_odd_references(layered, {**texts, **{item.name: item.text for item in own}})
 
-    def _require_unexposed(self, worker: JobResolver, layered: LayeredConfig) -> None:
-        self._placed(worker, layered).require_unexposed(layered, *self._texts(layered))
+    def _check_exposure(self, worker: JobResolver, layered: LayeredConfig) -> None:
+        self._placed(worker, layered).checked_providers(layered, *self._texts(layered))
 
     def _require_answerable(self, worker: JobResolver, layered: LayeredConfig) -> None:
         self._placed(worker, layered).require_answerable(layered, *self._texts(layered))

@@ -22,7 +22,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.job.exposed_values import refuse_added
-from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, replace
+from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, map_texts
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log import reversal
 from airflow_config_providers.masker import mask_secrets
@@ -437,7 +437,7 @@ class JobRun:
 
     def _field(self, name: str, value: Any) -> Any:
         """Return the resolved value of a field; None if it has no reference."""
-        found = replace(value, name, self.value)
+        found = map_texts(value, name, self.value)
         return found if found != value else None
 
 

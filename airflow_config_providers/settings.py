@@ -129,7 +129,6 @@ def _choice(option: str, kind: type[_Choice]) -> _Choice:
 # Each of these reads the option of its name; the table of ``OPTIONS`` says what that means.
 apply_to: Final = partial(_list, "apply_to")
 opt_out_enabled: Final = partial(_boolean, "opt_out_enabled")
-config_conn_id: Final = partial(_text, "config_conn_id")
 allow_exposed_arguments: Final = partial(_boolean, "allow_exposed_arguments")
 
 resolve_in: Final = partial(_choice, "resolve_in", ResolveIn)
@@ -152,6 +151,11 @@ max_workers: Final = partial(_positive, "max_workers")
 resolve_timeout: Final = partial(_seconds, "resolve_timeout")
 reload_settling: Final = partial(_seconds, "reload_settling", least=0)
 reloads_per_hour: Final = partial(_positive, "reloads_per_hour")
+
+
+def config_conn_id(chosen: str | None = None) -> str:
+    """Return the connection that defines the providers: ``chosen`` by an author, or for None, by the deployment."""
+    return _text("config_conn_id") if chosen is None else chosen
 
 
 def unresolved() -> Unresolved:

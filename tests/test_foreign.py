@@ -112,9 +112,9 @@ def tell(make):
         print(error.problems[0].split(" (")[0])
 
 renamed(SparkSubmitHook, "_process_spark_submit_log")
-tell(lambda: ConfiguredSparkSubmitHook.of(SparkSubmitHook(), submission=None, reverser=None))
+tell(lambda: ConfiguredSparkSubmitHook.of(SparkSubmitHook(), submission=None, run=None))
 renamed(SparkSqlHook, "_prepare_command")
-tell(lambda: ConfiguredSparkSqlHook.of(SparkSqlHook("select 1"), delivery=None, reverser=None))
+tell(lambda: ConfiguredSparkSqlHook.of(SparkSqlHook("select 1"), delivery=None, run=None))
 render = "_do_render_template_fields"
 for cls in BaseOperator.__mro__:
     if render in vars(cls):

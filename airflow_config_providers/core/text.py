@@ -68,6 +68,11 @@ def in_all(lists: Sequence[Sequence[_Item]]) -> list[_Item]:
     return [item for item in first if all(item in other for other in others)]
 
 
+def several(one_or_more: Iterable[str] | str) -> list[str]:
+    """Return the strings in a list; a string by itself is one, and not its letters."""
+    return [one_or_more] if isinstance(one_or_more, str) else list(one_or_more)
+
+
 def once(tell: Callable[[str], object]) -> Callable[[str], None]:
     """Return ``tell`` that leaves out a text that it has told before."""
     told: set[str] = set()

@@ -105,7 +105,7 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
     def _values(self, texts: dict[str, str]) -> dict[str, str]:
         with ExitStack() as own:
             stack = own if self._stack is None else self._stack
-            conn_id = settings.config_conn_id() if self._config_conn_id is None else self._config_conn_id
+            conn_id = settings.config_conn_id(self._config_conn_id)
             providers = stack.enter_context(ConfigProvidersHook(conn_id).on_demand())
             resolver = ConfigResolver(providers, max_workers=settings.max_workers(), timeout=settings.resolve_timeout())
             resolved = resolver.resolve([], texts)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Self
 
 from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
+from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.arguments import SQL
 from airflow_config_providers.spark.child_process import refusing_too_long
@@ -25,8 +25,7 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
     """A ``SparkSqlHook`` that receives its configuration when it runs a query, and forgets it afterwards."""
 
     _delivery: Callable[[], Delivery]
-    _reverser: Callable[[], ReverseTransformer]
-    _withheld: Callable[[], Collection[str]]
+    _job_run: Callable[[], JobRun]
     _process: Any = None
     _streams: TwoStreams | None = None
 
@@ -36,18 +35,17 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
         hook: SparkSqlHook,
         *,
         delivery: Callable[[], Delivery],
-        reverser: Callable[[], ReverseTransformer],
-        withheld: Callable[[], Collection[str]] = tuple,
+        run: Callable[[], JobRun],
     ) -> Self:
         """
         Return a hook with all the attributes of ``hook``.
 
         :param delivery: returns the configuration. It is called when a query runs, so killing a query needs no secret
-        :param reverser: returns what replaces values by references in the output of spark-sql
-        :param withheld: returns the names of the environment variables that spark-sql must not inherit
+        :param run: returns the run, whose values are not shown in the output of spark-sql, and whose ``withheld``
+            variables it does not inherit
         :raises UnsupportedVersionError: the installed Spark provider lacks something that this class leans on
         """
-        return taken_over(cls, hook, _delivery=delivery, _reverser=reverser, _withheld=withheld, _conf=None)
+        return taken_over(cls, hook, _delivery=delivery, _job_run=run, _conf=None)
 
     def run_query(self, cmd: str | list[str] = "", **kwargs: Any) -> None:
         """
@@ -57,7 +55,7 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
         """
         binary = require_spark_binary("spark-sql", os.environ)
         delivery = self._delivery()
-        environ = child_process.without(os.environ, self._withheld())
+        environ = child_process.without(os.environ, self._job_run().withheld)
         if delivery.private and (doubt := doubt_of_defaults(binary, environ)):
             self.log.warning(doubt)
         words: Any = cmd.split() if isinstance(cmd, str) else cmd  # the stock hook accepts both
@@ -93,4 +91,4 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
     def _sp(self, process: Any) -> None:
         self._process = process
         if self._streams:
-            process.stdout = self._streams.lines(process.stdout, (self._reverser(),))
+            process.stdout = self._streams.lines(process.stdout, (self._job_run().reverser,))

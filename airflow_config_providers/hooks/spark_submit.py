@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -20,6 +20,7 @@ from airflow_config_providers.exceptions import ConfigProvidersError, SubmitErro
 from airflow_config_providers.hooks.late_kill import LateKill
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
+from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.arguments import (
     ENVIRONMENT_ON_KUBERNETES,
@@ -46,22 +47,10 @@ def prefix_of(hook: SparkSubmitHook) -> str | None:
 
 
 class ConfiguredSparkSubmitHook(SparkSubmitHook):
-    """
-    A ``SparkSubmitHook`` that holds references until it submits, and forgets the values afterwards.
-
-    :param submission: returns what to submit, given the configuration with references, the prefix of keys for the
-        driver's environment, and further keys with values. It is called only when the job is submitted, so that killing
-        a job or following it again needs no secret
-    :param reverser: returns what replaces values by references in everything that is logged or raised
-    :param withheld: returns the names of the environment variables that spark-submit and the commands after it must
-        not inherit
-    :param resolve_commands: returns the commands after the job with values in place of references, given those of the
-        hook; it makes nothing for a driver, and is also called after a kill
-    """
+    """A ``SparkSubmitHook`` that holds references until it submits, and forgets the values afterwards."""
 
     _submission: Callable[[Mapping[str, Any], str | None, Mapping[str, str]], Submission]
-    _reverser: Callable[[], ReverseTransformer]
-    _withheld: Callable[[], Collection[str]]
+    _job_run: Callable[[], JobRun]
     _resolve_commands: Callable[[Sequence[str]], Sequence[str]]
     _private_environment: Mapping[str, str]
     _streams: TwoStreams | None = None
@@ -77,8 +66,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         hook: SparkSubmitHook,
         *,
         submission: Callable[[Mapping[str, Any], str | None, Mapping[str, str]], Submission],
-        reverser: Callable[[], ReverseTransformer],
-        withheld: Callable[[], Collection[str]] = tuple,
+        run: Callable[[], JobRun],
         resolve_commands: Callable[[Sequence[str]], Sequence[str]] = list,
     ) -> Self:
         """
@@ -86,9 +74,16 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
         If ``hook`` has a custom class, the result keeps what that class adds.
 
+        :param submission: returns what to submit, given the configuration with references, the prefix of keys for the
+            driver's environment, and further keys with values. It is called only when the job is submitted, so that
+            killing a job or following it again needs no secret
+        :param run: returns the run, whose values are not shown in what is logged or raised, and whose ``withheld``
+            variables spark-submit and the commands after it do not inherit
+        :param resolve_commands: returns the commands after the job with values in place of references, given those of
+            the hook; it makes nothing for a driver, and is also called after a kill
         :raises UnsupportedVersionError: the installed Spark provider lacks something that this class leans on
         """
-        self = taken_over(cls, hook, _submission=submission, _reverser=reverser, _withheld=withheld)
+        self = taken_over(cls, hook, _submission=submission, _job_run=run)
         self._resolve_commands = resolve_commands
         self._private_environment = {}
         self._late_kill = LateKill()
@@ -123,7 +118,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             self._holding(submission, streams),
             self._properties(submission) as pass_fds,
         ):
-            kwargs["env"] = self._environ_of_child = child_process.without(os.environ, self._withheld())
+            kwargs["env"] = self._environ_of_child = child_process.without(os.environ, self._job_run().withheld)
             result: str | None = super().submit(application, pass_fds=(*streams.pass_fds, *pass_fds), **kwargs)
             return result
 
@@ -159,7 +154,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
                 "Set SPARK_CONF_DIR or SPARK_HOME on the worker.",
                 binary,
             )
-        if doubt := doubt_of_defaults(binary, child_process.without(os.environ, self._withheld())):
+        if doubt := doubt_of_defaults(binary, child_process.without(os.environ, self._job_run().withheld)):
             self.log.warning(doubt)
 
     def _run_post_submit_commands(self) -> None:
@@ -187,12 +182,12 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _lacking(self, command: str) -> str:
         """Return a command that runs ``command`` without what it must not inherit; this process keeps that."""
-        prefix = shlex.join(child_process.command_without([], self._withheld()))
+        prefix = shlex.join(child_process.command_without([], self._job_run().withheld))
         return f"{prefix} {command}" if prefix and command.strip() else command  # alone, env prints everything
 
     def _build_track_driver_status_command(self) -> list[str]:
         # The stock hook lets it inherit everything. This process needs its own environment meanwhile, to renew leases.
-        return child_process.command_without(super()._build_track_driver_status_command(), self._withheld())
+        return child_process.command_without(super()._build_track_driver_status_command(), self._job_run().withheld)
 
     def _poll_k8s_driver_via_api(self) -> str | None:
         phase: str | None = super()._poll_k8s_driver_via_api()
@@ -215,7 +210,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _kill(self) -> None:
         self._late_kill.forget()
-        with lacking(os.environ, self._withheld()):
+        with lacking(os.environ, self._job_run().withheld):
             super().on_kill()
 
     def _is_driver_unknown(self) -> bool:
@@ -272,7 +267,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     def _mask_cmd(self, connection_cmd: str | list[str]) -> str:
         """Return the command with references in place of values; words without references are masked as usual."""
         words = [connection_cmd] if isinstance(connection_cmd, str) else TwoStreams.words(connection_cmd)
-        shown = [self._reverser().reverse_text(str(word)) for word in words]
+        shown = [self._job_run().reverser.reverse_text(str(word)) for word in words]
         stretches = groupby(shown, key=lambda word: bool(scan(word)))
         mask = super()._mask_cmd
         return " ".join(" ".join(ws) if has_reference else mask(list(ws)) for has_reference, ws in stretches)
@@ -329,4 +324,4 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
                 return
 
     def _reversers(self) -> Sequence[ReverseTransformer]:
-        return (self._reverser(),)
+        return (self._job_run().reverser,)

@@ -75,7 +75,7 @@ class AuthoredJob:
 
     @classmethod
     def read(cls, text: Any) -> Self:
-        """Return the job in ``text``. If the method ``text`` has not written it, as in the DAG of a stranger, none."""
+        """Return the job in ``text``; if the method ``text`` has not written it, one with ``is_known`` False."""
         try:
             found = json.loads(text)
             return cls(

@@ -17,7 +17,6 @@ from airflow_config_providers.job.template_references import (
     FilledIn,
     Render,
     Templates,
-    WrittenReferences,
     brought_problem,
     filled_in,
     inserted_problem,
@@ -43,7 +42,7 @@ class Authorship:
         """Whether ``fill_in`` is to be called for each template."""
         self._is_plain = False
         self._of_groups: Mapping[int, str] = {}
-        self._written: WrittenReferences | None = None
+        self._written: Mapping[str, str] | None = None  # label -> string whose references are all the author's
         self._before: Mapping[str, str] = {}
         self._inserted: Mapping[str, str] = {}
         self._bounds: Mapping[str, tuple[AllowedDirectories, ...]] = {}
@@ -75,9 +74,8 @@ class Authorship:
         finally:
             self.is_rendering = False
         texts = list(after())
-        self._written = WrittenReferences(
-            text for text in texts if templates.is_written(text.text) or self._is_unchanged(text)
-        )
+        written = (text for text in texts if templates.is_written(text.text) or self._is_unchanged(text))
+        self._written = {text.label: text.text for text in written}
         before_and_after = ((self._before.get(text.label, ""), text) for text in texts)
         self._inserted = {
             text.label: text.text for template, text in before_and_after if has_inserted(text.text, template=template)
@@ -122,8 +120,14 @@ class Authorship:
         self._inserted = {}
 
     def is_written(self, text: NestedString) -> bool:
-        """Return whether the references in ``text`` are written in the DAG and did not come from data."""
-        return self._written is None or self._written.cover(text) or settings.run_config_references()
+        """
+        Return whether the references in ``text`` are written in the DAG and did not come from data.
+
+        So permission to trigger a run, or to write what a task returns, does not grant permission to read secrets. A
+        template may insert the path and the key of a reference, but not another reference.
+        """
+        is_own = self._written is None or not scan(text.text) or self._written.get(text.label) == text.text
+        return is_own or settings.run_config_references()
 
     def became_none(self, text: NestedString) -> bool:
         """Return whether ``text`` is the string ``None`` because its template returned nothing else."""
@@ -154,7 +158,7 @@ class Authorship:
     def add_written(self, texts: Iterable[NestedString]) -> None:
         """Count ``texts``, which were not in a field when it was rendered, among what the author wrote."""
         if self._written is not None:
-            self._written = self._written.with_texts(texts)
+            self._written = {**self._written, **{text.label: text.text for text in texts}}
 
 
 def rendered(text: str, *, environment: Environment, context: Any) -> FilledIn:

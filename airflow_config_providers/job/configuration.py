@@ -14,7 +14,7 @@ from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig, lay
 from airflow_config_providers.core.reload import ReloadAction
 from airflow_config_providers.core.resolver import refuse_odd_references
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.core.text import in_all, one_line, printable
+from airflow_config_providers.core.text import in_all, printable
 from airflow_config_providers.core.variable import scan, unclosed
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation, problems_of
 from airflow_config_providers.job import policies
@@ -35,25 +35,7 @@ from airflow_config_providers.job.resolver import (
 )
 from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.steered_layers import TaskDynamic, dynamic_config, previewed_layers, refresh_mark
-from airflow_config_providers.job.template_references import FilledIn
 from airflow_config_providers.spark.layer_files import ConfigFile
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """
-    What people see of a job.
-
-    :param layered: the settled configuration, with references
-    :param notes: notes for the reader
-    """
-
-    layered: LayeredConfig
-    notes: Sequence[str] = ()
-
-    def lines(self) -> list[str]:
-        """Return the lines of ``effective_config``."""
-        return [*(f"! {one_line(note)}" for note in self.notes), *self.layered.lines()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +47,8 @@ class JobConfiguration:
     :param files: all properties files, strongest last
     :param driver: the driver of the job
     :param run_conf: ``dag_run.conf``
-    :param render: renders a template in a properties file
-    :param warn: is called with each note for the reader of the task log
+    :param sources: collects the layers
     :param words: labels of strings, or of lists of strings, that are later split into words, or read as a program
-    :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
-    :param spark_version: the version of the Spark that runs the job; None if it is not known
     :param environment_prefixes: returns the prefixes under which environment variables are keys; called for policies
     :param when_settled: is called with the settled layers, before policies and providers are asked
     """
@@ -79,37 +58,34 @@ class JobConfiguration:
     files: Sequence[ConfigFile]
     driver: Driver
     run_conf: Mapping[str, Any] | None
-    render: Callable[[str], FilledIn]
-    warn: Callable[[str], None]
+    sources: JobLayers
     words: Sequence[str] = ()
-    takes_any_key: bool = False
-    spark_version: str | None = None
     environment_prefixes: Callable[[], Collection[str]] = lambda: ANYWHERE
-    when_settled: Callable[[LayeredConfig], object] = id
+    when_settled: Callable[[LayeredConfig], object] = lambda layered: None
 
-    def preview(self) -> Shown:
-        """Return what would be submitted, with notes about what would fail or differ in a run."""
+    def preview(self) -> tuple[LayeredConfig, list[str]]:
+        """Return what would be submitted, and notes about what would fail or differ in a run."""
         notes: list[str] = []
         files = [file for file in self.files if not scan(file.path)]
         notes += [f"{place} contains a reference, so the file is not shown." for place in self._referring_paths()]
         layers = self._collect(files, previewed_layers(self.resource, warn=notes.append))
         with JobProviders(self.job.options.conn_id) as providers:
-            worker = _worker(providers, self.job.options, self.spark_version)
+            worker = self._worker(providers)
             layered = worker.settle(layers)
             notes += problems_of(lambda: self._require_allowed(layers, notes.append))
             notes += problems_of(lambda: self._refuse_odd_references(layered))
-            notes += problems_of(lambda: self._require_unexposed(worker, layered))
+            notes += problems_of(lambda: self._check_exposure(worker, layered))
             notes += problems_of(lambda: self._require_unreferring(worker))
             notes += problems_of(lambda: self._require_answerable(worker, layered))
             notes += problems_of(lambda: worker.require_fitting(layered))
-        return Shown(layered, list(dict.fromkeys(notes)))  # two checks can find that the connection is missing
+        return layered, list(dict.fromkeys(notes))  # two checks can find that the connection is missing
 
     def _refuse_odd_references(self, layered: LayeredConfig) -> None:
         texts, own = self._texts(layered)
         refuse_odd_references(layered, {**texts, **{item.name: item.text for item in own}})
 
-    def _require_unexposed(self, worker: JobResolver, layered: LayeredConfig) -> None:
-        self._placed(worker, layered).require_unexposed(layered, *self._texts(layered))
+    def _check_exposure(self, worker: JobResolver, layered: LayeredConfig) -> None:
+        self._placed(worker, layered).checked_providers(layered, *self._texts(layered))
 
     def _require_answerable(self, worker: JobResolver, layered: LayeredConfig) -> None:
         self._placed(worker, layered).require_answerable(layered, *self._texts(layered))
@@ -146,8 +122,11 @@ class JobConfiguration:
     def _layers(self, stack: ExitStack) -> tuple[JobResolver, list[ConfigLayer], TaskDynamic]:
         """Return the worker's resolver, whose providers ``stack`` closes, all layers, and those that are dynamic."""
         providers = stack.enter_context(JobProviders(self.job.options.conn_id))
-        worker, dynamic = _worker(providers, self.job.options, self.spark_version), dynamic_config(self.resource)
+        worker, dynamic = self._worker(providers), dynamic_config(self.resource)
         return worker, self._collect(worker.locate(self.files), dynamic.layers), dynamic
+
+    def _worker(self, providers: JobProviders) -> JobResolver:
+        return _worker(providers, self.job.options, self.sources.spark_version)
 
     def _resolved(
         self,
@@ -176,7 +155,7 @@ class JobConfiguration:
 
         def warn(text: str) -> None:
             warnings.append(text)
-            self.warn(text)
+            self.sources.warn(text)
 
         return self._require_allowed(layers, warn), warnings
 
@@ -194,7 +173,7 @@ class JobConfiguration:
         found = {key: provider for key, text in layered.settled.items() if (provider := unclosed(text))}
         names = providers.names() if found else ()
         for key in sorted(key for key, provider in found.items() if provider in names):
-            self.warn(
+            self.sources.warn(
                 f"{layered.place(key)}: '${{{printable(found[key])}:' begins a reference that is not closed, so it is "
                 f"not resolved. If it is one, add '}}' after its key."
             )
@@ -225,7 +204,7 @@ class JobConfiguration:
             worker.allow_exposed,
             definitions,
             self.driver.not_python,
-            spark_version=self.spark_version,
+            spark_version=self.sources.spark_version,
         )
 
     def _collect(self, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> list[ConfigLayer]:
@@ -238,15 +217,7 @@ class JobConfiguration:
             for layer in clusters
             for key, text in layer.configs.items()
         )
-        collected = JobLayers(
-            files=files,
-            render=self.render,
-            warn=self.warn,
-            dynamic=dynamic,
-            takes_any_key=self.takes_any_key,
-            spark_version=self.spark_version,
-        )
-        layers = collected.collect(self.job.layers, self.run_conf)
+        layers = self.sources.collect(files, [*self.job.layers, *dynamic], self.run_conf)
         return _without_beaten(layers, clusters) if clusters else layers
 
     def _require_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> tuple[str, ...]:
@@ -277,7 +248,9 @@ class JobConfiguration:
         texts = {**self.job.texts, **self._referring_paths()}
         if self.job.environment and settings.policies_file():  # asking for the connection takes time
             layers = with_environment(layers, self.job.environment, self.environment_prefixes())
-        return policies.require_allowed(self.resource, layers, texts, warn=warn, spark_version=self.spark_version)
+        return policies.require_allowed(
+            self.resource, layers, texts, warn=warn, spark_version=self.sources.spark_version
+        )
 
     def _referring_paths(self) -> dict[str, str]:
         return referring_paths(file.path for file in self.files)

@@ -77,7 +77,7 @@ def exposed_texts(
     """Yield each string in which other people could read a value, with the reason; see ``refuse_exposed``."""
     for item in texts:
         if _is_in_command(item) or exposure.is_exposed(item.key, item.text):
-            for variable in variables(item.text):
+            for variable in dict.fromkeys(variables(item.text)):
                 if variable.provider in providers:
                     value = f"the value of {printable(str(variable))}"
                     yield item, _problem(printable(item.name), value, f"Pass it {_elsewhere(item)}")

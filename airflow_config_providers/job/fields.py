@@ -55,7 +55,11 @@ class FieldPath:
         return self.label.removeprefix("_")
 
     def get(self, value: Any) -> Any:
-        """Return what is at the end of the way in ``value``, the content of the field; None if there is nothing."""
+        """
+        Return what is at the end of the way in ``value``, the content of the field.
+
+        A key that a mapping lacks has None; the way must exist up to its last step.
+        """
         for step in self.steps:
             value = value.get(step) if isinstance(value, Mapping) else value[step]
         return value
@@ -277,7 +281,7 @@ class JobFields:
     def resolved(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """Return field -> content with values, for fields outside the layers; ``texts`` are label -> value."""
         return {
-            name: nested_texts.replace(value, name, lambda text: texts.get(text.label, text.text))
+            name: nested_texts.map_texts(value, name, lambda text: texts.get(text.label, text.text))
             for name, value in self._besides().items()
             if name not in self.spec.held and any(label.startswith(name) for label in texts)
         }

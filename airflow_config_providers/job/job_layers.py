@@ -38,40 +38,41 @@ class JobLayers:
     """
     Collects the layers of an operator's job.
 
-    :param files: properties files, strongest last
     :param render: renders Jinja templates that the author and the deployment wrote, never what came from a run or from
         the environment
     :param warn: is called with each note for the reader of the task log
-    :param dynamic: the dynamic layers
     :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
     :param spark_version: the version of the Spark that runs the job; None if it is not known
     """
 
-    files: Sequence[ConfigFile]
     render: Callable[[str], FilledIn]
     warn: Callable[[str], None]
-    dynamic: Sequence[ConfigLayer] = ()
     takes_any_key: bool = False
     spark_version: str | None = None
 
-    def collect(self, own: Iterable[ConfigLayer], run_conf: Mapping[str, Any] | None) -> list[ConfigLayer]:
+    def collect(
+        self, files: Sequence[ConfigFile], others: Iterable[ConfigLayer], run_conf: Mapping[str, Any] | None
+    ) -> list[ConfigLayer]:
         """
         Return the layers of a job that is run with ``dag_run.conf`` = ``run_conf``.
 
-        :param own: the layers that the author of the DAG wrote
+        :param files: properties files, strongest last
+        :param others: the layers that the author of the DAG wrote, and the dynamic ones
         """
-        layers = with_reload_action([*self._files(), *own, *self.dynamic, *run_layers(run_conf or {}, warn=self.warn)])
+        of_files = map(self._of_file, files)
+        layers = with_reload_action([*of_files, *others, *run_layers(run_conf or {}, warn=self.warn)])
         environment = list(self._environment(layers))
-        require_unreserved(_placed([*layers, *environment], but=self._of_deployment()))
-        self._check_keys(layers)
+        of_spark = {file.name for file in files if file.is_lenient}
+        require_unreserved(_placed([*layers, *environment], but={*of_spark, *settings.config_files()}))
+        self._check_keys(layers, of_spark)
         return with_kept_redaction([*layers, *environment])
 
-    def _check_keys(self, layers: Sequence[ConfigLayer]) -> None:
+    def _check_keys(self, layers: Sequence[ConfigLayer], of_spark: Collection[str]) -> None:
         """Refuse keys that Spark would ignore, and warn about unknown ones, but not those in Spark's own file."""
         found = find_in_layers(
             layers,
             settings.unknown_keys(),
-            but=self._of_spark(),
+            but=of_spark,
             takes_any_key=self.takes_any_key,
             spark_version=self.spark_version,
         )
@@ -80,16 +81,9 @@ class JobLayers:
         if found.problems:
             raise ConfigException(*found.problems)
 
-    def _of_spark(self) -> set[str]:
-        return {file.name for file in self.files if file.is_lenient}
-
-    def _of_deployment(self) -> set[str]:
-        return {*self._of_spark(), *settings.config_files()}
-
-    def _files(self) -> Iterable[ConfigLayer]:
-        for file in self.files:
-            layer = _file_layer(file)
-            yield self._filled_in(layer) if file.is_template else layer
+    def _of_file(self, file: ConfigFile) -> ConfigLayer:
+        layer = _file_layer(file)
+        return self._filled_in(layer) if file.is_template else layer
 
     def _filled_in(self, layer: ConfigLayer) -> ConfigLayer:
         configs = {key: self.render(text) for key, text in layer.configs.items()}
@@ -152,11 +146,18 @@ def with_reload_action(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:
         except ConfigException as error:
             problems += [f"{problem} It is in {printable(layer.name)}." for problem in error.problems]
         else:
-            others = without_reload_action(layer.configs)
-            found.append(replace(layer, configs={**others, RELOAD_ACTION_KEYS[0]: action.value if action else ""}))
+            found.append(_with_one_name(layer, action.value if action else ""))
     if problems:
         raise ConfigException(*problems)
     return found
+
+
+def _with_one_name(layer: ConfigLayer, action: str) -> ConfigLayer:
+    """Return a layer whose reload action is ``action``, written where one of its names was."""
+    name = RELOAD_ACTION_KEYS[0]
+    written = next(filter(layer.configs.__contains__, RELOAD_ACTION_KEYS))
+    configs = {**without_reload_action(layer.configs), name: action}
+    return replace(layer, configs=configs, origins={**layer.origins, name: layer.origin(written)})
 
 
 def deployed_layers(

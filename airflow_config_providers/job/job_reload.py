@@ -161,11 +161,13 @@ class JobReload(ClosedOnExit):
 
     def _run_after_failure(self, run: JobRun) -> JobRun | None:
         """Return a run with other values than ``run``; None if there is none, or the limit is reached."""
+        if self._pause() > 0:  # values that are read for nothing can have a price, such as a user of a database
+            return None
         try:
             next_run, differs = self._usable(run)
         except Exception:  # noqa: BLE001 - the error of the job is what the reader needs
             return None
-        if not differs or not next_run.restarts or self._pause() > 0:
+        if not differs or not next_run.restarts:
             next_run.close()
             return None
         changes = self._changes(run, next_run)

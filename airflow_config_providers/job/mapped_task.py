@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from airflow.sdk.definitions.param import DagParam
 
-from airflow_config_providers.core.nested import map_leaves
+from airflow_config_providers.job.nested_texts import strings
 
 _PATHS: Final = ("config_files", "properties_file", "application_file")
 """The fields with paths of files."""
@@ -31,17 +31,13 @@ def authors_texts(operator: Any) -> dict[int, str] | None:
     literals = list(_literals(given))
     if len(literals) == (len(given) if isinstance(given, Mapping | Sequence) else None):
         return None
-    found: dict[int, str] = {}
-    map_leaves([*_defaults(operator), task.partial_kwargs, literals], lambda leaf: _keep(leaf, found))
-    return found
+    return {id(text): text for text in strings([*_defaults(operator), task.partial_kwargs, literals])}
 
 
 def group_literals(operator: Any) -> dict[int, str]:
     """Return id -> string for the strings in the DAG that the mapped task groups around an operator are mapped over."""
-    found: dict[int, str] = {}
-    for group in operator.iter_mapped_task_groups():
-        map_leaves([*_literals(group._expand_input.value)], lambda leaf: _keep(leaf, found))
-    return found
+    literals = [item for group in operator.iter_mapped_task_groups() for item in _literals(group._expand_input.value)]
+    return {id(text): text for text in strings(literals)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +82,7 @@ def _may_map_params(task: Any) -> bool:
 def _made_paths(task: Any, operator: Any, run: Mapping[str, Any]) -> set[str]:
     """Return the paths that come from objects of the author."""
     read = task.partial_kwargs.get if task.is_mapped else partial(getattr, task)
-    made = [list(_made(read(field, None), getattr(operator, field, None), run)) for field in _PATHS]
-    found: dict[int, str] = {}
-    map_leaves(made, lambda leaf: _keep(leaf, found))
-    return set(found.values())
+    return set(strings([list(_made(read(field, None), getattr(operator, field, None), run)) for field in _PATHS]))
 
 
 def _made(written: Any, became: Any, run: Mapping[str, Any]) -> Iterator[Any]:
@@ -132,11 +125,6 @@ def _literals(given: Any) -> Iterator[Any]:
         yield from (value for value in given.values() if isinstance(value, Mapping | Sequence))
     elif isinstance(given, Sequence):
         yield from (item for item in given if isinstance(item, Mapping))
-
-
-def _keep(leaf: object, found: dict[int, str]) -> None:
-    if isinstance(leaf, str):
-        found[id(leaf)] = leaf
 
 
 def shared_arguments(task: Any, names: Collection[str]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> list[NestedS
     :raises ConfigException: a key contains a reference
     """
     found: list[NestedString] = []
-    replace(value, label, lambda text: found.append(text) or text.text, skip=skip)  # type: ignore[func-returns-value]  # for its effect
+    map_texts(value, label, lambda text: found.append(text) or text.text, skip=skip)  # type: ignore[func-returns-value]  # for its effect
     return found
 
 
@@ -79,16 +79,16 @@ def refuse_unstorable(values: Mapping[str, object]) -> None:
         raise ConfigException(*problems)
 
 
-def replace(value: Any, label: str, change: Callable[[NestedString], str], *, skip: Collection[int] = ()) -> Any:
+def map_texts(value: Any, label: str, change: Callable[[NestedString], str], *, skip: Collection[int] = ()) -> Any:
     """
     Return ``value`` with every string changed; nothing is changed in place.
 
     :raises ConfigException: a key contains a reference, or collections are nested too deeply
     """
-    return _replace(value, label, change, frozenset(skip), _DEEPEST)
+    return _mapped(value, label, change, frozenset(skip), _DEEPEST)
 
 
-def _replace(value: Any, label: str, change: Callable[[NestedString], str], skip: frozenset[int], depth: int) -> Any:
+def _mapped(value: Any, label: str, change: Callable[[NestedString], str], skip: frozenset[int], depth: int) -> Any:
     if id(value) in skip:
         return value
     if isinstance(value, str):
@@ -99,8 +99,8 @@ def _replace(value: Any, label: str, change: Callable[[NestedString], str], skip
         raise ConfigException(f"{printable(label)}: collections are nested too deeply here. Flatten them.")
     if not isinstance(value, ITEMS):
         _refuse_references_in(value, label)
-        return {k: _replace(v, label_below(label, k), change, skip, depth - 1) for k, v in value.items()}
-    items = [_replace(item, label_below(label, i), change, skip, depth - 1) for i, item in enumerate(in_order(value))]
+        return {k: _mapped(v, label_below(label, k), change, skip, depth - 1) for k, v in value.items()}
+    items = [_mapped(item, label_below(label, i), change, skip, depth - 1) for i, item in enumerate(in_order(value))]
     return type(value)(*items) if hasattr(value, "_fields") else rebuilt(value, items)
 
 

@@ -51,7 +51,7 @@ class JobOptions:
     @property
     def conn_id(self) -> str:
         """The connection that defines the providers."""
-        return settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id
+        return settings.config_conn_id(self.config_conn_id)
 
     @property
     def place(self) -> ResolveIn:

@@ -66,41 +66,31 @@ class PlaceSubscriptions:
         for place in places:
             noticed[place] = not self._is_watched(run) or self._subscribe(run, place)
 
-    def _subscribe(self, run: JobRun, place: Place) -> bool:
+    def _subscribe(self, run: JobRun, place: Place, *, is_again: bool = False) -> bool:
         """Have changes of values at ``place`` noticed; return whether its provider can do that."""
         try:
             run.subscribe(place, lambda: self._note(run, place_name(place)))
         except NotImplementedError:
             return False
         except ProviderUnavailableError as error:
-            problem = run.reverser.reverse_text(str(error))
-            self._log.warning(_NOT_NOTICED, place_name(place), problem)
-            self._timetable.add((run, place), self._next_try(), lambda: self._subscribe_again(run, place))
+            if not is_again:
+                self._log.warning(_NOT_NOTICED, place_name(place), run.reverser.reverse_text(str(error)))
+            if self._is_watched(run):  # its job can have ended while the provider was asked
+                at = self._timetable.clock() + AFTER_FAILURE
+                self._timetable.add((run, place), at, lambda: self._subscribe_again(run, place))
         except BaseException as error:  # noqa: BLE001 - a provider of another package can raise anything
             self._warn_of_no_watch(run, place, error)
         return True
 
-    def _subscribe_again(self, run: JobRun, place: Place) -> float | None:
-        """Subscribe after an outage; return when to try again, or None."""
-        if not self._is_watched(run):
-            return None
-        try:
-            run.subscribe(place, lambda: self._note(run, place_name(place)))
-        except NotImplementedError:
+    def _subscribe_again(self, run: JobRun, place: Place) -> None:
+        """Subscribe after an outage, which can last."""
+        if self._is_watched(run) and not self._subscribe(run, place, is_again=True):
             self._poll(run, place)
-        except ProviderUnavailableError:
-            return self._next_try()
-        except BaseException as error:  # noqa: BLE001 - as above
-            self._warn_of_no_watch(run, place, error)
-        return None
 
     def _warn_of_no_watch(self, run: JobRun, place: Place, error: BaseException) -> None:
         is_ours = isinstance(error, ConfigProvidersError)  # another's message can contain a value
         problem = run.reverser.reverse_text(str(error)) if is_ours else type(error).__name__
         self._log.warning("Changes of %s are not noticed: %s", place_name(place), problem)
-
-    def _next_try(self) -> float:
-        return self._timetable.clock() + AFTER_FAILURE
 
 
 def place_name(place: Place) -> str:

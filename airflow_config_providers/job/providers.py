@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection
-from airflow_config_providers.core import properties
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.closing import ClosedOnExit
-from airflow_config_providers.core.java_text import written
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
+from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
 from airflow_config_providers.core.resolver import Unresolved
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError
 from airflow_config_providers.foreign import has_supervisor
-from airflow_config_providers.masker import mask_parameters
+from airflow_config_providers.job.providers_connection import (
+    CONN_TYPE,
+    definitions_of,
+    driver_definitions_of,
+    json_object,
+    missing_connection,
+    misspelt_fields,
+    no_provider,
+)
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
-from airflow_config_providers.spark.layer_files import read_text
-
-CONN_TYPE: Final = "config_providers"
-"""The type of a connection that defines providers."""
-
-_OF_DRIVER: Final = "driver."
-"""The prefix of keys that are for a driver, and not for this machine."""
-
-_FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file")
-"""The fields of a connection's extra that define providers."""
 
 
 def deployment_registry() -> ProviderRegistry:
@@ -206,137 +201,3 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
         """Close the providers, which ends their leases."""
         if self._open is not None:
             self._open.close()
-
-
-def missing_connection(conn_id: str, need: str = "holds references") -> ProviderDefinitionError:
-    """Return the error for a missing connection. ``need`` says why the configuration needs it."""
-    return ProviderDefinitionError(
-        f"The configuration {need}, but there is no connection '{printable(conn_id)}' that defines their providers. "
-        f"Correct config_conn_id, or add a connection of type config_providers with config.providers in its extra."
-    )
-
-
-def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
-    """
-    Return ``config.providers`` and the keys below it from ``connection``.
-
-    :raises ConfigProvidersError: there is no connection, or its definitions cannot be read
-    """
-    if connection is None:
-        raise missing_connection(conn_id)
-    found = {key: text for key, text in _all_of(conn_id, connection).items() if not key.startswith(_OF_DRIVER)}
-    mask_parameters(found)
-    return found
-
-
-def driver_definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
-    """
-    Return ``config.providers`` and the keys below it for a driver from ``connection``; nothing without a connection.
-
-    :raises ProviderDefinitionError: the definitions cannot be read
-    """
-    if connection is None:
-        return {}
-    found = _all_of(conn_id, connection)
-    below = {key.removeprefix(_OF_DRIVER): text for key, text in found.items() if key.startswith(_OF_DRIVER)}
-    return {key: text for key, text in below.items() if is_reserved(key)}
-
-
-def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
-    extra = json_object(connection.extra, what=f"The extra of connection '{printable(conn_id)}'")
-    keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(_OF_DRIVER))}
-    unread = {key: value for key, value in extra.items() if _is_misspelt(key) and isinstance(value, str)}
-    files = {key: extra[key] for key in ("properties_file", "properties") if extra.get(key) is not None}
-    odd = {key for key, value in files.items() if not isinstance(value, str)}
-    _refuse_odd(conn_id, odd | {key for key, value in keys.items() if not isinstance(value, str | int)})
-    found: dict[str, str] = {}
-    if path := files.get("properties_file"):
-        found |= _properties(read_text(path, name=path), name=path)
-    if text := files.get("properties"):
-        found |= _properties(text, name=f"connection {conn_id}")
-    return found | unread | {key: written(value) for key, value in keys.items()}
-
-
-def json_object(text: str | None, *, what: str) -> Mapping[str, Any]:
-    """
-    Parse an extra. With ``extra_dejson``, Airflow would mask parameters of a provider called ``secrets``.
-
-    :param what: what people call the extra
-    :raises ProviderDefinitionError: it is not a JSON object
-    """
-    try:
-        extra, problem = json.loads(text or "{}"), ""
-    except json.JSONDecodeError as error:
-        extra, problem = None, f": it is invalid at line {error.lineno}, column {error.colno}"
-    except (ValueError, RecursionError):
-        extra, problem = None, ""
-    if not isinstance(extra, dict):
-        raise ProviderDefinitionError(f"{what} is not a JSON object{problem}. Correct it.")
-    return extra
-
-
-def _refuse_odd(conn_id: str, odd: Collection[str]) -> None:
-    if odd:
-        raise ProviderDefinitionError(
-            *(
-                f"Connection '{printable(conn_id)}': '{printable(key)}' in the extra is not a string. Correct it."
-                for key in sorted(odd)
-            )
-        )
-
-
-def _properties(text: str, *, name: str) -> dict[str, str]:
-    return {entry.key: entry.value for entry in properties.parse(text, name=name)}
-
-
-def misspelt_fields(connection: Connection, definitions: Iterable[str]) -> list[str]:
-    """
-    Return a sentence for each name that is not read, but resembles one that is, and for a URI without ``?``.
-
-    :param definitions: the keys that were found in the extra of ``connection``, and in its properties
-    """
-    fields = json_object(connection.extra, what=f"The extra of connection '{printable(connection.conn_id)}'")
-    places = {**dict.fromkeys(definitions, "properties"), **dict.fromkeys(fields, "extra")}
-    hints = [
-        f"'{printable(name)}' in its {places[name]} is not read{hint}"
-        for name in sorted(places.keys() - {*RELOAD_ACTION_KEYS})
-        if not (name in _FIELDS or is_reserved(name.removeprefix(_OF_DRIVER))) and (hint := meant_field(name))
-    ]
-    return [*hints, *filter(None, [uri_hint(connection)])]
-
-
-def uri_hint(connection: Connection) -> str:
-    """Return what is wrong with the URI of ``connection`` if it lacks the ``?`` before the extra; otherwise nothing."""
-    if not any(CONFIG_PROVIDERS in (text or "") for text in (connection.host, connection.schema)):
-        return ""
-    return (
-        f"{CONFIG_PROVIDERS} is in its host or schema: in a URI, the extra begins after a question mark, as in "
-        f"{CONN_TYPE.replace('_', '-')}://?{CONFIG_PROVIDERS}=..."
-    )
-
-
-def meant_field(name: str) -> str:
-    """Return a hint such as ``, did you mean 'properties'?`` if a field of the extra is close, otherwise nothing."""
-    prefix = _OF_DRIVER if name.startswith(_OF_DRIVER) else ""
-    beginning = _beginning(name.removeprefix(prefix))
-    rest = name.removeprefix(prefix + beginning)
-    below = [prefix + CONFIG_PROVIDERS + rest] if nearest(beginning, [CONFIG_PROVIDERS]) else []
-    return nearest(name, below if prefix else [*_FIELDS, *RELOAD_ACTION_KEYS, *below])
-
-
-def _is_misspelt(key: str) -> bool:
-    """Return whether ``key`` of an extra could be meant to define providers."""
-    return key.startswith("config.") and not is_reserved(key) and key not in RELOAD_ACTION_KEYS
-
-
-def no_provider(conn_id: str, way_out: str) -> str:
-    """Return the message for a connection that defines no provider."""
-    return (
-        f"Connection '{printable(conn_id)}' defines no provider: {CONFIG_PROVIDERS} is not in its extra, or is empty. "
-        f"{way_out}"
-    )
-
-
-def _beginning(field: str) -> str:
-    """Return the first two parts of a field's name. After ``config.providers`` come names that the owner chose."""
-    return ".".join(field.split(".")[:2])

@@ -60,16 +60,17 @@ class JobResolver:
         :param own: the own configuration of each of several clusters; the result has it among the additional strings
         :raises ExposedValueError: other people could read a value; no secret is read then
         """
-        providers = self.require_unexposed(layered, texts, own)
+        providers = self.checked_providers(layered, texts, own)
         return self._resolver(providers).resolve(layered, {**texts, **{item.name: item.text for item in own}})
 
-    def require_unexposed(
+    def checked_providers(
         self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
     ) -> Mapping[str, ConfigProvider]:
         """
-        Make sure that what ``resolve`` gets can be resolved, as far as that is known without reading a secret.
+        Return the providers that resolve here what ``resolve`` gets, after a check that none would be exposed.
 
-        :return: the providers that resolve it here
+        No secret is read.
+
         :raises ExposedValueError: other people could read a value
         :raises ProviderDefinitionError: the connection is missing, or its definitions cannot be read
         """
@@ -222,17 +223,17 @@ class DriverResolver(JobResolver):
         :param own: the own configuration of each of several clusters
         :raises ExposedValueError: the driver cannot resolve a reference, or others could read its value
         """
-        providers = self.require_unexposed(layered, texts, own)
+        providers = self.checked_providers(layered, texts, own)
         kept = {item.name: item.text for item in own}
         left = ConfigResolver({}, spark_definition(self.spark_version), unresolved=Unresolved.KEEP).resolve(
             layered, kept
         )
         return left.with_texts(self._resolver(providers).resolve([], texts)) if texts else left
 
-    def require_unexposed(
+    def checked_providers(
         self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
     ) -> Mapping[str, ConfigProvider]:
-        """Make sure of the same, and that the driver can resolve what is left to it. Return what resolves ``texts``."""
+        """Return what resolves ``texts``, after the same check, and one that the driver can resolve what it is left."""
         if problems := list(self._problems(layered, texts, own)):
             raise ExposedValueError(*problems)
         providers = self.providers.needed_by(texts.values())
@@ -293,7 +294,7 @@ class DriverResolver(JobResolver):
             )
         placed = [*placed_texts(layered.settled), *own]
         for item in placed:
-            for variable in variables(item.text):
+            for variable in dict.fromkeys(variables(item.text)):
                 if problem := _why_not(item, variable.provider, names, self.not_python):
                     yield f"{printable(item.name)}: {printable(str(variable))}: {problem}"
         for item, key in () if self.allow_exposed else substituted_secrets(placed, names, ()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -19,9 +20,9 @@ from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.job.exposed_values import refuse_added
-from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, replace
+from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, map_texts
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log import reversal
 from airflow_config_providers.masker import mask_secrets
@@ -166,6 +167,7 @@ class JobRun:
 
         :raises NotImplementedError: the provider does not support it
         :raises ProviderLookupError: the values cannot be read now
+        :raises ProviderUnavailableError: as it says; nothing is subscribed to then
         """
         provider = self._resolver and self._resolver.providers.named(place[0])
         if not provider:
@@ -176,7 +178,13 @@ class JobRun:
             callback()
 
         provider.subscribe(path, keys, call)
-        if self._needed.differs(place, provider.get(path, keys)):
+        try:
+            data = provider.get(path, keys)
+        except ProviderUnavailableError:  # the caller subscribes again, and would be called once for each try
+            with suppress(Exception):  # not every provider can, and its message can contain a value
+                provider.unsubscribe(path, keys, call)
+            raise
+        if self._needed.differs(place, data):
             callback()
 
     def know(self, earlier: ReverseTransformer) -> None:
@@ -429,7 +437,7 @@ class JobRun:
 
     def _field(self, name: str, value: Any) -> Any:
         """Return the resolved value of a field; None if it has no reference."""
-        found = replace(value, name, self.value)
+        found = map_texts(value, name, self.value)
         return found if found != value else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -11,11 +11,10 @@ from jinja2 import Environment, TemplateError
 from jinja2.ext import Extension
 from jinja2.nativetypes import NativeEnvironment
 
-from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.chosen_paths import reads
-from airflow_config_providers.job.nested_texts import NestedString
+from airflow_config_providers.job.nested_texts import strings
 
 if TYPE_CHECKING:
     from airflow_config_providers.job.template_marks import Marks
@@ -88,7 +87,7 @@ class _Learnt:
 
     def applied_to(self, value: Any) -> FilledIn:
         """Return ``value``, the result of the same template without marks, with what is known of its references."""
-        texts = _texts(value)
+        texts = list(strings(value))
         is_same = self.value is value or self.value == value
         if not is_same or [text for text, _ in self.texts] != texts:
             return FilledIn(value)
@@ -200,19 +199,13 @@ def _attempt(marks: Marks, make: Callable[[], Any]) -> _Learnt | None:
 
 def _references(value: Any) -> list[list[str]]:
     """Return the references of each string that has any, sorted, because a set has no order."""
-    found = ([text[start:end] for start, end, *_ in scan(text)] for text in _texts(value))
+    found = ([text[start:end] for start, end, *_ in scan(text)] for text in strings(value))
     return sorted(references for references in found if references)
 
 
 def _referring(value: Any) -> tuple[str, ...]:
     """Return the strings in ``value`` that have references."""
-    return tuple(text for text in _texts(value) if scan(text))
-
-
-def _texts(value: Any) -> list[str]:
-    found: list[str] = []
-    map_leaves(value, lambda leaf: found.append(leaf) if isinstance(leaf, str) else None)
-    return found
+    return tuple(text for text in strings(value) if scan(text))
 
 
 class Templates:
@@ -283,32 +276,6 @@ class Templates:
     def result(self, text: str) -> FilledIn:
         """Return the result of the template that became ``text``."""
         return self._written[id(text)][1] if self.is_written(text) else FilledIn(text)
-
-
-class WrittenReferences:
-    """
-    The strings in an operator's fields whose references are all the author's.
-
-    So permission to trigger a run, or to write what a task returns, does not grant permission to read secrets. A
-    template may insert the path and the key of a reference, but not another reference.
-
-    :param texts: the strings and their places
-    """
-
-    __slots__ = ("_texts",)
-
-    def __init__(self, texts: Iterable[NestedString]) -> None:
-        self._texts = {text.label: text.text for text in texts}
-
-    def with_texts(self, texts: Iterable[NestedString]) -> WrittenReferences:
-        """Return these strings together with ``texts``."""
-        more = WrittenReferences(texts)
-        more._texts = {**self._texts, **more._texts}
-        return more
-
-    def cover(self, text: NestedString) -> bool:
-        """Return whether the author wrote every reference in ``text``."""
-        return not scan(text.text) or self._texts.get(text.label) == text.text
 
 
 def brought_problem(name: str, *, template: str | None = "", goes_up: bool = False) -> str:

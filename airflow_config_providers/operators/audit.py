@@ -8,7 +8,7 @@ from typing import Any
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.core.cleared_frames import clearing_frames
-from airflow_config_providers.core.text import one_line
+from airflow_config_providers.core.text import one_line, several
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.deployment.audit_scope import scope_of_leaks
 from airflow_config_providers.deployment.database_tables import database_of_connection
@@ -91,8 +91,8 @@ class ConfigAuditOperator(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         self.paths = paths
-        self.references = _several(references)
-        self.except_references = _several(except_references)
+        self.references = several(references)
+        self.except_references = several(except_references)
         self.config_conn_id = config_conn_id
         self.baseline = baseline
         self.state = state
@@ -160,14 +160,14 @@ class ConfigAuditOperator(BaseOperator):
 
     def _request(self) -> LeakRequest:
         return LeakRequest(
-            _several(self.paths),
+            several(self.paths),
             self.baseline,
             self.state,
             self.reversed_copy,
             self.master,
             self.spark_conf,
             database=None if self.database_conn_id is None else database_of_connection(self.database_conn_id),
-            fingerprints=_several(self.fingerprints),
+            fingerprints=several(self.fingerprints),
             tokens=self.tokens,
             excepted=self.except_references,
         )
@@ -179,7 +179,7 @@ class ConfigAuditOperator(BaseOperator):
             return KnownSecrets(())
         if not without_excepted(references, self.except_references):
             raise ConfigException("except_references leaves no reference to search for. Name fewer references there.")
-        conn_id = settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id
+        conn_id = settings.config_conn_id(self.config_conn_id)
         return resolved_secrets(references, ProvidersConnection(conn_id).definitions(), excepted=self.except_references)
 
     def _all_references(self) -> list[ConfigVariable]:
@@ -191,7 +191,3 @@ class ConfigAuditOperator(BaseOperator):
                 "those of the records are known. Without references, fingerprints or tokens can be searched for."
             )
         return found
-
-
-def _several(one_or_more: Sequence[str] | str) -> Sequence[str]:
-    return [one_or_more] if isinstance(one_or_more, str) else list(one_or_more)

@@ -15,7 +15,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.cleared_frames import clearing_frames
-from airflow_config_providers.core.text import once, printable, shortened
+from airflow_config_providers.core.text import once, one_line, printable, shortened
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
@@ -272,11 +272,11 @@ class ConfiguredOperator(ReloadingOperator):
     def _preview_job(self, context: Any, jinja_env: Any) -> None:
         """Show what would be submitted, with notes about what would fail or differ in a run."""
         problems = list(self._job_problems())
-        shown = self._job_configuration(context, jinja_env).preview()
-        notes = [*problems, *shown.notes]
+        layered, notes = self._job_configuration(context, jinja_env).preview()
+        notes = [*problems, *notes]
         for note in notes:
             self.log.warning("This preview differs from a run: %s", note)
-        self._show_job(shown.layered, notes)
+        self._show_job(layered, notes)
 
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         """Get the values of this run, and show where they come from."""
@@ -321,6 +321,7 @@ class ConfiguredOperator(ReloadingOperator):
         from airflow_config_providers.core.alter import ConfigResource
         from airflow_config_providers.job.authorship import rendered
         from airflow_config_providers.job.configuration import JobConfiguration
+        from airflow_config_providers.job.job_layers import JobLayers
 
         fields = self._job_fields()
         return JobConfiguration(
@@ -329,11 +330,13 @@ class ConfiguredOperator(ReloadingOperator):
             files=self._properties_files(fields),
             driver=self._job_driver(fields),
             run_conf=getattr(context.get("dag_run"), "conf", None),
-            render=partial(rendered, environment=jinja_env or self.get_template_env(), context=context),
-            warn=once(self.log.warning),  # a reload settles it again
+            sources=JobLayers(
+                render=partial(rendered, environment=jinja_env or self.get_template_env(), context=context),
+                warn=once(self.log.warning),  # a reload settles it again
+                takes_any_key=fields.spec.takes_any_key,
+                spark_version=self._spark_version(fields),
+            ),
             words=fields.spec.words,
-            takes_any_key=fields.spec.takes_any_key,
-            spark_version=self._spark_version(fields),
             environment_prefixes=self._environment_prefixes,
         )
 
@@ -415,9 +418,7 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _show_job(self, layered: LayeredConfig, notes: Sequence[str]) -> list[str]:
         """Set the fields that people see, and return all lines of ``effective_config``."""
-        from airflow_config_providers.job.configuration import Shown
-
-        lines = Shown(layered, notes).lines()
+        lines = [*(f"! {one_line(note)}" for note in notes), *layered.lines()]
         self._show_conf(layered)
         self.effective_config = shortened(
             lines,

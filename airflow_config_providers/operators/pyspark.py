@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.operators.configured import ConfiguredOperator
+from airflow_config_providers.spark.redaction import REDACTION_KEY
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.delivery import Delivery
@@ -46,7 +47,6 @@ class PySparkMixin(ConfiguredOperator):
     def _call_connected(self, conn_id: str, delivery: Delivery) -> Any:
         from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
         from airflow_config_providers.spark.connect_conf import giving_back_what_was_set
-        from airflow_config_providers.spark.redaction import REDACTION_KEY
 
         with ConfiguredSparkConnectHook(conn_id, self.config_conn_id) as hook:
             url, extra = hook.get_connection_url(), hook.get_connection(conn_id).extra_dejson

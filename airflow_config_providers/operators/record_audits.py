@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator
-from airflow_config_providers.core.text import counted, one_line, printable
+from airflow_config_providers.core.text import counted, one_line, printable, several
 from airflow_config_providers.deployment.audit_scope import RecordsChoice, scope_of_records
 from airflow_config_providers.deployment.record_audit import problems_of, record_reader
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
@@ -157,10 +157,10 @@ class ConfigHistoryAuditOperator(_RecordsAuditOperator):
 
     template_fields: Sequence[str] = (*_RecordsAuditOperator.template_fields, "against")
 
-    def __init__(self, *, against: str | None = None, kinds: Sequence[str] | None = None, **kwargs: Any) -> None:
+    def __init__(self, *, against: str | None = None, kinds: Sequence[str] | str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.against = against
-        self.kinds = list(kinds or KINDS)
+        self.kinds = several(kinds or KINDS)
         if unknown := sorted(set(self.kinds).difference(KINDS)):
             raise ConfigException(f"There are no findings of the kinds {unknown}. The kinds are {', '.join(KINDS)}.")
 
@@ -256,9 +256,9 @@ class ConfigReferenceAuditOperator(_RecordsAuditOperator):
     :param known: references that are listed even if no record has them
     """
 
-    def __init__(self, *, known: Sequence[str] = (), **kwargs: Any) -> None:
+    def __init__(self, *, known: Sequence[str] | str = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.known = list(known)
+        self.known = several(known)
 
     @failing_at_once
     def execute(self, context: Any) -> dict[str, int]:

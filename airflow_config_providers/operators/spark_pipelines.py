@@ -24,7 +24,7 @@ class SparkPipelinesMixin(ConfiguredOperator):
 
     env_vars: Mapping[str, Any] | None
 
-    @cached_property
+    @cached_property  # of functools: core.cached keeps what super().hook stores under the same name, the stock hook
     def hook(self) -> ConfiguredSparkPipelinesHook:
         """The stock hook with our additions, which gets values when it runs the pipeline."""
         from airflow_config_providers.hooks.spark_pipelines import ConfiguredSparkPipelinesHook
@@ -32,8 +32,7 @@ class SparkPipelinesMixin(ConfiguredOperator):
         hook = ConfiguredSparkPipelinesHook.of(
             super().hook,  # type: ignore[misc]  # of the operator
             submission=self._submission,
-            reverser=lambda: self._job_run.reverser,
-            withheld=lambda: self._job_run.withheld,
+            run=lambda: self._job_run,
         )
         hook.config_conn_id = self.config_conn_id
         return hook

@@ -53,6 +53,5 @@ class SparkSqlMixin(ConfiguredOperator):
         return ConfiguredSparkSqlHook.of(
             super()._get_hook(),  # type: ignore[misc]  # of the operator
             delivery=self._delivery,
-            reverser=lambda: self._job_run.reverser,
-            withheld=lambda: self._job_run.withheld,
+            run=lambda: self._job_run,
         )

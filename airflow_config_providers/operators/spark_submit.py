@@ -148,8 +148,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         return self._hook_class.of(
             super()._get_hook(),
             submission=self._submission,
-            reverser=lambda: self._job_run.reverser,
-            withheld=lambda: self._job_run.withheld,
+            run=lambda: self._job_run,
             resolve_commands=self._commands_afterwards,
         )
 

@@ -17,7 +17,7 @@ from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL,
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.subscriptions import Subscriptions
-from airflow_config_providers.core.text import counted, printable
+from airflow_config_providers.core.text import counted, printable, several
 from airflow_config_providers.core.variable import ConfigVariable, some_of, variables
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.providers import ProvidersConnection
@@ -90,13 +90,13 @@ class ConfigChangeSensor(BaseOperator):
 
     def __init__(self, *, references: Sequence[str] | str, config_conn_id: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.references = [references] if isinstance(references, str) else list(references)
+        self.references = several(references)
         self.config_conn_id = config_conn_id
         _by_place(self.references)
 
     def execute(self, context: Any) -> NoReturn:
         """Defer until there is a change."""
-        conn_id = settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id
+        conn_id = settings.config_conn_id(self.config_conn_id)
         trigger = ConfigChangeTrigger(self.references, conn_id)
         self.defer(trigger=trigger, method_name="execute_complete", timeout=self.execution_timeout)
 

@@ -218,7 +218,7 @@ def _refuse_early(written: Mapping[str, str], providers: Mapping[str, ConfigProv
         f"be resolved in the driver. Write the value itself, or resolve on the worker."
         for key, text in written.items()
         if is_early(key, text)
-        for variable in variables(text)
+        for variable in dict.fromkeys(variables(text))
         if variable.provider in providers
     ]
     if problems:

@@ -32,7 +32,7 @@ def has_started() -> bool:
 
 def spark_home() -> str:
     """Return the folder of the Spark that PySpark starts."""
-    from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415 - as above
+    from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415 - PySpark is loaded when it is used
 
     return str(_find_spark_home())
 
@@ -107,7 +107,7 @@ def launching_without(names: Collection[str]) -> Iterator[None]:
 
 def _forget(keys: Iterable[str]) -> None:
     """Remove ``keys`` from the JVM's system properties, from which each new SparkContext takes its configuration."""
-    from py4j.protocol import Py4JError  # noqa: PLC0415 - as in has_started
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - it comes with PySpark
 
     if (jvm := pyspark.SparkContext._jvm) is not None:
         with suppress(Py4JError, OSError):  # the JVM has ended, and its properties with it

@@ -11,7 +11,7 @@ from airflow_config_providers.core.keys import key_problem
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.spark.key_notes import absence
+from airflow_config_providers.spark.key_notes import absence, key_notes
 from airflow_config_providers.spark.known_keys import SPARK, meant, with_prefix
 
 _SETTING: Final = "[config_providers] unknown_keys"
@@ -108,8 +108,6 @@ def _doubt(key: str, place: str, name: str) -> str:
 
 
 def _absent(key: str, place: str, time: str, version: str) -> str:
-    from airflow_config_providers.spark.key_notes import key_notes  # noqa: PLC0415 - only for a message
-
     successor = key_notes(key).successor
     instead = f"Set '{successor}' instead" if successor else "Remove it"
     return (

@@ -82,7 +82,7 @@ def file_layer(file: ConfigFile) -> ConfigLayer:
 
     :raises ConfigException: the file cannot be read, is outside its bounds, is malformed, or sets a key twice
     """
-    entries = file_entries(file)
+    entries = _whole(file_parts(file))
     lines = _lines_by_key(entries)
     if not file.is_lenient:
         _refuse_repeated(lines, name=file.name)
@@ -92,15 +92,6 @@ def file_layer(file: ConfigFile) -> ConfigLayer:
         {entry.key: entry.value for entry in entries},
         {key: f"{file.name}:{found[-1]}" for key, found in lines.items()},
     )
-
-
-def file_entries(file: ConfigFile) -> list[properties.Property]:
-    """
-    Return the entries of a layer file in order, also those that repeat a key.
-
-    :raises ConfigException: the file cannot be read, is outside its bounds, or is malformed
-    """
-    return _whole(file_parts(file))
 
 
 def file_parts(file: ConfigFile) -> tuple[list[properties.Property], list[str]]:

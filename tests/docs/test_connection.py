@@ -6,7 +6,7 @@ import re
 
 from airflow.models import Connection
 
-from airflow_config_providers.job.providers import definitions_of
+from airflow_config_providers.job.providers_connection import definitions_of
 from tests.docs.pages import ROOT
 
 

@@ -9,9 +9,9 @@ from typing import NoReturn
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.exceptions import ConfigException, SubmitError
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
+from airflow_config_providers.job.run import JobRun
 
 REFERENCE = "${vault:apps/db:password}"
 RUN_ONCE = hasattr(SparkSubmitHook(), "_post_submit_commands_done")
@@ -35,11 +35,12 @@ def of_another_package(commands: Sequence[str]) -> NoReturn:
 
 
 def hook_with(*commands: str, resolve_commands=known, withheld=(), kind=SparkSubmitHook) -> ConfiguredSparkSubmitHook:
+    run = JobRun()
+    run.withheld = frozenset(withheld)
     return ConfiguredSparkSubmitHook.of(
         kind(post_submit_commands=list(commands)),
         submission=no_submission,
-        reverser=lambda: ReverseTransformer({}, {}),
-        withheld=lambda: withheld,
+        run=lambda: run,
         resolve_commands=resolve_commands,
     )
 

@@ -255,5 +255,5 @@ def test_a_bad_file_of_the_deployment_says_who_named_it(tmp_path, monkeypatch, t
     files = [ConfigFile(str(path), str(path))]
 
     with pytest.raises(ConfigException) as raised:
-        JobLayers(files, FilledIn, print).collect([], None)
+        JobLayers(FilledIn, print).collect(files, [], None)
     assert ("The file is from [config_providers] config_files." in str(raised.value)) is is_of_setting

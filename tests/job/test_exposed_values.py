@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.exceptions import ExposedValueError
-from airflow_config_providers.job.exposed_values import refuse_broken_words
+from airflow_config_providers.job.exposed_values import placed_texts, refuse_broken_words, refuse_exposed
 
 WRITTEN = {"sql": "SELECT ${v:a}", "keytab": "${v:b}", "principal": "${v:c}", "name": "x"}
 
@@ -14,6 +14,13 @@ def refused(**values):
     with pytest.raises(ExposedValueError) as caught:
         refuse_broken_words(WRITTEN, written=WRITTEN, **values)
     return [problem.partition(":")[0] for problem in caught.value.problems]
+
+
+def test_a_reference_that_is_in_a_string_twice_is_one_problem():
+    with pytest.raises(ExposedValueError) as caught:
+        refuse_exposed(placed_texts({"spark.app.name": "${v:a}-${v:a}"}), ["v"])
+
+    assert len(caught.value.problems) == 1
 
 
 def test_all_strings_whose_values_would_be_readable_are_reported_together():

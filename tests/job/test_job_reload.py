@@ -430,6 +430,16 @@ def test_failures_after_changes_count_as_reloads():
     assert job.reload.next_run() is None
 
 
+def test_no_value_is_read_for_a_failed_job_that_may_not_begin_anew():
+    job = Job()
+    for number in range(7):
+        run = job.watch()
+        job.rotate(f"value {number}")
+        job.reload.next_run()
+
+    assert run.runs == []
+
+
 def test_the_next_run_begins_only_when_the_stop_is_over():
     """The rest of a stop would do to the next job what it should do to this one."""
     goes_on, found = threading.Event(), []

@@ -12,6 +12,7 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.testing import InMemoryConfigProvider
 
@@ -91,6 +92,50 @@ def test_a_supervisor_that_logs_what_it_gets_shows_references(monkeypatch, capsy
     run.close()
 
     assert capsys.readouterr().out.splitlines() == [f"Sending request {PASSWORD}"] * 2
+
+
+class Pushing(InMemoryConfigProvider):
+    """A provider whose ``subscribe`` reads nothing, as KIP-297 allows, so that it succeeds during an outage."""
+
+    def __init__(self):
+        super().__init__({"db": {"password": NOW}})
+        self.is_down = False
+        self.subscribed = []
+
+    def get(self, path, keys=None):
+        if self.is_down:
+            raise ProviderUnavailableError("Vault is sealed.")
+        return super().get(path, keys)
+
+    def subscribe(self, path, keys, callback):
+        self.subscribed.append(callback)
+
+    def unsubscribe(self, path, keys, callback):
+        self.subscribed.remove(callback)
+
+
+class PushingForEver(Pushing):
+    """The same, with no way to end a subscription."""
+
+    def unsubscribe(self, path, keys, callback):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(("kind", "left"), [(Pushing, 1), (PushingForEver, 4)], ids=["undone", "not undone"])
+def test_an_outage_leaves_no_subscription_behind_if_the_provider_can_end_one(kind, left):
+    vault = kind()
+    layers = [ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.password": str(PASSWORD)})]
+    resolver = SecretIds()
+    resolver.providers = SimpleNamespace(named={"vault": vault}.get)
+    run = JobRun(ConfigResolver({"vault": vault}).resolve(layers), resolver)
+    vault.is_down = True
+    for _ in range(3):
+        with pytest.raises(ProviderUnavailableError, match=r"^Vault is sealed\.$"):
+            run.subscribe(("vault", "db"), pytest.fail)
+    vault.is_down = False
+    run.subscribe(("vault", "db"), pytest.fail)
+
+    assert len(vault.subscribed) == left
 
 
 class SecretIds:

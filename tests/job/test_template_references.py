@@ -15,8 +15,7 @@ from airflow.sdk.definitions.context import render_template
 from jinja2.ext import Extension
 
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.job.nested_texts import NestedString
-from airflow_config_providers.job.template_references import Templates, WrittenReferences, filled_in
+from airflow_config_providers.job.template_references import Templates, filled_in
 
 REFERENCE = "${vault:apps/db:password}"
 
@@ -385,13 +384,3 @@ def test_attack_56_a_parser_makes_no_reference_of_data(escaped):
 
     assert found.value == {"a": REFERENCE, "b": REFERENCE}
     assert [text is found.value["a"] for text in found.written] == [True]
-
-
-def test_a_string_that_was_not_filled_in_has_the_references_it_has_in_the_dag():
-    written = WrittenReferences([NestedString("a", REFERENCE)])
-
-    assert written.cover(NestedString("a", REFERENCE))
-    assert not written.cover(NestedString("a", f"{REFERENCE} {REFERENCE}"))
-    assert not written.cover(NestedString("b", REFERENCE))
-    assert written.cover(NestedString("b", "plain"))
-    assert written.with_texts([NestedString("b", REFERENCE)]).cover(NestedString("b", REFERENCE))

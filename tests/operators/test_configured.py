@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import deque
 
@@ -218,6 +219,18 @@ def test_a_mapped_task(dag, run_task, password):
     run_task(mapped, map_index=1)
 
     assert seen == [[CANARY]]
+
+
+def test_an_argument_that_no_template_fills_in_can_be_nested_deeply_in_a_mapped_task_too(dag, run_task):
+    seen, given = [], OurOperator(task_id="given", dag=dag).output
+    deep = functools.reduce(lambda inner, _: [inner], range(60), "x")
+    mapped = OurOperator.partial(
+        task_id="job", dag=dag, executor_config={"deep": deep}, do=lambda self, _: seen.append(self.payload)
+    ).expand(payload=given)
+    run = run_task(mapped, map_index=0, results={"given": ["a"]})
+
+    assert run.state == "success", run.error
+    assert seen == ["a"]
 
 
 def test_spark_configuration_comes_in_layers(dag, run_task, password, tmp_path):

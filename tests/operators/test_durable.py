@@ -12,6 +12,7 @@ from airflow.sdk import DAG
 
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, SubmitError
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
+from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.durable import STATE_KEY
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
@@ -616,7 +617,7 @@ def test_a_driver_whose_pod_was_deleted_to_stop_it_has_not_succeeded():
         def _poll_k8s_driver_via_api(self):
             return None
 
-    hook = ConfiguredSparkSubmitHook.of(Gone(), submission=lambda conf, prefix, values: None, reverser=lambda: None)
+    hook = ConfiguredSparkSubmitHook.of(Gone(), submission=lambda conf, prefix, values: None, run=JobRun)
     assert hook._poll_k8s_driver_via_api() is None
 
     hook.on_kill()

@@ -22,6 +22,7 @@ from airflow_config_providers.exceptions import (
 )
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.configuration import JobConfiguration
+from airflow_config_providers.job.job_layers import JobLayers
 from airflow_config_providers.job.options import JobOptions
 from airflow_config_providers.job.resolver import Driver
 from airflow_config_providers.job.steered_layers import refresh_mark
@@ -249,7 +250,7 @@ def test_a_change_while_a_job_resolves_differs_from_the_mark_of_its_run(connecti
     alter(TASK, {"spark.app.rate": "10"})
     authored = AuthoredJob(options=JobOptions(reload_action="restart"))
     run = JobConfiguration(
-        *(TASK, authored, [], Driver(False, lambda: False), None, str, print),
+        *(TASK, authored, [], Driver(False, lambda: False), None, JobLayers(str, print)),
         when_settled=lambda _: alter(TASK, {"spark.app.rate": "20"}),
     ).resolve()
 

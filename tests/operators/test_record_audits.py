@@ -138,6 +138,13 @@ def test_references_are_counted_with_those_that_no_record_has(past: Past):
     assert found == {"references": 2, "older": 0, "shared": 0, "unused": 1, "unread": 0}
 
 
+def test_one_reference_and_one_kind_can_be_given_without_a_list():
+    assert ConfigReferenceAuditOperator(task_id="audit", known="${vault:apps/old:token}").known == [
+        "${vault:apps/old:token}"
+    ]
+    assert ConfigHistoryAuditOperator(task_id="audit", kinds="between-runs").kinds == ["between-runs"]
+
+
 def test_only_some_days_of_one_dag_are_read(past: Past):
     past({}, dag="billing", day=2)
 

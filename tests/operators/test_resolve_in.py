@@ -309,6 +309,12 @@ def test_the_nearest_provider_of_the_driver_is_named(dag, run_task, define):
     assert "the driver has no provider 'valut', did you mean 'vault'?" in str(run.error)
 
 
+def test_a_reference_that_is_in_a_string_twice_is_one_problem(dag, run_task, define):
+    run = run_task(job(dag, {"spark.x": "${valut:apps/db:a} ${valut:apps/db:a}"}))
+
+    assert len(run.error.problems) == 1
+
+
 def test_a_wrong_word_is_found_when_the_dag_is_read(dag):
     with pytest.raises(ConfigException, match="argument resolve_in: 'drive' is not one of auto, worker, driver"):
         job(dag, resolve_in="drive")

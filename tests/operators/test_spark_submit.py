@@ -824,6 +824,14 @@ def test_rendered_fields_overwritten_after_execution_show_references(dag, run_ta
     assert run.rendered_last["effective_config"] == run.rendered["effective_config"]
 
 
+@pytest.mark.parametrize("key", ["config.reload.action", "config.action.reload"])
+def test_the_line_of_a_reload_action_is_shown_whatever_its_name(key, dag, run_task, spark_submit, tmp_path):
+    (path := tmp_path / "a.properties").write_text(f"# on Mondays\n{key}=none\n")
+    run = run_task(operator(dag, config_files=[str(path)]))
+
+    assert f"config.reload.action = none   # STATIC_FILE_CONFIG, {path}:2" in run.rendered["effective_config"]
+
+
 def test_keys_that_airflow_stars_are_shown_in_the_effective_configuration(dag, run_task, password):
     run = run_task(operator(dag, conf={"spark.hadoop.fs.s3a.secret.key": password}))
 

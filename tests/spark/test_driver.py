@@ -86,6 +86,13 @@ def test_what_spark_has_read_already_is_refused(key: str) -> None:
         resolved({key: "${vault:a:b}"})
 
 
+def test_a_reference_that_is_in_a_string_twice_is_one_problem() -> None:
+    with pytest.raises(ExposedValueError) as raised:
+        resolved({"spark.jars": "${vault:a:b},${vault:a:b}"})
+
+    assert len(raised.value.problems) == 1
+
+
 def test_in_a_process_that_is_to_start_the_jvm_it_is_not() -> None:
     assert resolved({"spark.driver.memory": "${vault:a:b}"}, "611m", has_begun=False).configs() == {
         "spark.driver.memory": "611m"

@@ -1,7 +1,8 @@
 """
 Reverses what a task hands to Airflow, which stores and shows it.
 
-That is the content of its context, its XComs and asset events, its messages to the supervisor, and its trigger.
+That is the content of its context, its XComs and asset events, its lineage, its messages to the supervisor, and its
+trigger.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.operators.hook_lineage import reverse_lineage
 from airflow_config_providers.operators.stored_objects import reverse_stored
 
 _log = logging.getLogger(__name__)
@@ -100,6 +102,8 @@ def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[No
     """
     Replace values by references in what an operator adds to ``context``, pushes to XCom, or makes Airflow store.
 
+    This includes what its hooks report of lineage. All is done before Airflow tells listeners how the task has ended.
+
     :param context: the context of the task; its previous content does not change
     """
     before = dict(context)
@@ -109,6 +113,7 @@ def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[No
         with _reversed_xcoms(context.get("ti"), reverser):
             yield
     finally:
+        reverse_lineage(reverser)
         _reverse_events(context.get("outlet_events"), declared, reverser)
         added = {key: value for key, value in context.items() if before.get(key) is not value}
         context.update({key: reverse_object(value, (reverser,)) for key, value in added.items()})

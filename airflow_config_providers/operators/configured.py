@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
+from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.text import once, printable, shortened
@@ -478,7 +478,7 @@ class ConfiguredOperator(ReloadingOperator):
         self._is_executing, has_references = True, bool(self._job_run and self._job_run.places)
         try:
             result = run()
-        except TaskDeferred:
+        except SUSPENSIONS:
             raise
         except BaseException as error:
             reverse_exception(error, self._job_run.reverser)
@@ -504,7 +504,8 @@ class ConfiguredOperator(ReloadingOperator):
         try:
             with reversing_context(context, reverser), self._values_in_place(reverser):
                 result = run()
-        except TaskDeferred as deferred:
+        except SUSPENSIONS as suspension:
+            deferred: Any = suspension
             reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=self.on_kill)
             if sealed := self._deferral_seal(context).seal(reverser):
                 deferred.kwargs = {**(deferred.kwargs or {}), _SEALED_VALUES: sealed}

@@ -28,7 +28,7 @@ _STATE: Final = ("key", "value")
 _LABEL: Final = ("rendered_map_index",)
 
 STORED: Final[Mapping[str, tuple[str, ...]]] = {
-    "AwaitInputTask": _LABEL,  # since Airflow 3.3
+    "AwaitInputTask": (*_LABEL, "next_kwargs"),  # since Airflow 3.3
     "CreateHITLDetailPayload": ("subject", "body", "params", "options", "defaults"),
     "DeferTask": (*_LABEL, "next_kwargs", "trigger_kwargs"),
     "DeleteAssetStateStoreByName": ("key",),
@@ -76,12 +76,14 @@ def reverse_deferral(
     """
     Keep values out of the trigger, and out of the arguments with which the task resumes.
 
-    :param deferred: a ``TaskDeferred``
+    :param deferred: a ``TaskDeferred``, or a ``TaskAwaitingInput``, which has no trigger
     :param carried: arguments that the trigger only passes on, in which references replace values
     :param stop: called if this fails, since the job could already run
     :raises ExposedValueError: the trigger would need a value
     """
     deferred.kwargs = reverse_stored(deferred.kwargs, reverser)
+    if not hasattr(deferred, "trigger"):
+        return
     _, arguments = deferred.trigger.serialize()
     hidden = {name: reverse_stored(value, reverser) for name, value in arguments.items()}
     changed = {name for name, value in arguments.items() if hidden[name] is not value}

@@ -60,8 +60,11 @@ for a connection whose name is a value. Nor are key and value of an Airflow vari
 read the value.
 """
 
-STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {"RetryTask": ("retry_reason",)}
-"""The same for fields that some versions of Airflow do not have: this one since Airflow 3.3."""
+STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {
+    "RetryTask": ("retry_reason",),  # since Airflow 3.3
+    "TaskState": ("retry_reason",),  # since Airflow 3.4
+}
+"""The same for fields that some versions of Airflow do not have."""
 
 _STATES: Final = ("SetAssetStateStoreByName", "SetAssetStateStoreByUri", "SetTaskStateStore")
 """Those with a state, which a backend of the deployment can have put elsewhere."""

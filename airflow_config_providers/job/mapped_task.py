@@ -9,8 +9,12 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from airflow.sdk.definitions.param import DagParam
+from airflow.sdk.definitions.template import literal
 
 from airflow_config_providers.core.nested import map_leaves
+
+_LITERAL: Final[Any] = type(literal(""))
+"""The class of what Airflow puts into a field without rendering it."""
 
 _PATHS: Final = ("config_files", "properties_file", "application_file")
 """The fields with paths of files."""
@@ -36,12 +40,29 @@ def authors_texts(operator: Any) -> dict[int, str] | None:
     return found
 
 
-def group_literals(operator: Any) -> dict[int, str]:
-    """Return id -> string for the strings in the DAG that the mapped task groups around an operator are mapped over."""
+def unrendered_texts(operator: Any) -> dict[int, str]:
+    """
+    Return id -> string for the strings in the DAG that Airflow puts into fields as they are.
+
+    They are in ``literal``, and in what the mapped task groups around an operator are mapped over.
+    """
     found: dict[int, str] = {}
     for group in operator.iter_mapped_task_groups():
         map_leaves([*_literals(group._expand_input.value)], lambda leaf: _keep(leaf, found))
+    made: list[Any] = []
+    map_leaves(_written_arguments(operator), lambda leaf: made.append(leaf) if isinstance(leaf, _LITERAL) else None)
+    map_leaves([each.value for each in made], lambda leaf: _keep(leaf, found))
     return found
+
+
+def _written_arguments(operator: Any) -> list[Any]:
+    """Return what the DAG itself has for the fields: not what another task, or an object, could put there."""
+    task = _written_task(operator)
+    if task is None:
+        return []
+    if not task.is_mapped:
+        return [getattr(task, name, None) for name in task.template_fields]
+    return [*_defaults(operator), task.partial_kwargs, *_literals(task._get_specified_expand_input().value)]
 
 
 @dataclass(frozen=True, slots=True)

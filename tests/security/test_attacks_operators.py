@@ -20,9 +20,10 @@ import warnings
 
 import pytest
 import structlog
-from airflow.sdk import DAG, Asset, AssetAlias, BaseHook, BaseSensorOperator, literal, task
+from airflow.sdk import DAG, Asset, AssetAlias, BaseHook, BaseOperator, BaseSensorOperator, literal, task
 from airflow.sdk import dag as dag_of
 from airflow.sdk.execution_time import comms
+from airflow.sdk.serde import serialize
 
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.log import reversal
@@ -93,6 +94,66 @@ def test_attack_11_macros_and_parameters_bring_no_reference(run_task, password):
     run_task(OurOperator(task_id="job", dag=dag, payload=fields, do=lambda self, _: seen.append(self.payload)))
 
     assert seen == [[password, password, CANARY]]
+
+
+# What Airflow does not render
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        pytest.param(
+            lambda text: {"conf": {"spark.app.x": literal(text), "spark.app.y": literal("{{ y }}")}}, id="value"
+        ),
+        pytest.param(lambda text: {"conf": literal({"spark.app.x": text, "spark.app.y": "{{ y }}"})}, id="field"),
+        pytest.param(
+            lambda text: {"conf": {"spark.app.x": text, "spark.app.y": literal("{{ y }}")}}, id="another value"
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_mapped", [False, True], ids=["task", "mapped task"])
+def test_a_reference_in_a_literal_is_the_authors(dag, run_task, spark_submit, password, kwargs, is_mapped):
+    if is_mapped:
+        partial = ConfiguredSparkSubmitOperator.partial(task_id="job", dag=dag, application="job.py", **NOT_DURABLE)
+        run = run_task(partial.expand_kwargs([kwargs(password)]), map_index=0)
+    else:
+        run = run_task(submit(dag, **kwargs(password)))
+
+    assert run.state == "success", run.error
+    assert (spark_submit.spark_conf["spark.app.x"], spark_submit.spark_conf["spark.app.y"]) == (CANARY, "{{ y }}")
+
+
+def test_what_spark_replaces_in_a_literal_is_the_authors(dag, run_task, spark_submit):
+    run = run_task(submit(dag, conf={"spark.app.x": "1", "spark.app.y": literal("${spark.app.x} {{ y }}")}))
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf["spark.app.y"] == "${spark.app.x} {{ y }}"
+
+
+def test_attack_11_nor_by_a_literal_that_another_task_returned(dag, run_task, spark_submit, password):
+    with dag:
+        upstream = BaseOperator(task_id="upstream")
+        partial = ConfiguredSparkSubmitOperator.partial(
+            task_id="job", application="job.py", application_args=[literal("mine")], **NOT_DURABLE
+        )
+        job = partial.expand_kwargs(upstream.output)
+    returned = [serialize({"conf": {"spark.app.x": literal(password)}})]
+    run = run_task(job, map_index=0, results={"upstream": returned})
+
+    assert str(run.error).startswith(
+        "conf['spark.app.x']: a reference came from the result of a template in a file, or"
+    )
+    assert spark_submit() == []
+
+
+def test_attack_11_nor_by_a_function_in_a_field(dag, run_task, spark_submit, password):
+    def conf(context, jinja_env):
+        return {"spark.app.x": context["params"]["x"]}
+
+    run = run_task(submit(dag, conf=conf, params={"x": "no"}), conf={"x": password})
+
+    assert str(run.error).startswith("conf['spark.app.x']: a reference came from the function in this field.")
+    assert spark_submit() == []
 
 
 # What an author wrote is no permission to write more (attack 56)

@@ -31,7 +31,7 @@ def reverse_lineage(reverser: ReverseTransformer) -> None:
         return
     try:
         require(_COLLECTOR)
-        _Reversal(collector, reverser).run()
+        _CollectorReversal(collector, reverser).run()
     except Exception:  # noqa: BLE001 - of a foreign object; the job has run, and must not fail because of its lineage
         _log.warning("The lineage that hooks reported is dropped: it could not be searched for values.")
         _forget()
@@ -51,7 +51,7 @@ def _forget() -> None:
     lineage.get_hook_lineage_collector.cache_clear()
 
 
-class _Reversal:
+class _CollectorReversal:
     """Replaces the entries of one collector."""
 
     def __init__(self, collector: Any, reverser: ReverseTransformer) -> None:

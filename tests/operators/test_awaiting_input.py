@@ -9,7 +9,8 @@ from airflow.sdk import DAG, exceptions
 from airflow.sdk.serde import deserialize
 
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from tests.operators.stock import CANARY, OurOperator, everything_shown
+from tests.operators.stock import CANARY, NOT_DURABLE, OurOperator, everything_shown
+from tests.operators.test_configured import Trigger
 
 pytestmark = [
     pytest.mark.usefixtures("connections"),
@@ -37,14 +38,32 @@ def test_the_arguments_with_which_it_goes_on_have_references(dag, run_task, pass
     assert CANARY not in everything_shown(run, capfd)
 
 
-def test_an_execute_that_does_not_call_its_base_may_wait(dag, run_task, secrets_dir):
-    class Asking(ConfiguredSparkSubmitOperator):
-        def execute(self, context):
-            raise exceptions.TaskAwaitingInput(method_name="go_on", kwargs={"event": self.conf})
+class Asking(ConfiguredSparkSubmitOperator):
+    """Submits its job itself, and waits then."""
 
-    run = run_task(Asking(task_id="job", dag=dag, application="job.py", conf={"spark.app.x": "1"}))
+    def execute(self, context):
+        hook = self._get_hook()
+        hook.submit(self.application)
+        kwargs = {"event": [hook._conf, Login(CANARY)]}
+        if self.name == "deferred":
+            self.defer(trigger=Trigger(job="7"), method_name="go_on", kwargs=kwargs)
+        raise exceptions.TaskAwaitingInput(method_name="go_on", kwargs=kwargs)
 
-    assert (run.state, run.message.next_method) == ("awaiting_input", "go_on")
+
+@pytest.mark.parametrize("name", ["deferred", "awaiting"])
+def test_so_have_those_of_an_execute_that_does_not_call_its_base(
+    dag, run_task, password, spark_submit, sealing, name, capfd
+):
+    conf = {"spark.app.x": password}
+    task = Asking(task_id="job", dag=dag, application="job.py", conf=conf, name=name, **NOT_DURABLE)
+    run = run_task(task, finalize=False)
+    shown = everything_shown(run, capfd)
+
+    assert CANARY in repr(spark_submit())
+    assert run.message.next_method == "go_on"
+    assert ARGUMENT in run.message.next_kwargs
+    assert "Login()" in repr(run.message.next_kwargs)
+    assert CANARY not in shown + repr(run.message)
 
 
 def test_after_a_rotation_the_log_shows_references_for_the_old_value_too(

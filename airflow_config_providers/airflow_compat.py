@@ -15,12 +15,14 @@ from airflow.providers.common.compat.sdk import (
     TaskDeferred,
     conf,
 )
+from airflow.sdk import exceptions as _of_sdk
 from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import BaseOperator, task_decorator_factory
 
 __all__ = [
+    "SUSPENSIONS",
     "AirflowException",
     "AirflowFailException",
     "AirflowNotFoundException",
@@ -30,13 +32,18 @@ __all__ = [
     "BaseHook",
     "BaseOperator",
     "Connection",
-    "TaskDeferred",
     "conf",
     "config_errors",
     "map_index_of",
     "task_decorator_factory",
 ]
 
+
+SUSPENSIONS: Final[tuple[type[BaseException], ...]] = (
+    TaskDeferred,
+    *filter(None, [getattr(_of_sdk, "TaskAwaitingInput", None)]),  # since Airflow 3.3
+)
+"""What a task raises to go on later, in another process, with arguments that Airflow stores."""
 
 _OF_DAG_FILES: Final = frozenset({"BaseOperator", "task_decorator_factory"})
 """Names that import much of the Task SDK; some of its modules read ``[database] sql_alchemy_conn`` on import."""

@@ -47,6 +47,8 @@ _SERVER_MASKER: Final = "airflow._shared.secrets_masker"
 _DAG_PARAM: Final = "airflow.sdk.definitions.param:DagParam"
 _CONTEXT: Final = "airflow.sdk.execution_time.context"
 _OUTLET_EVENTS: Final = "airflow.sdk.execution_time.context:OutletEventAccessors"
+_LINEAGE: Final = "airflow.sdk.lineage:HookLineageCollector"
+_XCOM: Final = "airflow.sdk.bases.xcom:BaseXCom"
 _BACKEND: Final = "airflow.sdk.bases.secrets_backend:BaseSecretsBackend"
 
 _SUBMIT: Final = "airflow.providers.apache.spark.hooks.spark_submit:SparkSubmitHook"
@@ -140,6 +142,18 @@ TABLE: Final = (
     ForeignName(_STORED_MAPPED, "_task_module", "the module of a stored task's operator"),
     ForeignName(_DAG_PARAM, "_name", "the parameter that a field takes"),
     ForeignName(_OUTLET_EVENTS, "_dict", "what a task records of its assets"),
+    ForeignName(_LINEAGE, "_inputs", "what hooks report"),
+    ForeignName(_LINEAGE, "_input_counts", "what hooks report"),
+    ForeignName(_LINEAGE, "_outputs", "what hooks report"),
+    ForeignName(_LINEAGE, "_output_counts", "what hooks report"),
+    ForeignName(_LINEAGE, "_extra", "what hooks report"),
+    ForeignName(_LINEAGE, "_extra_counts", "what hooks report"),
+    ForeignName(_LINEAGE, "_generate_asset_entry_id", "what hooks report", ("self", "asset", "context")),
+    ForeignName(_LINEAGE, "_generate_extra_entry_id", "what hooks report", ("self", "key", "value", "context")),
+    ForeignName(_XCOM, "_push", "what a task pushes", since="3.4"),
+    ForeignName(_XCOM, "_apush", "what a task pushes", since="3.4"),
+    ForeignName(_CONTEXT, "_EXTERNAL_STATE_REF_KEY", "where a backend keeps a state", since="3.3"),
+    ForeignName(_CONTEXT, "_get_worker_state_store_backend", "the backend of state", (), since="3.3"),
     ForeignName(_CONTEXT, "_process_connection_result_conn", "connections of the server", ("conn_result",)),
     ForeignName(TASK_RUNNER, "SUPERVISOR_COMMS", "what a task sends to its supervisor"),
     ForeignName(_TASK_MASKER, "redact", "the masker of tasks"),

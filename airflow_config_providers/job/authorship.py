@@ -11,7 +11,7 @@ from jinja2 import Environment
 from airflow_config_providers import settings
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
-from airflow_config_providers.job.mapped_task import authors_params, authors_texts, group_literals
+from airflow_config_providers.job.mapped_task import authors_params, authors_texts, unrendered_texts
 from airflow_config_providers.job.nested_texts import NestedString, field_of
 from airflow_config_providers.job.template_references import (
     FilledIn,
@@ -20,6 +20,7 @@ from airflow_config_providers.job.template_references import (
     brought_problem,
     filled_in,
     inserted_problem,
+    returned_problem,
     unchanged,
     without_pushes,
 )
@@ -41,7 +42,8 @@ class Authorship:
         self.is_rendering = False
         """Whether ``fill_in`` is to be called for each template."""
         self._is_plain = False
-        self._of_groups: Mapping[int, str] = {}
+        self._unrendered: Mapping[int, str] = {}
+        self._functions: frozenset[str] = frozenset()
         self._written: Mapping[str, str] | None = None  # label -> string whose references are all the author's
         self._before: Mapping[str, str] = {}
         self._inserted: Mapping[str, str] = {}
@@ -65,8 +67,10 @@ class Authorship:
         :param is_plain: whether ``fill_in`` may skip Jinja for a string with nothing to fill in
         """
         templates = self._templates = Templates(authors_texts(operator), self._templates)
-        self._of_groups = group_literals(operator)
         self._before = {text.label: text.text for text in before if templates.is_authors(text.text)}
+        self._unrendered = unrendered_texts(operator)
+        fields = operator.template_fields
+        self._functions = frozenset(name for name in fields if callable(getattr(operator, name, None)))
         try:
             self.is_rendering = not settings.run_config_references()
             self._is_plain = is_plain
@@ -76,15 +80,19 @@ class Authorship:
         texts = list(after())
         written = (text for text in texts if templates.is_written(text.text) or self._is_unchanged(text))
         self._written = {text.label: text.text for text in written}
-        before_and_after = ((self._before.get(text.label, ""), text) for text in texts)
+        rendered_texts = (text for text in texts if not self._is_unrendered(text))
+        before_and_after = ((self._before.get(text.label, ""), text) for text in rendered_texts)
         self._inserted = {
             text.label: text.text for template, text in before_and_after if has_inserted(text.text, template=template)
         }
 
     def _is_unchanged(self, text: NestedString) -> bool:
-        if self._of_groups.get(id(text.text)) is text.text:
+        if self._is_unrendered(text):
             return True
         return self._before.get(text.label) is text.text and self._templates.is_authors(text.text)
+
+    def _is_unrendered(self, text: NestedString) -> bool:
+        return self._unrendered.get(id(text.text)) is text.text
 
     def fill_in(self, template: str, render: Render, environment: Environment, *, learn: Render, is_file: bool) -> Any:
         """Return the result of a template, with parameters as in ``Templates.fill_in``."""
@@ -137,6 +145,9 @@ class Authorship:
         """Yield an error for each of ``texts`` into which a template has inserted a reference from data."""
         for text in texts:
             if not self.is_written(text):
+                if field_of(text.label) in self._functions:
+                    yield returned_problem(text.label)
+                    continue
                 goes_up = self._templates.goes_up(text.text)
                 yield brought_problem(text.label, template=self._template_of(text), goes_up=goes_up)
 

@@ -9,8 +9,12 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from airflow.sdk.definitions.param import DagParam
+from airflow.sdk.definitions.template import literal
 
-from airflow_config_providers.job.nested_texts import strings
+from airflow_config_providers.job.nested_texts import instances, strings
+
+_LITERAL: Final[Any] = type(literal(""))
+"""The class of what Airflow puts into a field without rendering it."""
 
 _PATHS: Final = ("config_files", "properties_file", "application_file")
 """The fields with paths of files."""
@@ -34,10 +38,25 @@ def authors_texts(operator: Any) -> dict[int, str] | None:
     return {id(text): text for text in strings([*_defaults(operator), task.partial_kwargs, literals])}
 
 
-def group_literals(operator: Any) -> dict[int, str]:
-    """Return id -> string for the strings in the DAG that the mapped task groups around an operator are mapped over."""
-    literals = [item for group in operator.iter_mapped_task_groups() for item in _literals(group._expand_input.value)]
-    return {id(text): text for text in strings(literals)}
+def unrendered_texts(operator: Any) -> dict[int, str]:
+    """
+    Return id -> string for the strings in the DAG that Airflow puts into fields as they are.
+
+    They are in ``literal``, and in what the mapped task groups around an operator are mapped over.
+    """
+    mapped_over = [list(_literals(group._expand_input.value)) for group in operator.iter_mapped_task_groups()]
+    made = [each.value for each in instances(_LITERAL, _written_arguments(operator))]
+    return {id(text): text for text in strings([mapped_over, made])}
+
+
+def _written_arguments(operator: Any) -> list[Any]:
+    """Return what the DAG itself has for the fields: not what another task, or an object, could put there."""
+    task = _written_task(operator)
+    if task is None:
+        return []
+    if not task.is_mapped:
+        return [getattr(task, name, None) for name in task.template_fields]
+    return [*_defaults(operator), task.partial_kwargs, *_literals(task._get_specified_expand_input().value)]
 
 
 @dataclass(frozen=True, slots=True)

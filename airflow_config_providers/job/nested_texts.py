@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from airflow_config_providers.core.nested import ITEMS, is_mapping, items_of, rebuilt
 from airflow_config_providers.core.text import is_storable, printable
@@ -13,6 +13,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 
 _DEEPEST: Final = 50
+_T = TypeVar("_T")
 _UNSTORABLE: Final = (
     "a string contains a NUL character or half of a surrogate pair, which PostgreSQL cannot store. Remove it, or keep "
     "the string outside and write a reference."
@@ -48,13 +49,18 @@ def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> list[NestedS
     return found
 
 
-def strings(value: object, depth: int = _DEEPEST) -> Iterator[str]:
+def strings(value: object) -> Iterator[str]:
     """Yield every string in ``value``, also keys. What is nested too deeply, and other objects, are left out."""
-    if isinstance(value, str):
+    return instances(str, value)
+
+
+def instances(kind: type[_T], value: object, depth: int = _DEEPEST) -> Iterator[_T]:
+    """Yield every object of a class in ``value``, also keys. What is nested too deeply is left out."""
+    if isinstance(value, kind):
         yield value
     elif depth:
         for item in items_of(value) or ():
-            yield from strings(item, depth - 1)
+            yield from instances(kind, item, depth - 1)
 
 
 def unstorable_arguments(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:

@@ -288,7 +288,10 @@ def brought_problem(name: str, *, template: str | None = "", goes_up: bool = Fal
     """
     by = "the result of a template"
     if template is None:
-        by += " in a file, or from what another task returned or a task or its group is mapped over"
+        by += (
+            " in a file, or from what another task returned or a task or its group is mapped over, also through a "
+            "function of .map()"
+        )
     elif used := _used(template):
         by += f" ({used})"
     if goes_up:
@@ -300,6 +303,15 @@ def brought_problem(name: str, *, template: str | None = "", goes_up: bool = Fal
     return (
         f"{printable(name)}: a reference came from {by}. Permission to choose its input does not grant permission to "
         f"read secrets: write the reference in the DAG or the file, or set [config_providers] run_config_references."
+    )
+
+
+def returned_problem(name: str) -> str:
+    """Return the error that the function in the field of ``name`` has returned a reference."""
+    return (
+        f"{printable(name)}: a reference came from the function in this field. What it returns counts as data, since "
+        f"it can read the input of a run. Write the reference as a string in the field, where a template may choose "
+        f"its path and key, or set [config_providers] run_config_references."
     )
 
 

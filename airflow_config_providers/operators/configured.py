@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
+from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.text import once, one_line, printable, shortened
@@ -469,7 +469,7 @@ class ConfiguredOperator(ReloadingOperator):
         return how(context, run)
 
     @failing_at_once
-    def _run_and_forget(self, run: Callable[[], Any]) -> Any:
+    def _run_and_forget(self, context: Any, run: Callable[[], Any]) -> Any:
         """Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base."""
         from airflow_config_providers.log.exceptions import reverse_exception
         from airflow_config_providers.operators.stored_objects import reverse_stored
@@ -479,7 +479,9 @@ class ConfiguredOperator(ReloadingOperator):
         self._is_executing, has_references = True, bool(self._job_run and self._job_run.places)
         try:
             result = run()
-        except TaskDeferred:
+        except SUSPENSIONS as deferred:
+            if self._job_run.reverser:  # or the execute of the base has done this
+                self._reverse_deferral(context, deferred, self._job_run.reverser)
             raise
         except BaseException as error:
             reverse_exception(error, self._job_run.reverser)
@@ -499,16 +501,14 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _run_with_values(self, context: Any, run: Callable[[], Any]) -> Any:
         from airflow_config_providers.operators.stored_objects import reverse_stored
-        from airflow_config_providers.operators.task_output import reverse_deferral, reversing_context
+        from airflow_config_providers.operators.task_output import reversing_context
 
         reverser = self._job_run.reverser
         try:
             with reversing_context(context, reverser), self._values_in_place(reverser):
                 result = run()
-        except TaskDeferred as deferred:
-            reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=self.on_kill)
-            if sealed := self._deferral_seal(context).seal(reverser):
-                deferred.kwargs = {**(deferred.kwargs or {}), _SEALED_VALUES: sealed}
+        except SUSPENSIONS as deferred:
+            self._reverse_deferral(context, deferred, reverser)
             raise
         except BaseException as error:
             from airflow_config_providers.log.exceptions import reverse_exception
@@ -518,6 +518,14 @@ class ConfiguredOperator(ReloadingOperator):
         finally:
             self._clear_runs()
         return reverse_stored(result, reverser)
+
+    def _reverse_deferral(self, context: Any, deferred: Any, reverser: ReverseTransformer) -> None:
+        """Keep values out of a deferral, except sealed ones for the process that resumes the task."""
+        from airflow_config_providers.operators.task_output import reverse_deferral
+
+        reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=self.on_kill)
+        if sealed := self._deferral_seal(context).seal(reverser):
+            deferred.kwargs = {**(deferred.kwargs or {}), _SEALED_VALUES: sealed}
 
     def _clear_runs(self) -> None:
         """Forget the values of the job that has ended."""
@@ -611,7 +619,8 @@ def _ending(execute: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(execute)
     def ending(self: ConfiguredOperator, *args: Any, **kwargs: Any) -> Any:
-        return self._run_and_forget(partial(execute, self, *args, **kwargs))
+        context = args[0] if args else kwargs.get("context", {})
+        return self._run_and_forget(context, partial(execute, self, *args, **kwargs))
 
     setattr(ending, _ENDS_RUN, True)
     return ending

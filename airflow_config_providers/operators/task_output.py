@@ -1,7 +1,8 @@
 """
 Reverses what a task hands to Airflow, which stores and shows it.
 
-That is the content of its context, its XComs and asset events, its messages to the supervisor, and its trigger.
+That is the content of its context, its XComs and asset events, its lineage, its messages to the supervisor, and its
+trigger.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.operators.backend_guards import KnownReversers, guard_backends, is_reference
+from airflow_config_providers.operators.hook_lineage import reverse_lineage
 from airflow_config_providers.operators.stored_objects import reverse_stored
 
 _log = logging.getLogger(__name__)
@@ -25,7 +28,7 @@ _STATE: Final = ("key", "value")
 _LABEL: Final = ("rendered_map_index",)
 
 STORED: Final[Mapping[str, tuple[str, ...]]] = {
-    "AwaitInputTask": _LABEL,  # since Airflow 3.3
+    "AwaitInputTask": (*_LABEL, "next_kwargs"),  # since Airflow 3.3
     "CreateHITLDetailPayload": ("subject", "body", "params", "options", "defaults"),
     "DeferTask": (*_LABEL, "next_kwargs", "trigger_kwargs"),
     "DeleteAssetStateStoreByName": ("key",),
@@ -57,11 +60,14 @@ for a connection whose name is a value. Nor are key and value of an Airflow vari
 read the value.
 """
 
-STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {"RetryTask": ("retry_reason",)}
-"""The same for fields that some versions of Airflow do not have: this one since Airflow 3.3."""
+STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {
+    "RetryTask": ("retry_reason",),  # since Airflow 3.3
+    "TaskState": ("retry_reason",),  # since Airflow 3.4
+}
+"""The same for fields that some versions of Airflow do not have."""
 
-_PUSHES: Final = ("xcom_push", "axcom_push")
-"""The methods with which a task pushes an XCom. The second exists since Airflow 3.3."""
+_STATES: Final = ("SetAssetStateStoreByName", "SetAssetStateStoreByUri", "SetTaskStateStore")
+"""Those with a state, which a backend of the deployment can have put elsewhere."""
 
 _NOT_IN_A_RUN_ID: Final = re.compile(r"[^A-Za-z0-9_.~:+-]")
 """The characters that Airflow refuses in the ID of a run by default (``[scheduler] allowed_run_id_pattern``)."""
@@ -73,12 +79,14 @@ def reverse_deferral(
     """
     Keep values out of the trigger, and out of the arguments with which the task resumes.
 
-    :param deferred: a ``TaskDeferred``
+    :param deferred: a ``TaskDeferred``, or a ``TaskAwaitingInput``, which has no trigger
     :param carried: arguments that the trigger only passes on, in which references replace values
     :param stop: called if this fails, since the job could already run
     :raises ExposedValueError: the trigger would need a value
     """
     deferred.kwargs = reverse_stored(deferred.kwargs, reverser)
+    if not hasattr(deferred, "trigger"):
+        return
     _, arguments = deferred.trigger.serialize()
     hidden = {name: reverse_stored(value, reverser) for name, value in arguments.items()}
     changed = {name for name, value in arguments.items() if hidden[name] is not value}
@@ -100,15 +108,18 @@ def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[No
     """
     Replace values by references in what an operator adds to ``context``, pushes to XCom, or makes Airflow store.
 
+    This includes what its hooks report of lineage. All is done before Airflow tells listeners how the task has ended.
+
     :param context: the context of the task; its previous content does not change
     """
     before = dict(context)
     declared = _declared_names(context.get("outlets"))
     try:
         _guard_messages(reverser)
-        with _reversed_xcoms(context.get("ti"), reverser):
-            yield
+        guard_backends(reverser)
+        yield
     finally:
+        reverse_lineage(reverser)
         _reverse_events(context.get("outlet_events"), declared, reverser)
         added = {key: value for key, value in context.items() if before.get(key) is not value}
         context.update({key: reverse_object(value, (reverser,)) for key, value in added.items()})
@@ -136,13 +147,12 @@ class _GuardedComms:
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
-        self._reversers: tuple[ReverseTransformer, ...] = ()
+        self._known = KnownReversers()
         self._run_ids: dict[str, str] = {}
 
     def know(self, reverser: ReverseTransformer) -> None:
         """Replace the values of ``reverser``, too, until it forgets them."""
-        known = [each for each in self._reversers if each and each is not reverser]
-        self._reversers = (*known, reverser)
+        self._known.know(reverser)
 
     def send(self, msg: Any) -> Any:
         """Send ``msg`` with references in place of values."""
@@ -156,8 +166,7 @@ class _GuardedComms:
         return getattr(self._inner, name)
 
     def _shown(self, message: Any) -> Any:
-        reversers = [each for each in self._reversers if each]
-        if not reversers:
+        if not (reversers := self._known.active):
             self._run_ids = {}
             return message
         held = _stored_fields(message)
@@ -181,41 +190,16 @@ class _GuardedComms:
 def _stored_fields(message: Any) -> dict[str, Any]:
     kind = type(message).__name__
     names = (*STORED.get(kind, ()), *(name for name in STORED_IF_THERE.get(kind, ()) if hasattr(message, name)))
-    return {name: getattr(message, name) for name in names}
+    held = {name: getattr(message, name) for name in names}
+    if kind in _STATES and is_reference(held["value"]):  # the backend would not find what it has stored
+        del held["value"]
+    return held
 
 
 def _legal_run_id(shown: str) -> str:
     legal = _NOT_IN_A_RUN_ID.sub("_", shown)
     _log.warning("The ID of a run contained a value. The run is triggered as %s.", legal)
     return legal
-
-
-@contextmanager
-def _reversed_xcoms(ti: Any, reverser: ReverseTransformer) -> Iterator[None]:
-    """Reverse an XCom before a custom backend gets it, which could store it elsewhere."""
-    if ti is None or not reverser or "xcom_push" in vars(ti):
-        yield
-        return
-    names = [name for name in _PUSHES if hasattr(ti, name)]
-    vars(ti).update({name: _reversed_push(getattr(ti, name), reverser) for name in names})
-    try:
-        yield
-    finally:
-        for name in names:
-            vars(ti).pop(name, None)
-
-
-def _reversed_push(push: Callable[..., Any], reverser: ReverseTransformer) -> Callable[[str, Any], Any]:
-    def reversed_push(key: str, value: Any) -> Any:
-        return push(key=_shown_key(key, reverser), value=reverse_stored(value, reverser))
-
-    return reversed_push
-
-
-def _shown_key(key: str, reverser: ReverseTransformer) -> str:
-    if (shown := _shown(key, reverser)) != key:
-        _log.warning("The key of an XCom contained a value. It is stored with the reference, as %s.", shown)
-    return shown
 
 
 def _declared_names(outlets: Iterable[Any] | None) -> frozenset[str]:

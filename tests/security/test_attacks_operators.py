@@ -20,9 +20,10 @@ import warnings
 
 import pytest
 import structlog
-from airflow.sdk import DAG, Asset, AssetAlias, BaseHook, BaseSensorOperator, literal, task
+from airflow.sdk import DAG, Asset, AssetAlias, BaseHook, BaseOperator, BaseSensorOperator, literal, task
 from airflow.sdk import dag as dag_of
 from airflow.sdk.execution_time import comms
+from airflow.sdk.serde import serialize
 
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.log import reversal
@@ -93,6 +94,66 @@ def test_attack_11_macros_and_parameters_bring_no_reference(run_task, password):
     run_task(OurOperator(task_id="job", dag=dag, payload=fields, do=lambda self, _: seen.append(self.payload)))
 
     assert seen == [[password, password, CANARY]]
+
+
+# What Airflow does not render
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        pytest.param(
+            lambda text: {"conf": {"spark.app.x": literal(text), "spark.app.y": literal("{{ y }}")}}, id="value"
+        ),
+        pytest.param(lambda text: {"conf": literal({"spark.app.x": text, "spark.app.y": "{{ y }}"})}, id="field"),
+        pytest.param(
+            lambda text: {"conf": {"spark.app.x": text, "spark.app.y": literal("{{ y }}")}}, id="another value"
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_mapped", [False, True], ids=["task", "mapped task"])
+def test_a_reference_in_a_literal_is_the_authors(dag, run_task, spark_submit, password, kwargs, is_mapped):
+    if is_mapped:
+        partial = ConfiguredSparkSubmitOperator.partial(task_id="job", dag=dag, application="job.py", **NOT_DURABLE)
+        run = run_task(partial.expand_kwargs([kwargs(password)]), map_index=0)
+    else:
+        run = run_task(submit(dag, **kwargs(password)))
+
+    assert run.state == "success", run.error
+    assert (spark_submit.spark_conf["spark.app.x"], spark_submit.spark_conf["spark.app.y"]) == (CANARY, "{{ y }}")
+
+
+def test_what_spark_replaces_in_a_literal_is_the_authors(dag, run_task, spark_submit):
+    run = run_task(submit(dag, conf={"spark.app.x": "1", "spark.app.y": literal("${spark.app.x} {{ y }}")}))
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf["spark.app.y"] == "${spark.app.x} {{ y }}"
+
+
+def test_attack_11_nor_by_a_literal_that_another_task_returned(dag, run_task, spark_submit, password):
+    with dag:
+        upstream = BaseOperator(task_id="upstream")
+        partial = ConfiguredSparkSubmitOperator.partial(
+            task_id="job", application="job.py", application_args=[literal("mine")], **NOT_DURABLE
+        )
+        job = partial.expand_kwargs(upstream.output)
+    returned = [serialize({"conf": {"spark.app.x": literal(password)}})]
+    run = run_task(job, map_index=0, results={"upstream": returned})
+
+    assert str(run.error).startswith(
+        "conf['spark.app.x']: a reference came from the result of a template in a file, or"
+    )
+    assert spark_submit() == []
+
+
+def test_attack_11_nor_by_a_function_in_a_field(dag, run_task, spark_submit, password):
+    def conf(context, jinja_env):
+        return {"spark.app.x": context["params"]["x"]}
+
+    run = run_task(submit(dag, conf=conf, params={"x": "no"}), conf={"x": password})
+
+    assert str(run.error).startswith("conf['spark.app.x']: a reference came from the function in this field.")
+    assert spark_submit() == []
 
 
 # What an author wrote is no permission to write more (attack 56)
@@ -828,25 +889,41 @@ def test_attack_69_the_defaults_of_a_question_are_among_its_options(dag, run_tas
     assert message.defaults == message.options[:1]
 
 
-@since_airflow_3_3
-def test_attack_69_the_reason_that_a_retry_policy_gives_shows_the_reference(dag, run_task, password):
+def reasons(action, *, retries):
+    """Return a test case: what the policy decides, the retries that are left, and the message with its reason."""
+    kind = "RetryTask" if action == "retry" and retries else "TaskState"
+    is_there = "retry_reason" in getattr(comms, kind).model_fields
+    return pytest.param(
+        action, retries, kind, marks=pytest.mark.skipif(not is_there, reason="a later Airflow has reasons there")
+    )
+
+
+@pytest.mark.parametrize(
+    ("action", "retries", "kind"),
+    [reasons("retry", retries=1), reasons("retry", retries=0), reasons("fail", retries=1)],
+    ids=["retry", "no retry left", "fail"],
+)
+def test_attack_69_the_reason_that_a_retry_policy_gives_shows_the_reference(
+    dag, run_task, password, action, retries, kind
+):
+    from airflow.sdk._shared.secrets_masker import reset_secrets_masker
     from airflow.sdk.definitions.retry_policy import RetryDecision, RetryPolicy
 
     seen = []
 
     class Telling(RetryPolicy):
         def evaluate(self, exception, *args, **kwargs):
-            return RetryDecision.retry(reason=f"of {seen[0]}")
+            return getattr(RetryDecision, action)(reason=f"of {seen[0]}")
 
     def fail(self, context):
         seen.append(self.payload)
+        reset_secrets_masker()  # which Airflow 3.4 asks first, and which does not know all values of a task
         raise ValueError
 
     operator = OurOperator(task_id="job", dag=dag, payload=password, do=fail, retries=1, retry_policy=Telling())
-    run = run_task(operator, retries=1)
+    run = run_task(operator, retries=retries)
 
-    (message,) = run.supervisor.sent("RetryTask")
-    assert message.retry_reason == f"of {password}"
+    assert [message.retry_reason for message in run.supervisor.sent(kind)] == [f"of {password}"]
 
 
 def test_attack_69_a_run_that_a_task_triggers_has_an_id_that_is_legal_and_shows_no_value(dag, run_task, password):

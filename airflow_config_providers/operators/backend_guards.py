@@ -1,0 +1,153 @@
+"""Reverses what a task stores through backends of the deployment, which get it before Airflow does: XComs and state."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import getattr_static
+from typing import Any, Final
+
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_text
+from airflow_config_providers.operators.stored_objects import reverse_stored
+
+_log = logging.getLogger(__name__)
+
+_SET: Final = ("key", "value")
+_PUSH: Final = ("ti", *_SET)
+_SETTERS: Final = {"set": _SET, "aset": _SET, "_push": _PUSH, "_apush": _PUSH}
+"""
+Class method that stores an XCom -> its first parameters.
+
+``aset`` exists since Airflow 3.3. Since Airflow 3.4, ``ti.xcom_push`` calls the last two, and before that the first.
+"""
+
+
+class KnownReversers:
+    """Several reversers, each until it forgets its values: tasks can run inside a task, and in parallel threads."""
+
+    def __init__(self) -> None:
+        self._reversers: tuple[ReverseTransformer, ...] = ()
+
+    def know(self, reverser: ReverseTransformer) -> None:
+        """Replace the values of ``reverser``, too."""
+        known = [each for each in self._reversers if each and each is not reverser]
+        self._reversers = (*known, reverser)
+
+    @property
+    def active(self) -> tuple[ReverseTransformer, ...]:
+        """Those that have values."""
+        return tuple(each for each in self._reversers if each)
+
+    def stored(self, value: Any) -> Any:
+        """Return ``value`` as ``reverse_stored`` does."""
+        for each in self.active:
+            value = reverse_stored(value, each)
+        return value
+
+    def text(self, text: str) -> str:
+        """Return ``text`` with references in place of values."""
+        return reverse_text(text, self.active)
+
+
+_known: Final = KnownReversers()
+
+
+def guard_backends(reverser: ReverseTransformer) -> None:
+    """Give the backends of XComs and state references in place of values, for as long as ``reverser`` has values."""
+    if reverser:
+        _known.know(reverser)
+        _guard_xcoms()
+        _guard_state()
+
+
+def is_reference(value: object) -> bool:
+    """Return whether a state that is sent to Airflow only says where a backend has put the actual one."""
+    from airflow.sdk.execution_time import context
+
+    marker = getattr(context, "_EXTERNAL_STATE_REF_KEY", None)  # since Airflow 3.3
+    is_marked = marker is not None and isinstance(value, Mapping) and list(value) == [marker]
+    return is_marked and context._get_worker_state_store_backend() is not None
+
+
+def _guard_xcoms() -> None:
+    from airflow.sdk.execution_time.xcom import XCom  # heavy, and not needed to parse a DAG
+
+    for name, parameters in _SETTERS.items():
+        method = getattr_static(XCom, name, None)
+        if method is not None and not isinstance(method, _ReversedSetter):
+            setattr(XCom, name, _ReversedSetter(method, parameters))
+
+
+def _guard_state() -> None:
+    from airflow.sdk.execution_time import context
+
+    get = getattr(context, "_get_worker_state_store_backend", None)  # since Airflow 3.3
+    if get is not None and not isinstance(get, _GuardedGetter):
+        vars(context)["_get_worker_state_store_backend"] = _GuardedGetter(get)
+
+
+class _ReversedSetter:
+    """
+    Takes the place of a class method that stores an XCom.
+
+    The methods of backends stay in their classes, where Airflow looks which of them a class overrides.
+    """
+
+    def __init__(self, method: Any, parameters: tuple[str, ...]) -> None:
+        self._method = method
+        self._parameters = parameters
+
+    def __get__(self, instance: Any, owner: Any) -> Callable[..., Any]:
+        store = self._method.__get__(instance, owner)
+
+        @wraps(store)
+        def reversed_set(*args: Any, **kwargs: Any) -> Any:
+            named = {**dict(zip(self._parameters, args, strict=False)), **kwargs}
+            return store(**{**named, "key": _shown_key(named["key"]), "value": _known.stored(named["value"])})
+
+        return reversed_set
+
+
+def _shown_key(key: str) -> str:
+    if (shown := _known.text(key)) != key:
+        _log.warning("The key of an XCom contained a value. It is stored with the reference, as %s.", shown)
+    return shown
+
+
+class _GuardedGetter:
+    """Takes the place of Airflow's function that returns the backend of state, if there is one."""
+
+    def __init__(self, get: Any) -> None:
+        self._get = get
+
+    def __call__(self) -> Any:
+        backend = self._get()
+        return backend if backend is None or not _known.active else _GuardedBackend(backend)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._get, name)
+
+
+class _GuardedBackend:
+    """Wraps a backend of state. Keys are reversed wherever it gets them, so that it finds what it has stored."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def serialize_task_state_store_to_ref(self, *, value: Any, key: str, scope: Any) -> Any:
+        store = self._inner.serialize_task_state_store_to_ref
+        return store(value=_known.stored(value), key=_known.text(key), scope=scope)
+
+    def serialize_asset_state_store_to_ref(self, *, value: Any, key: str, scope: Any) -> Any:
+        store = self._inner.serialize_asset_state_store_to_ref
+        return store(value=_known.stored(value), key=_known.text(key), scope=scope)
+
+    def delete(self, scope: Any, key: str, **kwargs: Any) -> Any:
+        return self._inner.delete(scope, _known.text(key), **kwargs)
+
+    def adelete(self, scope: Any, key: str, **kwargs: Any) -> Any:
+        return self._inner.adelete(scope, _known.text(key), **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)

@@ -178,7 +178,8 @@ LEAKS: Final = """examples:
   airflow config-providers audit leaks logs/ --database --conf spark.jars=/opt/postgresql-jdbc.jar
   airflow config-providers audit leaks /mnt/logs --master spark://spark:7077 --state /mnt/audit --reversed-copy copies/
 
-Searches for the values of the references in all records, and in --references, in every encoding that logs can have.
+Searches for the current values of the references in all records, and in --references, in every encoding that logs have.
+Before you rotate a leaked secret, keep it searchable: --write-fingerprints FILE now, --fingerprints FILE afterwards.
 Runs on Spark: on this machine, unless --master or spark-defaults.conf names a cluster. Shows references, never values.
 
 exit codes:

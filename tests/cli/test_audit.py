@@ -488,7 +488,9 @@ class TestDatabase:
         done = audit("--database", paths=False)
 
         assert (done.code, done.out, done.notes) == (0, "Nothing found.\n", [])
-        assert re.search(r"\n\d+ rows of Airflow's database with [\d,]+ bytes searched: no leaks\.\n", f"\n{done.err}")
+        line = r"\n\d+ rows of Airflow's database with [\d,]+ bytes searched: no leaks\. "
+        line += r"Only current values were searched for\.\n"
+        assert re.search(line, f"\n{done.err}")
 
     def test_more_rows_than_are_read_at_a_time_are_all_searched(self, audit: Audit, cli: Cli) -> None:
         with records_in(cli.deployment) as database:

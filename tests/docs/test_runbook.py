@@ -19,7 +19,7 @@ STRINGS = [
     for node in ast.walk(ast.parse(file.read_text()))
     if isinstance(node, ast.Constant) and isinstance(node.value, str)
 ]
-AIRFLOWS = {"AirflowSecretsBackendAccessDenied"}
+AIRFLOWS = {"AirflowSecretsBackendAccessDenied", "Error code is: 1"}
 
 
 @pytest.mark.parametrize("line", LINES)

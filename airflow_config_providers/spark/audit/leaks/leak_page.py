@@ -40,7 +40,13 @@ def summary(report: LeakReport) -> str:
     size = f" with {how_many(report.octets, 'byte')}" if report.octets else ""
     read = f" ({report.read:,} read now)" if report.files else ""
     unread = f", {counted(report.unsearched, 'path')} could not be read" if report.unsearched else ""
-    return f"{what}{size} searched{read}{unread}: {how_many(len(report.leaks), 'leak')}{accepted}."
+    return f"{what}{size} searched{read}{unread}: {how_many(len(report.leaks), 'leak')}{accepted}.{_limit(report)}"
+
+
+def _limit(report: LeakReport) -> str:
+    """Return what no leaks do not mean: a value that was rotated before the search is not found."""
+    only_current = report.sought.secrets and not report.sought.fingerprints
+    return " Only current values were searched for." if only_current and not report.leaks else ""
 
 
 def nothing_found(report: LeakReport) -> str:

@@ -6,11 +6,25 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.files import FoundFile
+from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.leak import Leak
+from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.leak_page import page, summary
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile
+from airflow_config_providers.spark.audit.leaks.sought import Sought
+
+
+def leak(modified: str) -> Leak:
+    return Leak("a.log", 0, 1, "${vault:a:b}", "plain", "current", modified)
+
+
+CURRENT = Sought([KnownSecret(ConfigVariable("vault", "a", "b"), "a-current-password")])
+EARLIER = tuple(
+    FingerprintKey(b"k" * 32).of_secrets([KnownSecret(ConfigVariable("vault", "a", "b"), "the-old-password")])
+)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +56,19 @@ def test_the_summary_counts_what_was_searched(report: LeakReport, line: str) -> 
     assert summary(report) == line
 
 
+@pytest.mark.parametrize(
+    ("report", "says"),
+    [
+        pytest.param(LeakReport(sought=CURRENT), True, id="values"),
+        pytest.param(LeakReport(sought=replace(CURRENT, fingerprints=EARLIER)), False, id="values-and-fingerprints"),
+        pytest.param(LeakReport(sought=Sought(tokens=True)), False, id="tokens"),
+        pytest.param(LeakReport([leak("")], sought=CURRENT), False, id="leaks"),
+    ],
+)
+def test_the_summary_of_no_leaks_says_if_rotated_values_were_not_searched_for(report: LeakReport, says: bool) -> None:
+    assert summary(report).endswith(" Only current values were searched for.") is says
+
+
 def test_a_file_that_could_not_be_read_is_not_counted_as_searched() -> None:
     report = LeakReport()
     closed, broken = FoundFile("closed.log", 9, 1), FoundFile("broken.gz", 9, 1)
@@ -52,10 +79,6 @@ def test_a_file_that_could_not_be_read_is_not_counted_as_searched() -> None:
 
     assert (report.files, report.read, report.unsearched) == (1, 1, 1)
     assert set(report.unread) == {"closed.log", "broken.gz"}
-
-
-def leak(modified: str) -> Leak:
-    return Leak("a.log", 0, 1, "${vault:a:b}", "plain", "current", modified)
 
 
 def test_a_leak_without_a_time_is_in_no_week() -> None:

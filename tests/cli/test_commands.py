@@ -582,6 +582,20 @@ def test_a_rollback_undoes_the_last_change_or_goes_to_a_version(cli: Cli):
     assert len(cli.json("history --default")) == 5
 
 
+def test_a_second_rollback_notes_that_it_takes_back_the_first_unless_it_names_a_version(cli: Cli):
+    for value in "123":
+        cli(f"alter --default --add-config spark.app.a={value}")
+    first = cli("rollback --default")
+    second = cli("rollback --default --validate-only")
+    to_version = cli("rollback --default --to-version 1")
+
+    assert (first.notes, to_version.notes) == ([], [])
+    assert second.notes == [
+        "This takes back the rollback in version 4. To go further back, use --to-version N; 0 is before the first "
+        "change."
+    ]
+
+
 def test_history_and_airflow_s_log_tell_a_rollback_from_a_change_and_name_the_same_versions(cli: Cli):
     cli("alter --default --add-config spark.app.a=1")
     cli("alter --default --add-config spark.app.a=2")

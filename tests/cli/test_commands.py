@@ -555,6 +555,43 @@ def test_a_database_that_cannot_be_asked_is_unavailable(cli: Cli):
     assert "run airflow db check" in error
 
 
+MISFIT = "spark.network.timeout ({file}:1): Invalid value for configuration spark.network.timeout: Expected a whole"
+
+
+@pytest.mark.parametrize(
+    ("resource", "beginning"),
+    [
+        pytest.param("--dag flights --task report", "A run of task 'report' of DAG 'flights'", id="a task"),
+        pytest.param("--dag flights --task files", "A run that gets it", id="files that only a run chooses"),
+        pytest.param("--dag flights --task done", "A run that gets it", id="a task that is not ours"),
+        pytest.param("--default", "A run that gets it", id="the deployment"),
+    ],
+)
+def test_a_value_of_the_wrong_type_in_a_file_is_noted(cli: Cli, tmp_path, resource: str, beginning: str):
+    (file := tmp_path / "x.properties").write_text("spark.network.timeout=4 ages\n")
+
+    done = cli(f"describe {resource} --output json", config_files=str(file))
+
+    expected = f"{beginning} would fail: {MISFIT.format(file=file)}"
+    assert done.code == 0
+    assert [note for note in done.notes if note.startswith(expected)]
+
+
+def test_a_value_of_the_wrong_type_that_is_beaten_is_not_noted(cli: Cli, tmp_path):
+    (file := tmp_path / "x.properties").write_text("spark.executor.memory=4 gigs\n")
+
+    assert not cli("describe --dag flights --task report", config_files=str(file)).notes
+
+
+def test_of_a_file_that_cannot_be_read_a_note_says_that_a_run_fails(cli: Cli, tmp_path):
+    (file := tmp_path / "x.yaml").write_text("spark: [")
+
+    (note,) = cli("describe --dag flights --task report", config_files=str(file)).notes
+
+    assert note.startswith("Not shown: ")
+    assert note.endswith(" A run fails, too, unless the file is another one where tasks run.")
+
+
 # history and rollback
 
 

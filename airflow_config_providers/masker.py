@@ -32,6 +32,9 @@ _LINES_AT_MOST: Final = 50
 _SHORTEST_LINE: Final = 12
 """A shorter line is more often a name or a word, which would be starred in rendered fields."""
 
+_PATH: Final = re.compile(r"[._]paths?\Z")
+"""The end of the name of a parameter that says where a secret is, and is none itself."""
+
 _REGISTERING: Final = threading.RLock()  # not a Lock: Airflow kills a task in a signal handler
 hold_forks(_REGISTERING)
 
@@ -88,10 +91,12 @@ def mask_parameters(definitions: Mapping[str, str]) -> None:
     """
     Register those parameters of providers that Airflow takes for secrets because of their names.
 
+    Paths are left out, such as ``token_path``: with stars, a message would not say which file is missing.
+
     :param definitions: ``config.providers`` and the keys below it
     """
     for key, value in definitions.items():
-        if parameter := key.partition(".param.")[2]:
+        if (parameter := key.partition(".param.")[2]) and not _PATH.search(parameter):
             mask_secrets([value], name=parameter)
 
 

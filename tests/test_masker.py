@@ -15,7 +15,7 @@ from airflow.sdk._shared.secrets_masker import _secrets_masker, reset_secrets_ma
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import MaskSecret
 
-from airflow_config_providers.masker import mask_everywhere, mask_secrets, masked
+from airflow_config_providers.masker import mask_everywhere, mask_parameters, mask_secrets, masked
 from tests.limits import LONGEST
 
 SHORT = 0.5
@@ -44,6 +44,24 @@ def test_a_parameter_whose_name_is_that_of_no_secret_is_not_masked() -> None:
     mask_secrets([value], name="auth_type")
 
     assert masked(value) == value
+
+
+@pytest.mark.parametrize("name", ["token_path", "secret_id_path", "secret.path", "password.paths"])
+def test_the_path_of_a_secret_is_not_masked_because_a_message_names_it(name: str) -> None:
+    value = f"/run/{token_hex(6)}"
+
+    mask_parameters({f"config.providers.vault.param.{name}": value})
+
+    assert masked(f"There is no file {value}.") == f"There is no file {value}."
+
+
+@pytest.mark.parametrize("name", ["token", "secret_id", "path_password", "secret_mypath"])
+def test_a_parameter_whose_name_is_that_of_a_secret_is_masked(name: str) -> None:
+    value = token_hex(6)
+
+    mask_parameters({f"config.providers.vault.param.{name}": value})
+
+    assert masked(value) == "***"
 
 
 def test_a_short_secret_is_left_out_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -120,10 +120,21 @@ def _with_event(row: Row) -> Row:
 def rollback(args: Any) -> None:
     """Restore an earlier version, and show what applies now."""
     resource, _ = arguments.together(partial(arguments.resource, args), partial(check, args))
-    done = configurations(args, Notes()).rollback(
-        resource, to_version=args.to_version, validate_only=args.validate_only
-    )
+    notes = Notes()
+    found = configurations(args, notes)
+    if args.to_version is None:
+        _note_second_rollback(found.history(resource), notes)
+    done = found.rollback(resource, to_version=args.to_version, validate_only=args.validate_only)
     _show_columns(done, args.output, nothing="Nothing changes.")
+
+
+def _note_second_rollback(past: Sequence[Row], notes: Notes) -> None:
+    """Note that the last of the changes in ``past`` was a rollback, so that another one brings back what it undid."""
+    if past and past[-1].get("event") == "rollback":
+        notes(
+            f"This takes back the rollback in version {past[-1]['version']}. To go further back, use --to-version N; "
+            f"0 is before the first change."
+        )
 
 
 @reporting_errors

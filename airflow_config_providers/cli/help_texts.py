@@ -43,6 +43,9 @@ HISTORY: Final = """examples:
 ROLLBACK: Final = """examples:
   airflow config-providers rollback --dag flights
   airflow config-providers rollback --dag flights --to-version 3 --validate-only
+  airflow config-providers rollback --dag flights --to-version 0
+
+A second rollback takes back the first. To go further back, name a version of the history, or 0.
 """
 
 REFRESH: Final = """examples:

@@ -202,7 +202,7 @@ CHECKS: Final = (
 
 VERSION: Final = _arg(
     "--to-version",
-    help="Version to restore; by default the one before the last change",
+    help="Version to restore, where 0 is before the first change; by default the one before the last change",
     type=int,
     metavar="VERSION",
 )

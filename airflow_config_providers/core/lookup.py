@@ -350,6 +350,11 @@ class _Batch:
         :raises ProviderUnavailableError: some of them have no answer yet
         """
         answers = self._provider.get_batch(self._open)
+        if not isinstance(answers, Mapping):
+            raise ProviderLookupError(
+                f"get_batch of {type(self._provider).__name__} returned {type(answers).__name__}. Return a mapping "
+                f"from paths to ConfigData; correct the provider."
+            )
         self.found.update({path: answers[path] for path in self._open if path in answers})
         down = {path: error for path, error in answers.items() if isinstance(error, ProviderUnavailableError)}
         self._open = {path: keys for path, keys in self._open.items() if path in down}
@@ -378,6 +383,10 @@ def _alone(error: Exception) -> Exception:
 
 def _only_text(name: str, answer: ConfigData) -> ConfigData:
     """Return the answer of provider ``name``, without keys that have None; raise if a value is not a string."""
+    if not isinstance(answer, ConfigData):
+        raise ProviderLookupError(
+            f"Provider '{printable(name)}' returned {type(answer).__name__}. Return a ConfigData; correct the provider."
+        )
     if not isinstance(answer.ttl, int | float | None):
         raise ProviderLookupError(
             f"Provider '{printable(name)}' returned a ttl that is no number of milliseconds. Correct the provider."

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.foreign_errors import kind_and_place
@@ -81,7 +81,14 @@ def _normal(configs: Mapping[str, str | None]) -> Mapping[str, str]:
 
 
 class AlterConfigPolicy(ABC):
-    """Allows or denies a change. One object serves all changes of a process, from several threads at once."""
+    """
+    Allows or denies a change. One object serves all changes of a process, from several threads at once.
+
+    ``params`` are the names of all parameters, so that a file of policies is refused that has others. None:
+    ``configure`` decides.
+    """
+
+    params: ClassVar[Collection[str] | None] = None
 
     def configure(self, configs: Mapping[str, Any]) -> None:  # noqa: B027 - not every policy has parameters
         """

@@ -11,6 +11,7 @@ from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.entry_points import NamedClasses, distribution_of
 from airflow_config_providers.core.foreign_errors import guarded
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
+from airflow_config_providers.core.polled_provider import PolledConfigProvider
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import (
     CONFIG_PROVIDERS,
@@ -171,7 +172,7 @@ class ProviderRegistry:
             for definition in definitions if len(providers) == len(definitions) else ():
                 collected = ConfigProvidersError if problems else ProviderDefinitionError
                 try:
-                    configure = partial(providers[definition.name].configure, definition.params)
+                    configure = partial(_configure, providers[definition.name], definition.params)
                     call = partial(_forgiving, configure) if definition.name in incomplete else configure
                     guarded(call, lambda: "it cannot be configured", ProviderDefinitionError)
                 except collected as error:
@@ -243,6 +244,13 @@ def _listed(props: Mapping[str, Any]) -> dict[str, ProviderDefinition]:
     if problems and not definitions:
         raise ProviderDefinitionError(*problems)
     return {definition.name: definition for definition in definitions}
+
+
+def _configure(provider: ConfigProvider, params: Mapping[str, Any]) -> None:
+    """Configure a provider; it takes ``poll.interval`` even if its own ``configure`` calls no other."""
+    provider.configure(params)
+    if isinstance(provider, PolledConfigProvider):
+        PolledConfigProvider.configure(provider, params)
 
 
 def _unknown_params(provider: ConfigProvider, definition: ProviderDefinition) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Unpack, cast
 
 from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.doubtful_values import value_doubts
 from airflow_config_providers.core.foreign_errors import foreign_failure
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place
@@ -150,6 +151,10 @@ class ResolvedConfig:
     def values(self) -> frozenset[str]:
         """Return the values of the references, and the decrypted secrets."""
         return frozenset(self._used().values()) | frozenset(self._opened.values())
+
+    def value_doubts(self) -> Iterator[str]:
+        """Yield sentences about references whose value is empty or has a line end; no values."""
+        return value_doubts(self._used())
 
     def clear(self) -> None:
         """Drop every value. Values that were handed out before are not affected."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -58,10 +59,16 @@ class Caller:
 
 
 def user() -> str:
-    """Return the user of the operating system, who runs this command, as Airflow's own commands do."""
-    from airflow.utils.platform import getuser  # noqa: PLC0415 - heavy
+    """
+    Return the name of the effective user of this process; its number if the system has no name for it.
 
-    return str(getuser())
+    Airflow's own commands believe ``USER`` and ``LOGNAME``, which anyone can set.
+    """
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
 
 
 def admin(

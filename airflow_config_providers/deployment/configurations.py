@@ -16,7 +16,7 @@ from airflow_config_providers.deployment.admin import Caller, DeployedLayers, ad
 from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE, with_chosen_files
 from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
 from airflow_config_providers.deployment.records import RunChoice
-from airflow_config_providers.deployment.rows import HINTS, KeySelection, Row, key_columns
+from airflow_config_providers.deployment.rows import HINTS, KeySelection, Row, key_columns, misfits
 from airflow_config_providers.deployment.task_values import with_task_values
 from airflow_config_providers.deployment.why_not import Reading, nothing_refused, refusals, unread_sources, why_not
 from airflow_config_providers.dynamic.admin import AlterConfigResult, no_notes
@@ -55,7 +55,7 @@ class DeployedConfigurations:
         """Return the selected keys, each with its synonyms; of a task, also with what its last job had."""
         one = admin(self._warn, caller=self._caller)
         found = selection.of(one.describe_configs([resource], include_synonyms=True)[resource])
-        for doubt in self._doubts(resource, found):
+        for doubt in (*self._doubts(resource, found), *self._misfits(resource, found)):
             self._warn(doubt)
         described = rows.described(found)
         if selection.notes:
@@ -218,6 +218,22 @@ class DeployedConfigurations:
         beginning = f"A run of {resource} would fail. " if is_certain else ""
         yield from (f"{beginning}{problem}" for problem in found.problems)
         yield from found.doubts
+
+    def _misfits(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
+        """Yield what is wrong with values that were set, and whether each run of ``resource`` gets them."""
+        unread = unread_sources()
+        given = [one for one in entries if one.source is not ConfigSource.DEFAULT_CONFIG]
+        found = [(one, text) for one in given if one.source.name not in unread for text in misfits(one.name, one.value)]
+        if found:
+            run = f"A run of {resource}" if self._is_certain(resource) else "A run that gets it"
+            yield from (f"{run} would fail: {printable(one.name)} ({one.origin}): {text}" for one, text in found)
+
+    def _is_certain(self, resource: ConfigResource) -> bool:
+        """Return whether ``resource`` is a task that we configure, and all of whose layers are known before a run."""
+        layers = DeployedLayers(no_notes, self._reader)
+        if not resource.task_id or not layers.jobs(resource):
+            return False
+        return layers.show_dag(resource) and not layers.unread_files(resource)
 
 
 def _no_longer_set(task: ConfigResource, described: list[Row], record: TryRecord, layers: DeployedLayers) -> list[str]:

@@ -22,7 +22,7 @@ from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.deployment.chosen_files import BELOW_FILES, files_that_beat
-from airflow_config_providers.deployment.rows import SECRET, Hidden, Row, file_of, is_secret
+from airflow_config_providers.deployment.rows import SECRET, Hidden, Row, file_of, is_secret, misfits
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, ProviderUnavailableError
 from airflow_config_providers.spark.catalogue import READ_ONLY, spark_definition
@@ -212,7 +212,8 @@ def _verdict(row: Row, synonym: Row, winner: Row, reading: Reading) -> StatusAnd
         return problem
     if reason := READ_ONLY.get(synonym["key"]):
         return SettingStatus.NOT_READ, f"Jobs do not take it from the configuration: {reason}"
-    return SettingStatus.APPLIES, f"{_winning(row)}{_unless_chosen(row, synonym, reading)}"
+    unfit = "".join(f" A run that gets it would fail: {problem}" for problem in misfits(row["key"], row["value"]))
+    return SettingStatus.APPLIES, f"{_winning(row)}{_unless_chosen(row, synonym, reading)}{unfit}"
 
 
 def _winning(row: Row) -> str:

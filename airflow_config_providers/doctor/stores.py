@@ -7,11 +7,12 @@ from typing import Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
-from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine
+from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine, of_problem
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import DEPLOYMENT, PREFIX, documents, owner_of
+from airflow_config_providers.exceptions import problems_of
 from airflow_config_providers.job.record import TaskTry
 from airflow_config_providers.job.record_files import RecordFiles
 from airflow_config_providers.providers.file_rights import rights_of
@@ -19,13 +20,14 @@ from airflow_config_providers.providers.file_rights import rights_of
 
 def check_store(site: Site) -> Iterator[Diagnosis]:
     """
-    Yield whether the database answers, and whether it has the tables of this Airflow.
+    Yield whether the database answers, has the tables of this Airflow, and can be written.
 
     :raises ProviderUnavailableError: it does not answer
     """
     of_dags = [name for name in documents(VariableStore().names(PREFIX)) if owner_of(name) != DEPLOYMENT]
     yield fine(f"Airflow's database answers; it has dynamic configuration of {counted(len(of_dags), 'DAG')}.")
     yield _migrations()
+    yield from map(of_problem, problems_of(VariableStore().require_writable))
     if not settings.dynamic_enabled():
         yield doubt("Tasks do not read dynamic configuration.", "Set [config_providers] dynamic_enabled = True.")
 

@@ -12,12 +12,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from uuid import uuid4
 
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.contention import impatient, is_contention, lock_rows
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
-from airflow_config_providers.dynamic.unavailable_database import reason, unavailable
+from airflow_config_providers.dynamic.unavailable_database import is_read_only, reason, unavailable, unwritable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.lazy import sa
 
@@ -203,6 +204,20 @@ class VariableStore:
         swap = partial(self._swap, expected, encrypted, audit)
         return bool(_translated(swap, "writing dynamic configuration", outcome=_WHOLE_OR_NOTHING))
 
+    def require_writable(self) -> None:
+        """
+        Write a variable in a transaction that is rolled back at once, so that nobody sees it.
+
+        :raises ProviderUnavailableError: the database can only be read, or it is unavailable, or others lock it
+        """
+        _found(self._write_and_roll_back, "trying to write")
+
+    def _write_and_roll_back(self) -> bool:
+        with self._begin() as session:
+            _is_written(session, f"{EVENT}.{uuid4()}", None, {"val": "", "is_encrypted": False})
+            session.rollback()
+        return True
+
     def listen(self, call: Callable[[], object]) -> ChangeSignals | None:
         """Call ``call`` after each change until the result is closed; None if the database sends no signals."""
         with self._begin() as session:
@@ -284,15 +299,18 @@ def _translated(call: Callable[[], _T], doing: str, *, outcome: str = "") -> _T 
     :param doing: what the call does, for the message
     :param outcome: a sentence about what has become of a change, if the call makes one
     :raises ConfigException: the database refuses what it is given
-    :raises ProviderUnavailableError: the database is unavailable
+    :raises ProviderUnavailableError: the database is unavailable, or can only be read
     """
     try:
         return call()
     except sa.exc.SQLAlchemyError as error:
         problem, is_refused = reason(error), isinstance(error, sa.exc.DataError)
         is_busy = isinstance(error, sa.exc.DBAPIError) and is_contention(error)
+        is_unwritable = is_read_only(getattr(error, "orig", None))
     if is_busy:
         return None
+    if is_unwritable:
+        raise unwritable(doing, problem)
     if is_refused:
         raise ConfigException(_REFUSED.format(doing, problem))
     raise unavailable(doing, problem, outcome=outcome)

@@ -32,6 +32,9 @@ ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
 NOT_SHOWN: Final = "Not shown: "
 """How the reason begins if a file cannot be read."""
 
+FAILS_ALIKE: Final = "A run fails, too, unless the file is another one where tasks run."
+"""How the reason ends."""
+
 
 @dataclass(frozen=True, slots=True)
 class JobLayers:
@@ -223,5 +226,5 @@ def file_as_deployed(
     except ConfigException as error:
         problems = error.problems
     for problem in problems:
-        warn(f"{NOT_SHOWN}{problem}")
+        warn(f"{NOT_SHOWN}{problem} {FAILS_ALIKE}")
     return None

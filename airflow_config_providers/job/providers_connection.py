@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.airflow_compat import Connection
@@ -22,7 +22,10 @@ CONN_TYPE: Final = "config_providers"
 _OF_DRIVER: Final = "driver."
 """The prefix of keys that are for a driver, and not for this machine."""
 
-_FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file")
+_FILES: Final = ("properties_file", "properties")
+"""The fields of a connection's extra that hold a file of definitions, or name one."""
+
+_FIELDS: Final = (CONFIG_PROVIDERS, *_FILES)
 """The fields of a connection's extra that define providers."""
 
 
@@ -64,9 +67,9 @@ def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
     extra = json_object(connection.extra, what=f"The extra of connection '{printable(conn_id)}'")
     keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(_OF_DRIVER))}
     unread = {key: value for key, value in extra.items() if _is_misspelt(key) and isinstance(value, str)}
-    files = {key: extra[key] for key in ("properties_file", "properties") if extra.get(key) is not None}
-    odd = {key for key, value in files.items() if not isinstance(value, str)}
-    _refuse_odd(conn_id, odd | {key for key, value in keys.items() if not isinstance(value, str | int)})
+    files = {key: extra[key] for key in _FILES if extra.get(key) is not None}
+    odd = {key: value for key, value in files.items() if not isinstance(value, str)}
+    _refuse_odd(conn_id, odd | {key: value for key, value in keys.items() if not isinstance(value, str | int)})
     found: dict[str, str] = {}
     if path := files.get("properties_file"):
         found |= _properties(read_text(path, name=path), name=path)
@@ -93,14 +96,19 @@ def json_object(text: str | None, *, what: str) -> Mapping[str, Any]:
     return extra
 
 
-def _refuse_odd(conn_id: str, odd: Collection[str]) -> None:
-    if odd:
-        raise ProviderDefinitionError(
-            *(
-                f"Connection '{printable(conn_id)}': '{printable(key)}' in the extra is not a string. Correct it."
-                for key in sorted(odd)
-            )
-        )
+def _refuse_odd(conn_id: str, odd: Mapping[str, object]) -> None:
+    where = f"Connection '{printable(conn_id)}'"
+    problems = [
+        f"{where}: '{printable(key)}' in the extra is not a string. {_correction(key, odd[key])}" for key in sorted(odd)
+    ]
+    if problems:
+        raise ProviderDefinitionError(*problems)
+
+
+def _correction(key: str, value: object) -> str:
+    if key in _FILES or not isinstance(value, list):
+        return "Correct it."
+    return "Write the list as one string, with commas between its elements, such as paths."
 
 
 def _properties(text: str, *, name: str) -> dict[str, str]:

@@ -244,6 +244,10 @@ class JobRun:
         rest = ". The driver resolves those of the configuration" if is_left else _kept(resolved)
         return f"Resolved references, which this log shows in place of their values: {found}{rest}"
 
+    def value_notes(self) -> Iterator[str]:
+        """Yield a sentence about each kind of value that is probably not what was meant; no values."""
+        return self._needed.value_doubts()
+
     def unresolved_notes(self) -> Iterator[str]:
         """Yield a sentence for each reference that is left to Spark because no connection defines providers."""
         unresolved = self._needed.unresolved

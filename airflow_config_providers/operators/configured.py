@@ -307,6 +307,8 @@ class ConfiguredOperator(ReloadingOperator):
             self.log.warning("%s", note)
         self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(run.layered, notes)))
         self.log.info("%s", run.resolved_line())
+        for note in run.value_notes():
+            self.log.warning("%s", note)
         self._referring_texts = {one.label: one.text for one in self._job_fields().texts() if scan(one.text)}
 
     def _job_problems(self) -> Iterator[str]:

@@ -7,7 +7,7 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -127,6 +127,12 @@ class AllowedFiles:
             return found, is_whole or (is_steady and look.link.are_current())
 
         return self._attempted(path, read)
+
+    def is_directory(self, path: str) -> bool:
+        """Return whether a directory is at ``path``; False if that may not be known."""
+        with suppress(ProviderLookupError, ConfigException):
+            return bool(self._use(path, lambda _: True, is_kind=stat.S_ISDIR))
+        return False
 
     def _found(
         self, path: str, real: Steps, keys: Collection[str] | None, look: _Look

@@ -47,4 +47,13 @@ class DirectoryConfigProvider(FilesProvider):
             absence = f"There is no directory at {printable(path)}. Create it or correct the path."
             _log.warning("%s", absence)
             return ConfigData({}, absence=absence)
-        return ConfigData(found)
+        return ConfigData(found, absence=self._told_directories(path, {*(keys or ())} - found.keys(), found))
+
+    def _told_directories(self, path: str, missing: Collection[str], found: Mapping[str, str]) -> str:
+        """Warn of ``missing`` keys that are directories; return the warnings if they explain why there is nothing."""
+        names = sorted(key for key in missing if "/" not in key and key not in ("", ".", ".."))
+        directories = [f"{path}/{name}" for name in names if self.files.is_directory(f"{path}/{name}")]
+        told = [f"{printable(one)} is a directory, and not a file. Mount the file itself." for one in directories]
+        for sentence in told:
+            _log.warning("%s", sentence)
+        return "" if found or len(told) < len(missing) else " ".join(told)

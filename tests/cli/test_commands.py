@@ -555,6 +555,43 @@ def test_a_database_that_cannot_be_asked_is_unavailable(cli: Cli):
     assert "run airflow db check" in error
 
 
+MISFIT = "spark.network.timeout ({file}:1): Invalid value for configuration spark.network.timeout: Expected a whole"
+
+
+@pytest.mark.parametrize(
+    ("resource", "beginning"),
+    [
+        pytest.param("--dag flights --task report", "A run of task 'report' of DAG 'flights'", id="a task"),
+        pytest.param("--dag flights --task files", "A run that gets it", id="files that only a run chooses"),
+        pytest.param("--dag flights --task done", "A run that gets it", id="a task that is not ours"),
+        pytest.param("--default", "A run that gets it", id="the deployment"),
+    ],
+)
+def test_a_value_of_the_wrong_type_in_a_file_is_noted(cli: Cli, tmp_path, resource: str, beginning: str):
+    (file := tmp_path / "x.properties").write_text("spark.network.timeout=4 ages\n")
+
+    done = cli(f"describe {resource} --output json", config_files=str(file))
+
+    expected = f"{beginning} would fail: {MISFIT.format(file=file)}"
+    assert done.code == 0
+    assert [note for note in done.notes if note.startswith(expected)]
+
+
+def test_a_value_of_the_wrong_type_that_is_beaten_is_not_noted(cli: Cli, tmp_path):
+    (file := tmp_path / "x.properties").write_text("spark.executor.memory=4 gigs\n")
+
+    assert not cli("describe --dag flights --task report", config_files=str(file)).notes
+
+
+def test_of_a_file_that_cannot_be_read_a_note_says_that_a_run_fails(cli: Cli, tmp_path):
+    (file := tmp_path / "x.yaml").write_text("spark: [")
+
+    (note,) = cli("describe --dag flights --task report", config_files=str(file)).notes
+
+    assert note.startswith("Not shown: ")
+    assert note.endswith(" A run fails, too, unless the file is another one where tasks run.")
+
+
 # history and rollback
 
 
@@ -580,6 +617,20 @@ def test_a_rollback_undoes_the_last_change_or_goes_to_a_version(cli: Cli):
     assert [row["value"] for row in cli.json("rollback --default")] == ["2"]
     assert [row["value"] for row in cli.json("rollback --default --to-version 0")] == [None]
     assert len(cli.json("history --default")) == 5
+
+
+def test_a_second_rollback_notes_that_it_takes_back_the_first_unless_it_names_a_version(cli: Cli):
+    for value in "123":
+        cli(f"alter --default --add-config spark.app.a={value}")
+    first = cli("rollback --default")
+    second = cli("rollback --default --validate-only")
+    to_version = cli("rollback --default --to-version 1")
+
+    assert (first.notes, to_version.notes) == ([], [])
+    assert second.notes == [
+        "This takes back the rollback in version 4. To go further back, use --to-version N; 0 is before the first "
+        "change."
+    ]
 
 
 def test_history_and_airflow_s_log_tell_a_rollback_from_a_change_and_name_the_same_versions(cli: Cli):

@@ -48,6 +48,21 @@ def test_dags_with_dynamic_configuration_are_counted_and_not_variables(cli: Cli)
     assert rows[0]["what"] == "Airflow's database answers; it has dynamic configuration of 1 DAG."
 
 
+def test_a_database_that_can_only_be_read_is_an_error(cli: Cli, tmp_path):
+    copy = tmp_path / "airflow.db"
+    change(cli, f"vacuum into '{copy}'")
+    with copy.open("r+b") as file:  # root can write any file, but SQLite writes none of a later version
+        file.seek(18)
+        file.write(b"\x03\x01")
+    environ = {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{copy}"}
+    done = cli.deployment.airflow("config-providers", "doctor", "--only", "store", "--output", "json", **environ)
+    failed = json.loads(done.out)[-1]
+
+    assert done.code == 1
+    assert failed["severity"] == "error"
+    assert failed["what"].startswith("Airflow's database can be read, but not written: ")
+
+
 def test_a_database_that_was_not_migrated_is_an_error_with_the_command(cli: Cli, tmp_path):
     environ = {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{tmp_path}/empty.db"}
     done = cli.deployment.airflow("config-providers", "doctor", "--only", "store", "--output", "json", **environ)

@@ -11,7 +11,6 @@ from airflow.cli.simple_table import AirflowConsole, SimpleTable
 from airflow.models.serialized_dag import SerializedDagModel
 from airflow.sdk import DAG, BaseOperator
 from airflow.serialization.serialized_objects import DagSerialization
-from airflow.utils.platform import getuser
 from rich_argparse import RawTextRichHelpFormatter
 
 from airflow_config_providers.job.authored_job import STORED
@@ -102,9 +101,3 @@ def test_a_table_is_as_wide_as_it_is_told():
     table.add_column("k", overflow="fold")
 
     assert console.width == 5000
-
-
-def test_commands_are_made_by_the_user_of_the_operating_system():
-    import getpass
-
-    assert getuser() == getpass.getuser()

@@ -3,12 +3,14 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.polled_provider import PolledConfigProvider
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import is_reserved, read_definitions
 from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry
@@ -24,6 +26,29 @@ DOTTED = "airflow_config_providers.testing.InMemoryConfigProvider"
 
 class Told(InMemoryConfigProvider):
     required_params: ClassVar[Mapping[str, str]] = {"allowed.paths": "/etc/airflow/spark"}
+
+
+class Forgetful(PolledConfigProvider):
+    """Forgets in its ``configure`` that there is another one."""
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        self.given = dict(configs)
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        return ConfigData({})
+
+
+@pytest.mark.parametrize(("given", "expected"), [({"poll.interval": "5000"}, 5000), ({}, 60_000)])
+def test_the_poll_interval_is_taken_even_if_a_class_does_not_call_the_configure_that_takes_it(
+    given: dict[str, str], expected: int
+) -> None:
+    params = {f"config.providers.one.param.{name}": value for name, value in given.items()}
+    definitions = {"config.providers": "one", "config.providers.one.class": "forgetful", **params}
+
+    with ProviderRegistry(classes={"forgetful": Forgetful}).open(definitions) as providers:
+        provider = providers["one"]
+        assert isinstance(provider, Forgetful)
+        assert (provider.poll_interval, provider.given) == (expected, given)
 
 
 class Failing(InMemoryConfigProvider):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
 from airflow_config_providers.core.transformer import ConfigTransformer, Limits
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import (
@@ -218,6 +218,33 @@ def test_attack_37_a_value_that_is_not_text_is_refused_and_not_converted():
     with pytest.raises(ProviderLookupError, match="something other than a string") as caught:
         ConfigTransformer({"p": provider}).transform({"a": "${p:k}"})
     assert "123456789" not in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", [None, {"k": "c4nary"}, "c4nary"], ids=["nothing", "dict", "text"])
+def test_an_answer_that_is_no_config_data_is_an_error_that_names_its_type(answer):
+    class Odd(InMemoryConfigProvider):
+        def get(self, path, keys=None):
+            return answer
+
+    with pytest.raises(ProviderLookupError) as caught:
+        ConfigTransformer({"p": Odd({})}).transform({"a": "${p:k}"})
+    assert f"'p' returned {type(answer).__name__}. Return a ConfigData" in str(caught.value)
+    assert "c4nary" not in str(caught.value)
+
+
+@pytest.mark.parametrize("answers", [None, ["c4nary"]], ids=["nothing", "list"])
+def test_answers_together_that_are_no_mapping_are_an_error_that_names_their_type(answers):
+    class Odd(BatchConfigProvider):
+        def get(self, path, keys=None):
+            return ConfigData({})
+
+        def get_batch(self, wanted):
+            return answers
+
+    with pytest.raises(ProviderLookupError) as caught:
+        ConfigTransformer({"p": Odd()}).transform({"a": "${p:x:k}${p:y:k}"})
+    assert f"get_batch of Odd returned {type(answers).__name__}. Return a mapping" in str(caught.value)
+    assert "c4nary" not in str(caught.value)
 
 
 @pytest.mark.parametrize("ttl", ["5000", b"5", object()], ids=["text", "bytes", "object"])

@@ -49,6 +49,21 @@ def test_a_setting_that_wins_applies():
     assert answer["layer"] == "DYNAMIC_DAG_CONFIG, dynamic configuration of flights, version 3"
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param("4 gigs", "It wins. A run that gets it would fail: Invalid value for ", id="of the wrong type"),
+        pytest.param("${vault:apps:memory}", "It wins.", id="a reference"),
+        pytest.param("{{ params.memory }}", "It wins.", id="a template"),
+    ],
+)
+def test_a_setting_that_wins_and_lets_a_run_fail_says_so(value: str, expected: str):
+    reason = only(MEMORY, rows(conf({MEMORY: value})))["reason"]
+
+    assert reason.startswith(expected)
+    assert ("fail" in reason) == ("fail" in expected)
+
+
 def test_a_beaten_setting_names_the_layer_that_wins():
     answer = only(f"{MEMORY}=1g", rows())
 

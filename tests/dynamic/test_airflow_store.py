@@ -23,6 +23,7 @@ from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
+from airflow_config_providers.dynamic.unavailable_database import is_read_only
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from tests.dynamic import following
 from tests.dynamic.changing import DEFAULT, expected, jars, started
@@ -102,6 +103,56 @@ def test_a_full_disk_is_said_to_be_full(sessions):
     with pytest.raises(ProviderUnavailableError, match=r"\(OperationalError: its disk is full\. Free some space\)"):
         VariableStore("ann", sessionmaker(full)).swap({"a": Kept()}, {"a": "1" * 100_000}, [])
     full.dispose()
+
+
+@pytest.fixture
+def read_only(sessions) -> Iterator[VariableStore]:
+    engine = create_engine(url_of(sessions))
+    event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA query_only = 1"))
+    yield VariableStore("ann", sessionmaker(engine))
+    engine.dispose()
+
+
+def test_a_database_that_can_only_be_read_is_told_from_one_that_does_not_answer(read_only):
+    with pytest.raises(ProviderUnavailableError, match=r"can be read, but not written.* Nothing was changed\.") as told:
+        ConfigAdmin(read_only).incremental_alter_configs({DAG: [AlterConfigOp("k", "1")]})
+
+    assert "completely or not at all" not in str(told.value)
+
+
+def test_a_trial_finds_that_a_database_can_only_be_read(read_only):
+    with pytest.raises(ProviderUnavailableError, match="trying to write failed"):
+        read_only.require_writable()
+
+
+def test_a_trial_leaves_nothing_in_a_database_that_can_be_written(store, sessions):
+    store.require_writable()
+
+    assert stored(sessions) == {}
+
+
+class DriverError(Exception):
+    """An error with the number of a driver."""
+
+    def __init__(self, *args: object, **named: str) -> None:
+        super().__init__(*args)
+        self.__dict__.update(named)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        pytest.param(DriverError(sqlite_errorname="SQLITE_READONLY_DIRECTORY"), True, id="the folder of SQLite"),
+        pytest.param(DriverError("x", pgcode="25006"), True, id="a standby of PostgreSQL"),
+        pytest.param(DriverError("x", sqlstate="42501"), True, id="a user of PostgreSQL who may only read"),
+        pytest.param(DriverError(1290, "x"), True, id="MySQL in read-only mode"),
+        pytest.param(DriverError(1205, "x"), False, id="MySQL while others write"),
+        pytest.param(DriverError("x", pgcode="40001"), False, id="PostgreSQL while others write"),
+        pytest.param(None, False, id="no error of a driver"),
+    ],
+)
+def test_the_codes_of_drivers_say_that_a_database_can_only_be_read(error, expected):
+    assert is_read_only(error) is expected
 
 
 def test_names_that_begin_with_a_prefix_are_given_in_order(sessions):

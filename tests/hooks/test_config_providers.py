@@ -142,6 +142,14 @@ def test_a_definition_that_is_no_text_is_refused(connect, value):
         connect({"config.providers": value}).definitions()
 
 
+def test_of_a_list_the_error_says_how_it_is_written(connect):
+    key = "config.providers.s.param.allowed.paths"
+
+    with pytest.raises(ProviderDefinitionError, match="with commas between its elements, such as paths") as told:
+        connect({**DEFINITION, key: ["/c4nary"]}).definitions()
+    assert "c4nary" not in str(told.value)
+
+
 def test_an_extra_that_is_nested_too_deep_is_refused():
     deep = Connection(conn_id="deep", extra="[" * 5000 + "]" * 5000)
 

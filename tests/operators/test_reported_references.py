@@ -39,6 +39,19 @@ def test_the_log_tells_references_with_a_value_from_texts_that_look_like_one(log
     assert "see ${files:/nowhere:x}" in log.text
 
 
+def test_values_that_are_empty_or_have_a_line_end_are_told_once_without_the_value(logged, secrets_dir):
+    written = {"a": "", "b": f"{CANARY}\n", "c": f"{CANARY}\r\n", "pem": f"{CANARY}\n{CANARY}\n", "plain": CANARY}
+    for name, text in written.items():
+        (secrets_dir / name).write_bytes(text.encode())
+    a, b, c, pem, plain = (f"${{dir:{secrets_dir}:{name}}}" for name in written)
+
+    text = logged({"spark.app.a": a, "spark.app.b": b, "spark.app.c": f"{c}{pem}{plain}", "spark.app.again": b}).text
+
+    assert text.count("The value") == 2
+    assert f"The value of {a} is empty. Correct the reference, or what is stored there." in text
+    assert f"The values of {b}, {c} end with a line end, which is part of the value." in text
+
+
 def test_the_log_of_a_job_without_references_says_so(logged):
     assert "in place of their values: none" in logged({"spark.app.x": "1"}).text
 

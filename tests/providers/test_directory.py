@@ -106,6 +106,18 @@ def test_a_directory_without_the_key_is_not_absent(provider: DirectoryConfigProv
     assert provider.get(str(mount), {"no"}).absence == ""
 
 
+def test_a_directory_in_place_of_the_key_is_told(
+    provider: DirectoryConfigProvider, mount: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (mount / "token").mkdir()
+    told = f"{mount}/token is a directory, and not a file. Mount the file itself."
+
+    assert provider.get(str(mount), {"token"}).absence == told
+    assert provider.get(str(mount), {"token", "no", "..", "a/b", ""}).absence == ""
+    assert provider.get(str(mount), {"token", "user"}).absence == ""
+    assert caplog.messages == [told] * 3
+
+
 def test_an_empty_path_has_no_keys(provider: DirectoryConfigProvider) -> None:
     assert provider.get("", {"a"}) == ConfigData({})
 

@@ -182,7 +182,16 @@ def _opened(entry: PolicyEntry, classes: PolicyClasses, policies: list[NamedPoli
     params = fields.get("params", {})
     if "expression" in fields:
         params = {name: fields[name] for name in ("expression", "message") if name in fields}
-    _tried(entry, problems, "expression" if "expression" in fields else "params", lambda: policy.configure(params))
+    _tried(entry, problems, "expression" if "expression" in fields else "params", lambda: _configure(policy, params))
+
+
+def _configure(policy: AlterConfigPolicy, given: Mapping[str, Any]) -> None:
+    if (known := policy.params) is not None:
+        params = Params(given)
+        for name in known:
+            params.value(name)
+        params.finish()
+    policy.configure(given)
 
 
 def _tried(entry: PolicyEntry, problems: list[str], field: str, call: Callable[[], _T]) -> _T | None:

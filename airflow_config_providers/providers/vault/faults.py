@@ -206,11 +206,16 @@ def check_readiness(answer: VaultAnswer, *, where: str) -> None:
         raise ProviderUnavailableError(f"{where} is still preparing the mount ({answer.shown}). Try again later.")
 
 
+TIMEOUT: Final = "config.providers.NAME.param.timeout"
+"""The parameter that says how long Vault may take, for messages."""
+
+
 def unknown_token(where: str) -> AccessDeniedError:
     """Return the error for a token that cannot be used."""
     return AccessDeniedError(
         f"{where} does not know the token. It has ended, was revoked, or belongs to another Vault or namespace: use "
-        f"another one."
+        f"another one. It is in param.token_path or param.token of the provider, in the password of its connection, or "
+        f"in VAULT_TOKEN."
     )
 
 
@@ -264,7 +269,7 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
     if isinstance(error, of_requests.SSLError):
         return _of_tls(error, where)
     if isinstance(error, of_requests.Timeout) or any(isinstance(link, ReadTimeoutError) for link in _chain(error)):
-        return ProviderUnavailableError(f"{where} did not answer in time. Try again later, or raise the timeout.")
+        return ProviderUnavailableError(f"{where} did not answer in time. Try again later, or raise {TIMEOUT}.")
     if isinstance(error, of_requests.ProxyError):
         return ProviderUnavailableError(f"{where} cannot be reached through its proxy. Check {_PROXY}.")
     if isinstance(error, of_requests.JSONDecodeError):

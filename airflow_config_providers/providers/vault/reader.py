@@ -176,9 +176,10 @@ def _hint(outcome: VaultOutcome, path: VaultPath, *, otherwise: str) -> str:
     """
     if not (meant := _meant(outcome, path)):
         return f". {otherwise}"
+    apart = otherwise.replace("Correct the path, or ", "").replace(", or correct the path", "")
     return (
         f": write '{meant}', because a reference has the path of 'vault kv get', not that of Vault's API. If you mean "
-        f"'{printable(str(path))}' itself: {otherwise}"
+        f"'{printable(str(path))}' itself: {apart}"
     )
 
 

@@ -261,6 +261,12 @@ class Recording(AlterConfigPolicy):
         raise OSError("hunter2")
 
 
+class Naming(Recording):
+    """Names its parameters."""
+
+    params = ("prefix", "also")
+
+
 class Unmade(AlterConfigPolicy):
     def __init__(self):
         raise OSError("hunter2")
@@ -278,7 +284,8 @@ def here(monkeypatch):
     import types
 
     module = types.ModuleType("policies_of_a_deployment")
-    module.Recording, module.Unmade, module.NoPolicy = Recording, Unmade, NoPolicy
+    for found in (Recording, Naming, Unmade, NoPolicy):
+        setattr(module, found.__name__, found)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     Recording.events = []
     return module.__name__
@@ -296,6 +303,27 @@ def test_an_allowed_class_is_configured_asked_and_closed_once(opened, here, capl
     assert Recording.events == ["configure {'a': [1]}", "validate", "close"]
     assert "Policy p could not be closed: OSError" in caplog.text
     assert "hunter2" not in caplog.text
+
+
+def test_parameters_that_a_class_does_not_name_are_refused_before_it_is_configured(opened, here):
+    path = f"{here}.Naming"
+    text = f"policies: [{{name: p, class: {path}, params: {{prefx: a, also: b, x: c}}}}]"
+
+    problems = refused(opened, text, allowed_classes=[path])
+
+    assert problems == [
+        "policies.yaml:1: policy 'p': params: 'prefx' is unknown, did you mean 'prefix'?",
+        "policies.yaml:1: policy 'p': params: 'x' is unknown. Remove it.",
+    ]
+    assert Recording.events == ["close"]
+
+
+def test_parameters_that_a_class_names_are_its_own(opened, here):
+    path = f"{here}.Naming"
+
+    opened(f"policies: [{{name: p, class: {path}, params: {{prefix: a}}}}]", allowed_classes=[path])
+
+    assert Recording.events == ["configure {'prefix': 'a'}"]
 
 
 def test_a_class_that_is_not_allowed_is_not_imported(opened):

@@ -84,6 +84,7 @@ def test_a_path_of_the_api_is_told_with_the_one_that_is_meant(vault, kv2: str, p
             ConfigResolver({"vault": provider}).resolve([conf])
         _, first, *_ = str(caught.value).split(". ")
         assert f": write '{meant.format(kv2=kv2)}', because a reference has the path of 'vault kv get'" in first
+        assert "orrect the path" not in str(caught.value)
 
 
 def test_a_folder_that_is_called_data_is_read(vault) -> None:

@@ -184,7 +184,7 @@ def unanswered_login(login: Login, where: str, pause: float) -> ProviderUnavaila
     return ProviderUnavailableError(
         f"{where} did not answer the login {_named(login)}. If it refuses this login, a few more attempts lock the "
         f"user out, so this process waits for up to {shown} before it sends it again. Check that Vault answers in "
-        f"time, or raise the timeout."
+        f"time, or raise {faults.TIMEOUT}."
     )
 
 

@@ -376,6 +376,7 @@ def test_a_login_that_gets_no_answer_in_time_is_sent_again_later(vault) -> None:
             errors.append(str(error_of(provider, vault)))
     vault._front.close()  # lets go of what hangs, so that it is counted
     assert ["in time. Try" in error for error in errors] == [True, False, True, False]
+    assert all("or raise config.providers.NAME.param.timeout." in error for error in errors)
     assert ["did not answer the login by" in error for error in errors] == [False, True, False, True]
     assert eventually(lambda: logins(vault) == 2)
 

@@ -60,7 +60,11 @@ class RecordKeeper:
 
     def keep_refused(self, make: Callable[[], TryRecord]) -> None:
         """Keep the record of a try that was refused, unless the same try submitted a job before it was deferred."""
-        self._guarded(lambda: self._keep_new(without_values(make(), _NOTHING)))
+        self.keep_first(make, _NOTHING)
+
+    def keep_first(self, make: Callable[[], TryRecord], reverser: ReverseTransformer) -> None:
+        """Do as ``keep``, unless the same try has left a record before."""
+        self._guarded(lambda: self._keep_new(without_values(make(), reverser)))
 
     def keep_job(self, job: object, reverser: ReverseTransformer) -> None:
         """Add the external id of the submitted job to the record."""

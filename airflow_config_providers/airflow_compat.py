@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import (
@@ -16,6 +17,8 @@ from airflow.providers.common.compat.sdk import (
     conf,
 )
 from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
+
+from airflow_config_providers.foreign import RUNNING_TASK, TASK_RUNNER, require
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import BaseOperator, task_decorator_factory
@@ -34,6 +37,7 @@ __all__ = [
     "conf",
     "config_errors",
     "map_index_of",
+    "resuming_method",
     "task_decorator_factory",
 ]
 
@@ -62,3 +66,12 @@ def __getattr__(name: str) -> Any:
 def map_index_of(model: Any) -> Any:
     """Return the column of a model of Airflow's that says which instance of a mapped task a row belongs to."""
     return model.map_index if hasattr(model, "map_index") else model.region_index  # since Airflow 3.4
+
+
+def resuming_method(ti: Any) -> str | None:
+    """Return the name of the method in which a task goes on after a deferral; None if it begins."""
+    if TASK_RUNNER not in sys.modules:
+        return None
+    require(RUNNING_TASK)
+    found = getattr(getattr(ti, "_ti_context_from_server", None), "next_method", None)
+    return found if isinstance(found, str) and found else None

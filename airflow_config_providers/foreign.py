@@ -35,6 +35,7 @@ _DISTRIBUTIONS: Final = {
 """The beginning of a module's name -> the distribution that has it; the first match wins."""
 
 TASK_RUNNER: Final = "airflow.sdk.execution_time.task_runner"
+RUNNING_TASK: Final = "airflow.sdk.execution_time.task_runner:RuntimeTaskInstance"
 SECRETS_MASKER: Final = "airflow.sdk._shared.secrets_masker:SecretsMasker"
 SERVER_SECRETS_MASKER: Final = "airflow._shared.secrets_masker:SecretsMasker"
 
@@ -142,6 +143,7 @@ TABLE: Final = (
     ForeignName(_OUTLET_EVENTS, "_dict", "what a task records of its assets"),
     ForeignName(_CONTEXT, "_process_connection_result_conn", "connections of the server", ("conn_result",)),
     ForeignName(TASK_RUNNER, "SUPERVISOR_COMMS", "what a task sends to its supervisor"),
+    ForeignName(RUNNING_TASK, "_ti_context_from_server", "whether a task goes on after a deferral"),
     ForeignName(_TASK_MASKER, "redact", "the masker of tasks"),
     ForeignName(_TASK_MASKER, "_secrets_masker", "the masker of tasks", ()),
     ForeignName(SECRETS_MASKER, "add_mask", "the masker of tasks", ("self", "secret", "name")),

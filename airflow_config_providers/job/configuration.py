@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import call
 from typing import Any
 
 from airflow_config_providers import settings
@@ -56,6 +57,10 @@ class Shown:
         return [*(f"! {one_line(note)}" for note in self.notes), *self.layered.lines()]
 
 
+Told = tuple[tuple[str, ...], list[str]]
+"""The names of the policies that allow a configuration, and the reasons of those that only warn."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobConfiguration:
     """
@@ -72,6 +77,7 @@ class JobConfiguration:
     :param spark_version: the version of the Spark that runs the job; None if it is not known
     :param environment_prefixes: returns the prefixes under which environment variables are keys; called for policies
     :param when_settled: is called with the settled layers, before policies and providers are asked
+    :param ask: is called with what asks the policies, and returns its result, or nothing to ask later
     """
 
     resource: ConfigResource
@@ -86,6 +92,7 @@ class JobConfiguration:
     spark_version: str | None = None
     environment_prefixes: Callable[[], Collection[str]] = lambda: ANYWHERE
     when_settled: Callable[[LayeredConfig], object] = id
+    ask: Callable[[Callable[[], Told]], Told] = call
 
     def preview(self) -> Shown:
         """Return what would be submitted, with notes about what would fail or differ in a run."""
@@ -161,7 +168,7 @@ class JobConfiguration:
         """Return the run, which closes what ``stack`` would."""
         layered = worker.settle(layers)
         self.when_settled(layered)
-        allowed_by, warnings = self._told(layers)
+        allowed_by, warnings = self.ask(partial(self._told, layers))
         self._warn_of_unclosed(layered, worker.providers)
         resolver = self._placed(worker, layered)
         resolved = resolver.resolve(layered, *self._texts(layered))
@@ -170,7 +177,7 @@ class JobConfiguration:
         run.allowed_by, run.warnings = allowed_by, warnings
         return run
 
-    def _told(self, layers: Sequence[ConfigLayer]) -> tuple[tuple[str, ...], list[str]]:
+    def _told(self, layers: Sequence[ConfigLayer]) -> Told:
         """Return what ``_require_allowed`` does, and the reasons of policies that only warn, which are logged, too."""
         warnings: list[str] = []
 

@@ -143,7 +143,7 @@ TABLE: Final = (
     ForeignName(_OUTLET_EVENTS, "_dict", "what a task records of its assets"),
     ForeignName(_CONTEXT, "_process_connection_result_conn", "connections of the server", ("conn_result",)),
     ForeignName(TASK_RUNNER, "SUPERVISOR_COMMS", "what a task sends to its supervisor"),
-    ForeignName(RUNNING_TASK, "_ti_context_from_server", "whether a task goes on after a deferral"),
+    ForeignName(RUNNING_TASK, "_ti_context_from_server", "whether a task goes on, or is in a loop"),
     ForeignName(_TASK_MASKER, "redact", "the masker of tasks"),
     ForeignName(_TASK_MASKER, "_secrets_masker", "the masker of tasks", ()),
     ForeignName(SECRETS_MASKER, "add_mask", "the masker of tasks", ("self", "secret", "name")),

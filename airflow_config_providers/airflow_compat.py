@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from airflow.providers.common.compat.sdk import (
     AirflowException,
@@ -17,6 +19,9 @@ from airflow.providers.common.compat.sdk import (
 )
 from airflow.sdk import exceptions as _of_sdk
 from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
+
+from airflow_config_providers.foreign import RUNNING_TASK, TASK_RUNNER, require
+from airflow_config_providers.lazy import sa
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import BaseOperator, task_decorator_factory
@@ -34,7 +39,10 @@ __all__ = [
     "Connection",
     "conf",
     "config_errors",
+    "iteration_of",
     "map_index_of",
+    "region_of",
+    "resuming_method",
     "task_decorator_factory",
 ]
 
@@ -69,3 +77,43 @@ def __getattr__(name: str) -> Any:
 def map_index_of(model: Any) -> Any:
     """Return the column of a model of Airflow's that says which instance of a mapped task a row belongs to."""
     return model.map_index if hasattr(model, "map_index") else model.region_index  # since Airflow 3.4
+
+
+def region_of(model: Any) -> Any:
+    """
+    Return what says in which region of a loop a row is, as a UUID; NULL outside of loops.
+
+    Since Airflow 3.4, the instances of a mapped task outside of loops are in a region of their own, too.
+    """
+    if not hasattr(model, "region_id"):
+        return sa.null()
+    from airflow.models.dynamic_region import SENTINEL_REGION_ID, DynamicRegion  # noqa: PLC0415 - heavy
+
+    mapped = (DynamicRegion.node_id == model.task_id, DynamicRegion.parent_region_id.is_(None))
+    is_mapped = (
+        sa.select(DynamicRegion.id).where(DynamicRegion.id == model.region_id, *mapped).correlate(model).exists()
+    )
+    return sa.case((sa.or_(model.region_id == SENTINEL_REGION_ID, is_mapped), sa.null()), else_=model.region_id)
+
+
+def iteration_of(ti: Any) -> tuple[str, int] | None:
+    """Return the region of a loop in which a task runs, and its index in it; None outside of loops."""
+    region, index = getattr(ti, "region_id", None), getattr(ti, "region_index", None)
+    if not isinstance(region, UUID) or not region.int or not isinstance(index, int):
+        return None
+    is_in_loop = getattr(_from_server(ti), "loop", None) is not None or index != ti.map_index
+    return (region.hex, index) if is_in_loop else None
+
+
+def resuming_method(ti: Any) -> str | None:
+    """Return the name of the method in which a task goes on after a deferral; None if it begins."""
+    found = getattr(_from_server(ti), "next_method", None)
+    return found if isinstance(found, str) and found else None
+
+
+def _from_server(ti: Any) -> Any:
+    """Return what Airflow's server says of a task that runs; None in another process."""
+    if TASK_RUNNER not in sys.modules:
+        return None
+    require(RUNNING_TASK)
+    return getattr(ti, "_ti_context_from_server", None)

@@ -35,6 +35,7 @@ _DISTRIBUTIONS: Final = {
 """The beginning of a module's name -> the distribution that has it; the first match wins."""
 
 TASK_RUNNER: Final = "airflow.sdk.execution_time.task_runner"
+RUNNING_TASK: Final = "airflow.sdk.execution_time.task_runner:RuntimeTaskInstance"
 SECRETS_MASKER: Final = "airflow.sdk._shared.secrets_masker:SecretsMasker"
 SERVER_SECRETS_MASKER: Final = "airflow._shared.secrets_masker:SecretsMasker"
 
@@ -156,6 +157,7 @@ TABLE: Final = (
     ForeignName(_CONTEXT, "_get_worker_state_store_backend", "the backend of state", (), since="3.3"),
     ForeignName(_CONTEXT, "_process_connection_result_conn", "connections of the server", ("conn_result",)),
     ForeignName(TASK_RUNNER, "SUPERVISOR_COMMS", "what a task sends to its supervisor"),
+    ForeignName(RUNNING_TASK, "_ti_context_from_server", "whether a task goes on, or is in a loop"),
     ForeignName(_TASK_MASKER, "redact", "the masker of tasks"),
     ForeignName(_TASK_MASKER, "_secrets_masker", "the masker of tasks", ()),
     ForeignName(SECRETS_MASKER, "add_mask", "the masker of tasks", ("self", "secret", "name")),

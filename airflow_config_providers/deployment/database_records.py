@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from airflow_config_providers.airflow_compat import map_index_of
+from airflow_config_providers.airflow_compat import map_index_of, region_of
 from airflow_config_providers.deployment.records import (
     of_records,
     reading,
@@ -174,17 +174,24 @@ _PART: Final = 5_000
 
 def record_tables(since: str) -> RecordTables | None:
     """
-    Return the records that were stored ``since`` a day; None if executors cannot read this database.
+    Return the records that were stored ``since`` a day; None if executors cannot read them.
+
+    They cannot read all databases, and not records of tasks in a loop of Airflow 3.4, which they would mix.
 
     :raises ProviderUnavailableError: the database is unavailable
     """
     url = reading(lambda session: session.get_bind().url)
     jdbc = JdbcDatabase.of(url)
-    if jdbc is None:
+    if jdbc is None or reading(_has_loops):
         return None
     bounds, times, entries = (sql_of(one, url) for one in (_bounds(), _entries(), _entries(has_values=True)))
     queries = EntryQueries(bounds, times, entries, FIRST_KEY, ANY_KEY)
     return RecordTables(jdbc, queries, partial(times_of, since), contents_of)
+
+
+def _has_loops(session: Any) -> bool:
+    found = (sa.select(model.key).where(*of_records(model), region_of(model).is_not(None)) for model in record_models())
+    return any(session.scalar(query.limit(1)) is not None for query in found)
 
 
 def _entries(*, has_values: bool = False) -> Any:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from typing import Any, Final, TypeVar
+from uuid import UUID
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import map_index_of
+from airflow_config_providers.airflow_compat import map_index_of, region_of
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import counted, is_storable, nearest, printable
 from airflow_config_providers.core.variable import is_like
@@ -128,27 +129,55 @@ def _with_followed(record: TryRecord) -> TryRecord:
 def _found(session: Any, task: ConfigResource, choice: RunChoice) -> TryRecord | None:
     """Return the record in the database, without the one that it follows."""
     keys = list(_keys(session, task, choice))
-    indexes = {index for index, _ in keys}
-    if len(indexes) > 1:
-        raise ConfigException(
-            f"{task} is mapped: {len(indexes)} of its instances have a record in this run. Choose one "
-            f"by its map index, such as {min(indexes)}."
-        )
-    tries = tries_of(key for _, key in keys)
+    places = {(index, region) for index, region, _ in keys}
+    _require_one(task, [index for index, _ in places])
+    tries = tries_of(key for *_, key in keys)
     number = choice.try_number or (tries[0] if tries else None)
     if number not in tries:
         return None
-    return kept(session, TaskTry(task.dag_id, task.task_id, choice.run_id, indexes.pop(), number))
+    index, region = places.pop()
+    return kept(session, TaskTry(task.dag_id, task.task_id, choice.run_id, index, number, region))
 
 
-def _keys(session: Any, task: ConfigResource, choice: RunChoice) -> Iterator[tuple[int, str]]:
-    """Yield (map index, key) for each entry of a record of the run."""
+def _require_one(task: ConfigResource, indexes: Sequence[int]) -> None:
+    """
+    Refuse to choose one of several instances.
+
+    :raises ConfigException: there are several
+    """
+    if len(set(indexes)) > 1:
+        raise ConfigException(
+            f"{task} is mapped, or in a loop: {len(indexes)} of its instances have a record in this run. Choose one "
+            f"by its map index, such as {min(indexes)}."
+        )
+    if len(indexes) > 1:
+        raise ConfigException(
+            f"{task} is in a loop: in this run, {len(indexes)} of its instances with the number {indexes[0]} have a "
+            f"record, and none of them can be chosen here. The task log of each shows its configuration; if "
+            f"[config_providers] records_path is set, each has its own file there."
+        )
+
+
+def _keys(session: Any, task: ConfigResource, choice: RunChoice) -> Iterator[tuple[int, str, str]]:
+    """Yield (map index, region, key) for each entry of a record of the run."""
     for model in record_models():
         index = map_index_of(model)
-        query = sa.select(index, model.key).where(*of_records(model, task), model.run_id == choice.run_id)
+        query = sa.select(index, region_of(model), model.key).where(
+            *of_records(model, task), model.run_id == choice.run_id
+        )
         if choice.map_index is not None:
             query = query.where(index == choice.map_index)
-        yield from ((index, key) for index, key in session.execute(query))
+        yield from ((index, hex_of(region), key) for index, region, key in session.execute(query))
+
+
+def hex_of(region: UUID | None) -> str:
+    """Return a region as ``TaskTry`` has it."""
+    return region.hex if region else ""
+
+
+def _is_in(model: Any, one: TaskTry) -> Any:
+    """Return the condition on rows of the region of a try."""
+    return model.region_id == UUID(one.region) if one.region else region_of(model).is_(None)
 
 
 def kept(session: Any, one: TaskTry) -> TryRecord | None:
@@ -168,6 +197,7 @@ def stored_entries(session: Any, one: TaskTry) -> Iterator[Mapping[str, Any]]:
             *of_records(model, ConfigResource.of_task(one.dag_id, one.task_id)),
             model.run_id == one.run_id,
             map_index_of(model) == one.map_index,
+            _is_in(model, one),
             model.key.in_(keys_of(one.try_number)),
             sa.func.length(text) <= LARGEST_ENTRY,
         )
@@ -201,15 +231,15 @@ def recent_tries(
 
 def _first_entries(model: Any) -> Any:
     """Return a query for entries of which ``_tries`` makes tries; those with the rest of a record are left out."""
-    columns = (written_at(model), model.key, model.dag_id, model.task_id, model.run_id, map_index_of(model))
+    task = (model.dag_id, model.task_id, model.run_id, map_index_of(model), region_of(model).label("loop"))
     rest = f"{PREFIX}_%_%".replace("_", "/_")
-    return sa.select(*columns).where(model.key.not_like(rest, escape="/"))
+    return sa.select(written_at(model), model.key, *task).where(model.key.not_like(rest, escape="/"))
 
 
 def _tries(session: Any, query: Any) -> Iterator[StoredTry]:
-    for at, key, dag_id, task_id, run_id, map_index in session.execute(query).all():
+    for at, key, dag_id, task_id, run_id, index, region in session.execute(query).all():
         for number in tries_of([key]):
-            yield StoredTry(TaskTry(dag_id, task_id, run_id, map_index, number), at)
+            yield StoredTry(TaskTry(dag_id, task_id, run_id, index, number, hex_of(region)), at)
 
 
 def record_models() -> list[Any]:
@@ -259,7 +289,7 @@ def _no_record(session: Any, task: ConfigResource, choice: RunChoice) -> str:
             f"DAG '{printable(task.dag_id)}' has no run '{printable(choice.run_id)}'"
             f"{nearest(choice.run_id, known) or '.'} airflow dags list-runs shows its runs."
         )
-    tries = tries_of(key for _, key in _keys(session, task, choice))
+    tries = tries_of(key for *_, key in _keys(session, task, choice))
     number = choice.try_number or next(iter(tries), None)
     if number in tries:
         return (

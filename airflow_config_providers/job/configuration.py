@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import call
 from typing import Any
 
 from airflow_config_providers import settings
@@ -37,6 +38,9 @@ from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.steered_layers import TaskDynamic, dynamic_config, previewed_layers, refresh_mark
 from airflow_config_providers.spark.layer_files import ConfigFile
 
+Told = tuple[tuple[str, ...], list[str]]
+"""The names of the policies that allow a configuration, and the reasons of those that only warn."""
+
 
 @dataclass(frozen=True, slots=True)
 class JobConfiguration:
@@ -51,6 +55,7 @@ class JobConfiguration:
     :param words: labels of strings, or of lists of strings, that are later split into words, or read as a program
     :param environment_prefixes: returns the prefixes under which environment variables are keys; called for policies
     :param when_settled: is called with the settled layers, before policies and providers are asked
+    :param ask: is called with what asks the policies, and returns its result, or nothing to ask later
     """
 
     resource: ConfigResource
@@ -62,6 +67,7 @@ class JobConfiguration:
     words: Sequence[str] = ()
     environment_prefixes: Callable[[], Collection[str]] = lambda: ANYWHERE
     when_settled: Callable[[LayeredConfig], object] = lambda layered: None
+    ask: Callable[[Callable[[], Told]], Told] = call
 
     def preview(self) -> tuple[LayeredConfig, list[str]]:
         """Return what would be submitted, and notes about what would fail or differ in a run."""
@@ -140,7 +146,7 @@ class JobConfiguration:
         """Return the run, which closes what ``stack`` would."""
         layered = worker.settle(layers)
         self.when_settled(layered)
-        allowed_by, warnings = self._told(layers)
+        allowed_by, warnings = self.ask(partial(self._told, layers))
         self._warn_of_unclosed(layered, worker.providers)
         resolver = self._placed(worker, layered)
         resolved = resolver.resolve(layered, *self._texts(layered))
@@ -149,7 +155,7 @@ class JobConfiguration:
         run.allowed_by, run.warnings = allowed_by, warnings
         return run
 
-    def _told(self, layers: Sequence[ConfigLayer]) -> tuple[tuple[str, ...], list[str]]:
+    def _told(self, layers: Sequence[ConfigLayer]) -> Told:
         """Return what ``_require_allowed`` does, and the reasons of policies that only warn, which are logged, too."""
         warnings: list[str] = []
 

@@ -49,20 +49,28 @@ class RecordedValue:
 
 @dataclass(frozen=True, slots=True)
 class TaskTry:
-    """One try of a task instance."""
+    """
+    One try of a task instance.
+
+    :param map_index: which instance of a mapped task it is, or which iteration of a loop
+    :param region: the id of what Airflow 3.4 created the instance in, as 32 hexadecimal digits; empty outside of loops
+    """
 
     dag_id: str
     task_id: str
     run_id: str
     map_index: int = -1
     try_number: int = 1
+    region: str = ""
 
     @classmethod
     def of(cls, ti: Any) -> Self:
         """Return the try that a task of Airflow runs in."""
+        from airflow_config_providers.airflow_compat import iteration_of  # noqa: PLC0415 - executors have no Airflow
+
         dag_id, task_id, run_id = (str(getattr(ti, name, "")) for name in ("dag_id", "task_id", "run_id"))
-        index = getattr(ti, "map_index", None)
-        return cls(dag_id, task_id, run_id, -1 if index is None else index, getattr(ti, "try_number", 1))
+        region, index = iteration_of(ti) or ("", getattr(ti, "map_index", None))
+        return cls(dag_id, task_id, run_id, -1 if index is None else index, getattr(ti, "try_number", 1), region)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +130,7 @@ class TryRecord:
             "task_id": task.task_id,
             "run_id": task.run_id,
             "map_index": task.map_index,
+            **({"region": task.region} if task.region else {}),
             "try_number": task.try_number,
             "at": self.at,
             "job": self.job,

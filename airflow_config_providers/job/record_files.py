@@ -145,7 +145,8 @@ def _below(task: TaskTry) -> str:
 
 def _beginning(task: TaskTry) -> str:
     """Return the name of the file without the number of the try and the extension."""
-    return f"run={_safe(task.run_id)},map={task.map_index},try="
+    region = f"region={_safe(task.region)}," if task.region else ""
+    return f"run={_safe(task.run_id)},map={task.map_index},{region}try="
 
 
 def _safe(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -77,9 +77,14 @@ def packed(record: TryRecord) -> dict[str, Any]:
 
 def unpacked(entries: Mapping[str, Any], task: TaskTry) -> TryRecord | None:
     """Return the record of ``task`` in ``entries``, which others could have written; None if there is none."""
-    record = TryRecord.read(_document(entries, record_key(task.try_number)), task)
+    record = record_in(entries.get, task)
     job = entries.get(job_key(task.try_number))
     return replace(record, job=job) if record is not None and isinstance(job, str) else record
+
+
+def record_in(read: Callable[[str], Any], task: TaskTry) -> TryRecord | None:
+    """Return the record of ``task`` without the id of its job; ``read`` returns the entry under a key, or None."""
+    return TryRecord.read(_document(read, record_key(task.try_number)), task)
 
 
 def first_record(stores: Iterable[Mapping[str, Any]], task: TaskTry) -> TryRecord | None:
@@ -109,11 +114,11 @@ def _refuse_external(entries: Mapping[str, Any]) -> None:
         )
 
 
-def _document(entries: Mapping[str, Any], key: str) -> Any:
-    first = entries.get(key)
+def _document(read: Callable[[str], Any], key: str) -> Any:
+    first = read(key)
     if not isinstance(first, dict) or type(first.get("parts")) is not int or not 0 < first["parts"] <= _MOST_PARTS:
         return None
-    rest = (entries.get(_part_key(key, number)) for number in range(2, first["parts"] + 1))
+    rest = (read(_part_key(key, number)) for number in range(2, first["parts"] + 1))
     parts = [part for part in (first.get("data"), *rest) if isinstance(part, str)]
     return _opened("".join(parts)) if len(parts) == first["parts"] else None
 

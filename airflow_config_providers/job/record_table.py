@@ -126,11 +126,12 @@ def _try(document: Any) -> TaskTry | None:
     names = ("dag_id", "task_id", "run_id", "map_index", "try_number")
     found: list[Any] = [document.get(name) for name in names]
     dag, task, run, index, number = found
-    has_names = all(isinstance(name, str) and name for name in (dag, task, run))
+    region = document.get("region", "")
+    has_names = all(isinstance(name, str) and name for name in (dag, task, run)) and isinstance(region, str)
     has_numbers = type(index) is int and type(number) is int
     if not (has_names and has_numbers and -1 <= index <= _LAST_NUMBER and 0 < number <= _LAST_NUMBER):
         return None
-    return TaskTry(dag, task, run, index, number)
+    return TaskTry(dag, task, run, index, number, region)
 
 
 def _moment(text: str) -> str | None:

@@ -46,7 +46,10 @@ class ValueSeal:
     @classmethod
     def of_task(cls, ti: Any, *use: object, log: Any) -> Self:
         """Return the seal for one ``use`` in the task instance ``ti``."""
-        return cls((*(str(getattr(ti, name, "")) for name in _OF_TASK), *map(str, use)), log)
+        from airflow_config_providers.airflow_compat import iteration_of  # noqa: PLC0415 - imports Airflow
+
+        names = (getattr(ti, name, "") for name in _OF_TASK)
+        return cls(tuple(map(str, (*names, *(iteration_of(ti) or ()), *use))), log)
 
     def seal(self, reverser: ReverseTransformer) -> str | None:
         """

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator
+from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator, resuming_method
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.text import once, one_line, printable, shortened
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.authorship import Authorship
-    from airflow_config_providers.job.configuration import JobConfiguration
+    from airflow_config_providers.job.configuration import JobConfiguration, Told
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
@@ -45,7 +45,7 @@ _OWN: Final = (
     *("config_files", "effective_config", "written_params"),
     *("_authorship", "_job_options", "_holds_values", "_job_run", "_job_reload", "_is_killed", "_is_outdated"),
     *("_kept_record", "_record_keeper", "_referring_texts", "_has_called_base", "_has_submitted"),
-    "_is_executing",
+    *("_is_executing", "_ask_policies"),
 )
 """The attributes of a configured operator."""
 
@@ -57,6 +57,13 @@ _WITHOUT_BASE: Final = (
     "The execute() of this operator's class has not called super().execute(), so its fields had references in place of "
     "values. Call it where you need them, or derive the class from the stock operator, and decorate it with configured."
 )
+
+_SETTLED_ANEW: Final = (
+    "This task went on after a deferral. What is shown was settled anew, without asking the policies, and {}."
+)
+
+_MOST_NAMED: Final = 20
+"""How many keys a note names."""
 
 _ENDS_RUN: Final = "ends_run"
 """The attribute of an ``execute`` that ends the run."""
@@ -100,6 +107,7 @@ class ConfiguredOperator(ReloadingOperator):
     _is_executing = False
     _has_called_base = False  # the execute of a subclass
     _has_submitted = False
+    _ask_policies: Callable[[], object] | None = None  # of a task that goes on, if it submits a job after all
     _referring_texts: Mapping[str, str] | None = None  # label -> string, as rendered; None if a job is followed
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -281,15 +289,47 @@ class ConfiguredOperator(ReloadingOperator):
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         """Get the values of this run, and show where they come from."""
         self._job_run = run = self._resolved_run(context, jinja_env)
-        self._show_run(run)
+        self._show_run(run, self._resuming_notes(context, run))
 
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:
         settled: list[LayeredConfig] = []
+        configuration = replace(self._checked_configuration(context, jinja_env), when_settled=settled.append)
+        if _has_run_its_job(context):
+            configuration = replace(configuration, ask=self._asking_later)
         try:
-            return replace(self._checked_configuration(context, jinja_env), when_settled=settled.append).resolve()
+            return configuration.resolve()
         except ConfigProvidersError as error:
             self._keep_refused(context, settled[0] if settled else None, error.problems)
             raise
+
+    def _asking_later(self, ask: Callable[[], Told]) -> Told:
+        self._ask_policies = ask
+        return (), []
+
+    def _ask_late(self) -> None:
+        """
+        Ask the policies, before a task that went on after a deferral submits a job.
+
+        :raises PolicyViolation: policies deny the configuration
+        """
+        ask, self._ask_policies = self._ask_policies, None
+        if ask is not None:
+            ask()
+
+    def _resuming_notes(self, context: Any, run: JobRun) -> list[str]:
+        """Return how what is shown differs from what the job got, if that was submitted before a deferral."""
+        from airflow_config_providers.operators.record_keeper import RecordKeeper
+
+        if not _has_run_its_job(context):
+            return []
+        keeper = RecordKeeper.of(context, self.log)
+        changed = keeper.changed_keys(context["ti"], run.layered, run.reverser)
+        if changed is None:
+            return [_SETTLED_ANEW.format("this try has left no record of what its job was submitted with")]
+        named = ", ".join(map(printable, changed[:_MOST_NAMED]))
+        more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
+        differs = f"differs from what its job was submitted with, which the record of this try has: {named}{more}"
+        return [_SETTLED_ANEW.format(differs)] if changed else []
 
     def _checked_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
         """
@@ -301,8 +341,8 @@ class ConfiguredOperator(ReloadingOperator):
             raise ConfigException(*problems)
         return self._job_configuration(context, jinja_env)
 
-    def _show_run(self, run: JobRun) -> None:
-        notes = [*self._job_notes(), *self._reload_notes(), *run.unresolved_notes()]
+    def _show_run(self, run: JobRun, notes: Sequence[str] = ()) -> None:
+        notes = [*notes, *self._job_notes(), *self._reload_notes(), *run.unresolved_notes()]
         for note in notes:
             self.log.warning("%s", note)
         self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(run.layered, notes)))
@@ -436,6 +476,7 @@ class ConfiguredOperator(ReloadingOperator):
 
     def execute(self, context: Any, *args: Any, **kwargs: Any) -> Any:
         """Run the operator with values in its fields."""
+        self._ask_late()
         return self._with_values(context, partial(super().execute, context, *args, **kwargs), how=self._reloading)
 
     def resume_execution(self, next_method: str, next_kwargs: Any, context: Any) -> Any:
@@ -614,6 +655,11 @@ class ConfiguredOperator(ReloadingOperator):
             is_old = before.get(name) is value and not isinstance(value, dict | list | set)
             if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:
                 setattr(self, name, hidden)
+
+
+def _has_run_its_job(context: Any) -> bool:
+    """Return whether the task goes on after its job; in ``execute``, as on EMR Serverless, it goes on before it."""
+    return resuming_method(context.get("ti")) not in {None, "execute"}
 
 
 def _ending(execute: Callable[..., Any]) -> Callable[..., Any]:

@@ -73,8 +73,10 @@ class DurableMixin(ConfiguredOperator):
     """
     A mixin for operators with ``durable``. A try that follows the job of an earlier try submits nothing.
 
-    It shows the configuration with which the job was submitted. If the job is restarted when its secrets change, the
-    try watches them, and compares them with those with which the job was submitted; otherwise it resolves nothing.
+    Neither does a try that was rescheduled after it submitted its job. Such a try shows the configuration with which
+    the job was submitted. If the job is restarted when its secrets change, the try watches them, and compares them with
+    those with which the job was submitted; otherwise it resolves nothing.
+
     While a job runs in the cluster, the end of this process does not end the job's leases.
     """
 
@@ -95,8 +97,8 @@ class DurableMixin(ConfiguredOperator):
 
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         store = self._state_store(context)
-        is_retry = getattr(context.get("ti"), "try_number", 1) > 1
-        job = store.get(self.external_id_key) if store is not None and is_retry and self._may_follow() else None
+        may_follow = store is not None and _has_started_before(context) and self._may_follow()
+        job = store.get(self.external_id_key) if may_follow else None
         submitted = SubmittedConfig.read(store.get(STATE_KEY), job) if job else None
         if not job or not self._is_followable(job, submitted, context):
             super()._resolve_job(context, jinja_env)
@@ -148,9 +150,34 @@ class DurableMixin(ConfiguredOperator):
             self._know_submitted(self._job_seal(job, context).open(submitted.sealed))
         if self._next_submit:
             self._job_run.know(self._next_submit.reverser)
-        is_watched = bool(self._next_submit and self._next_submit.reloads)
-        note = _note(job, str(self._status), submitted, key=self.external_id_key, is_watched=is_watched)
-        self._show_followed(note, submitted)
+        self._show_followed(self._note(context), submitted)
+
+    def _note(self, context: Any) -> str:
+        """Return a sentence about the job that this try follows."""
+        job, submitted = self._followed
+        name, since, whose = printable(str(job)), "", " of an earlier try"
+        if self._is_own(submitted, context):
+            since, whose = " since it was rescheduled", ", its own"
+        known = "shown below" if submitted else "unknown"
+        is_watched = self._next_submit and self._next_submit.reloads
+        changes = "apply when it is restarted, because its secrets changed" if is_watched else "do not apply to it"
+        return (
+            f"This try has submitted nothing{since}: it follows job {name}{whose}, which is "
+            f"{printable(str(self._status))}. The configuration of that job is {known}; later changes {changes}. To "
+            f"submit a new job, delete the key {self.external_id_key} of the task's state, or set durable=False."
+        )
+
+    def _is_own(self, submitted: SubmittedConfig | None, context: Any) -> bool:
+        """Return whether this very try submitted the job, and was rescheduled."""
+        by = submitted.try_number if submitted else None
+        return by is not None and by == _try_number(context)
+
+    def _keep_record(self, context: Any) -> None:
+        """Keep the record of this try, but not in place of the one of the job that this very try submitted."""
+        if self._is_following and self._is_own(self._followed[1], context) and self._record_keeper is not None:
+            self._record_keeper.keep_first(lambda: self._try_record(context), self._job_run.reverser)
+        else:
+            super()._keep_record(context)
 
     def _try_record(self, context: Any) -> TryRecord:
         record = super()._try_record(context)
@@ -216,8 +243,8 @@ class DurableMixin(ConfiguredOperator):
         """
         if self._is_following:
             raise SubmitError(
-                f"This try should follow a job of an earlier try, but {self.external_id_key} was deleted from the "
-                f"task's state meanwhile. Try again: the next try submits a new job."
+                f"This try should follow a job that was submitted before, but {self.external_id_key} was deleted from "
+                f"the task's state meanwhile. Try again: the next try submits a new job."
             )
         job = super().submit_job(context)  # type: ignore[misc]  # of the operator
         if self._state_store(context) is not None:
@@ -239,8 +266,7 @@ class DurableMixin(ConfiguredOperator):
     def _keep_submitted(self, job: Any, context: Any) -> None:
         """Store the configuration of ``job`` for later tries that follow it."""
         sealed = self._job_seal(job, context).seal(self._job_run.reverser)
-        by = getattr(context.get("ti"), "try_number", None)
-        submitted = SubmittedConfig(self._job_run.shown, self.effective_config or (), sealed, by)
+        submitted = SubmittedConfig(self._job_run.shown, self.effective_config or (), sealed, _try_number(context))
         try:
             self._state_store(context).set(STATE_KEY, submitted.state(job))
         except Exception as error:  # noqa: BLE001 - the job runs, and following it is more important
@@ -281,11 +307,10 @@ class DurableMixin(ConfiguredOperator):
             self._job_run.keep_leases(is_left=False)
 
 
-def _note(job: Any, status: str, submitted: SubmittedConfig | None, *, key: str, is_watched: bool) -> str:
-    known = "shown below" if submitted else "unknown"
-    changes = "apply when it is restarted, because its secrets changed" if is_watched else "do not apply to it"
-    return (
-        f"This try has submitted nothing: it follows job {printable(str(job))} of an earlier try, which is "
-        f"{printable(status)}. The configuration of that job is {known}; later changes {changes}. To submit a "
-        f"new job, delete the key {key} of the task's state, or set durable=False."
-    )
+def _try_number(context: Any) -> int | None:
+    return getattr(context.get("ti"), "try_number", None)
+
+
+def _has_started_before(context: Any) -> bool:
+    """Return whether the task can have submitted a job: in an earlier try, or in this one before it was rescheduled."""
+    return (_try_number(context) or 1) > 1 or bool(context.get("task_reschedule_count"))

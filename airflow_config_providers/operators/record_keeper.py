@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import airflow
 
@@ -14,7 +14,7 @@ from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, references_of
-from airflow_config_providers.job.record_store import job_key, packed, record_key
+from airflow_config_providers.job.record_store import job_key, packed, record_in, record_key
 from airflow_config_providers.masker import masked
 
 if TYPE_CHECKING:
@@ -60,7 +60,25 @@ class RecordKeeper:
 
     def keep_refused(self, make: Callable[[], TryRecord]) -> None:
         """Keep the record of a try that was refused, unless the same try submitted a job before it was deferred."""
-        self._guarded(lambda: self._keep_new(without_values(make(), _NOTHING)))
+        self.keep_first(make, _NOTHING)
+
+    def keep_first(self, make: Callable[[], TryRecord], reverser: ReverseTransformer) -> None:
+        """Do as ``keep``, unless the same try has left a record before."""
+        self._guarded(lambda: self._keep_new(without_values(make(), reverser)))
+
+    def changed_keys(self, ti: Any, layered: LayeredConfig, reverser: ReverseTransformer) -> list[str] | None:
+        """
+        Return the keys whose values differ from those in the record that an earlier process of this try left.
+
+        :return: in order; None if there is no such record
+        """
+        found: list[TryRecord | None] = []
+        self._guarded(lambda: found.append(record_in(self._stored, TaskTry.of(ti))))
+        if not found or found[0] is None:
+            return None
+        now = without_values(TryRecord(found[0].task, "", recorded(layered)), reverser)
+        before, after = _winners(found[0]), _winners(now)
+        return sorted(key for key in before.keys() | after.keys() if before.get(key, _NONE) != after.get(key, _NONE))
 
     def keep_job(self, job: object, reverser: ReverseTransformer) -> None:
         """Add the external id of the submitted job to the record."""
@@ -116,6 +134,13 @@ def _own_xcom(ti: Any, key: str) -> Any:
     pull = getattr(ti, "xcom_pull", None)
     return None if pull is None else pull(key=key, map_indexes=ti.map_index)
 
+
+def _winners(record: TryRecord) -> dict[str, str | None]:
+    return {key: values[0].value for key, values in record.configs.items()}
+
+
+_NONE: Final = "\0"
+"""What no key has as its value, unlike None, which a plaintext secret has."""
 
 _NOTHING = ReverseTransformer({}, {})
 

@@ -178,6 +178,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         self, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
         self._has_submitted = True
+        self._ask_late()
         if self._job_reload is not None:
             self._job_reload.refuse_after_kill()
         self._check_added({**self._job_fields().configs, **conf}, "env_vars", *IN_COMMAND)

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from airflow_config_providers.airflow_compat import region_of
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
-from airflow_config_providers.deployment.records import kept, reading
+from airflow_config_providers.deployment.records import hex_of, kept, reading
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.deployed_task import Warn
@@ -70,8 +71,11 @@ def _tries(session: Any) -> list[tuple[TaskTry, str]]:
 
     names = ("dag_id", "task_id", "run_id", "map_index", "try_number", "state")
     columns = [getattr(TaskInstance, name) for name in names]
-    query = sa.select(*columns).where(TaskInstance.state.in_(["running", _DEFERRED])).order_by(*columns[:4])
-    return [(TaskTry(*row[:5]), str(row[5])) for row in session.execute(query).all()]
+    query = sa.select(*columns, region_of(TaskInstance)).where(TaskInstance.state.in_(["running", _DEFERRED]))
+    return [
+        (TaskTry(dag, task, run, index, number, hex_of(region)), str(state))
+        for dag, task, run, index, number, state, region in session.execute(query.order_by(*columns[:4])).all()
+    ]
 
 
 def _record(session: Any, one: TaskTry, warn: Warn) -> TryRecord | None:

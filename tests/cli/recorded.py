@@ -18,6 +18,7 @@ from tests.limits import LONGEST
 
 _FILLED = (
     "task_state_store",
+    "dynamic_region",
     "xcom",
     "rendered_task_instance_fields",
     "task_instance",
@@ -40,7 +41,8 @@ class Records:
     def __call__(self, conf: Mapping[str, str], *, run: str = RUN, number: int = 1, **fields: Any) -> None:
         layers = [ConfigLayer(fields.pop("source", ConfigSource.DAG_CONFIG), fields.pop("origin", "conf"), conf)]
         layered, job = LayeredConfig(layers, spark_definition()), fields.pop("job", None)
-        task = TaskTry("flights", fields.pop("task", "report"), run, fields.pop("map_index", -1), number)
+        place = fields.pop("task", "report"), run, fields.pop("map_index", -1), number, fields.pop("region", "")
+        task = TaskTry("flights", *place)
         references = {**references_of(layered), **fields.pop("references", {})}
         at = fields.pop("at", "2026-11-23T17:00:00.000+00:00")
         record = TryRecord(task, at, recorded(layered), references, **fields)
@@ -65,8 +67,20 @@ class Records:
             "run_id": task.run_id,
             "map_index" if "map_index" in names else "region_index": task.map_index,  # since Airflow 3.4
         }
+        if task.region:
+            of_task["region_id"] = task.region
         for key, value in entries.items():
             self._insert(table, {**of_task, "key": key, "value": json.dumps(value), **more})
+
+    @property
+    def has_loops(self) -> bool:
+        """Whether there can be tasks in loops, as since Airflow 3.4."""
+        return "region_id" in self._columns("task_state_store")
+
+    def mapped(self, task: str, region: str) -> None:
+        """Put the region into the database that Airflow 3.4 makes for the instances of a mapped task."""
+        row = {"id": region, "dag_id": "flights", "run_id": RUN, "node_id": task, "family_root_id": region, "path": b""}
+        self._insert("dynamic_region", row)
 
     def _columns(self, table: str) -> list[str]:
         return [name for _, name, *_ in self._database.execute(f"pragma table_info({table})")]

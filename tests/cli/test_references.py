@@ -44,6 +44,15 @@ def test_a_pattern_selects_references(cli: Cli, records: Records, pattern: str, 
     assert [row["reference"] for row in cli.json("references", pattern)] == expected
 
 
+def test_each_iteration_of_a_loop_has_its_own_references(cli: Cli, records: Records):
+    if not records.has_loops:
+        pytest.skip("loops came with Airflow 3.4")
+    for index, reference in enumerate((PASSWORD, TOKEN)):
+        used(records, "each", reference, map_index=index, region="1" * 32)
+
+    assert [(row["reference"], row["map_index"]) for row in cli.json("references")] == [(PASSWORD, 0), (TOKEN, 1)]
+
+
 def test_a_task_whose_last_job_had_the_old_value_is_found(cli: Cli, records: Records):
     used(records, "old", digest="a")
     used(records, "new", digest="b", number=2, at="2026-11-23T18:00:00.000+00:00")

@@ -132,6 +132,45 @@ def test_of_a_mapped_task_the_instance_must_be_named(cli: Cli, records: Records)
     assert rows(cli, f"{each} --map-index 1")["spark.app.a"]["value"] == "1"
 
 
+LOOP, OTHER_LOOP = "1" * 32, "2" * 32
+"""The regions of loops of Airflow 3.4."""
+
+
+@pytest.fixture
+def loops(records: Records) -> Records:
+    """A database in which tasks can be in loops."""
+    if not records.has_loops:
+        pytest.skip("loops came with Airflow 3.4")
+    return records
+
+
+def test_an_iteration_of_a_loop_is_described_by_its_number(cli: Cli, loops: Records):
+    for index in (0, 1):
+        loops({"spark.app.a": str(index)}, task="each", map_index=index, region=LOOP)
+    each = f"describe --dag flights --task each --run {RUN}"
+
+    assert "2 of its instances have a record in this run. Choose one by its map index, such as 0." in cli(each).err
+    assert rows(cli, f"{each} --map-index 1")["spark.app.a"]["value"] == "1"
+
+
+def test_records_of_two_iterations_are_not_mixed(cli: Cli, loops: Records):
+    """The instances of a mapped task in a loop have the same numbers in each iteration."""
+    loops({"spark.app.a": "of the first"}, task="each", map_index=0, region=LOOP, job="driver-1")
+    loops({"spark.app.a": "of the second"}, task="each", map_index=0, region=OTHER_LOOP)
+    done = cli(f"describe --dag flights --task each --run {RUN} --map-index 0")
+
+    assert (done.code, done.out) == (3, "")
+    assert "2 of its instances with the number 0 have a record, and none of them can be chosen here" in done.err
+
+
+def test_instances_of_a_mapped_task_outside_of_loops_are_found_as_before(cli: Cli, loops: Records):
+    loops({"spark.app.a": "1"}, task="each", map_index=1, region=LOOP)
+    loops.mapped("each", LOOP)
+    done = cli(f"describe --dag flights --task each --run {RUN} --map-index 1 --output json")
+
+    assert done.rows[0]["value"] == "1"
+
+
 def test_a_record_in_xcoms_is_read_too(cli: Cli, records: Records):
     """Airflow 3.2 has no state of tasks."""
     task = TaskTry("flights", "report", RUN)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 import zlib
 from dataclasses import replace
+from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 
@@ -13,6 +16,7 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, Laye
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import LimitExceededError
+from airflow_config_providers.foreign import TASK_RUNNER
 from airflow_config_providers.job import record as record_module
 from airflow_config_providers.job import record_store
 from airflow_config_providers.job.record import (
@@ -249,3 +253,41 @@ def test_the_tries_that_have_a_record_are_found_the_last_one_first():
     keys = [record_key(1), job_key(3), f"{record_key(4)}_part2", record_key(10), "spark_job_id", f"{record_key(2)}x"]
 
     assert tries_of(keys) == [10, 1]
+
+
+REGION = UUID("01a0b1c2-d3e4-7567-89ab-cdef01234567")
+PLAIN = {"dag_id": "d", "task_id": "t", "run_id": "r", "try_number": 2}
+
+
+@pytest.mark.parametrize(
+    ("instance", "index", "region"),
+    [
+        ({}, -1, ""),
+        ({"map_index": 3}, 3, ""),
+        ({"map_index": -1, "region_id": UUID(int=0), "region_index": -1}, -1, ""),
+        ({"map_index": 3, "region_id": REGION, "region_index": 3}, 3, ""),
+        ({"map_index": -1, "region_id": REGION, "region_index": 1}, 1, REGION.hex),
+        (
+            {
+                "map_index": 3,
+                "region_id": REGION,
+                "region_index": 3,
+                "_ti_context_from_server": SimpleNamespace(loop=[]),
+            },
+            3,
+            REGION.hex,
+        ),
+    ],
+    ids=["before 3.4", "mapped, before 3.4", "3.4", "mapped, 3.4", "in a loop", "mapped, in a loop"],
+)
+def test_a_try_knows_its_iteration_of_a_loop(instance, index, region):
+    importlib.import_module(TASK_RUNNER)
+
+    assert TaskTry.of(SimpleNamespace(**PLAIN, **instance)) == TaskTry("d", "t", "r", index, 2, region)
+
+
+def test_only_a_record_of_a_loop_names_its_region():
+    plain, looped = (TryRecord(TaskTry("d", "t", "r", 1, 1, region), "").document() for region in ("", REGION.hex))
+
+    assert looped == {**plain, "region": REGION.hex}
+    assert "region" not in plain

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
-from airflow_config_providers.job.record_files import RecordFiles
+from airflow_config_providers.job.record_files import RecordFiles, place_of
 
 TASK = TaskTry("flights", "job", "manual__2026-11-23T17:00:00+00:00", -1, 1)
 RECORD = TryRecord(TASK, "2026-11-23T17:00:00.000+00:00", {"spark.app.x": [RecordedValue("DAG_CONFIG", "conf", "1")]})
@@ -159,3 +159,17 @@ def test_a_file_in_place_of_a_folder_is_passed_over(files, tmp_path):
     (tmp_path / "day=9999-12-30" / "dag=flights").write_text("x")
 
     assert files.read(TASK) == RECORD
+
+
+def test_each_iteration_of_a_loop_has_its_own_file(files):
+    iterations = [TaskTry("d", "t", "r", index, 1, region) for index in (0, 1) for region in ("", "a" * 32, "b" * 32)]
+    for number, task in enumerate(iterations):
+        files.write(TryRecord(task, "2026-11-23", references={str(number): None}))
+
+    assert [[*files.read(task).references] for task in iterations] == [[str(number)] for number in range(6)]
+    assert [files.tries(task) for task in iterations] == [[1]] * 6
+
+
+def test_outside_of_loops_a_path_has_no_region():
+    assert place_of(TaskTry("d", "t", "r", 3, 2)) == "dag=d/task=t/run=r,map=3,try=2.jsonl"
+    assert place_of(TaskTry("d", "t", "r", 3, 2, "a" * 32)) == f"dag=d/task=t/run=r,map=3,region={'a' * 32},try=2.jsonl"

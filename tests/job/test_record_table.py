@@ -107,6 +107,13 @@ def test_a_record_in_its_own_place_is_read():
     assert [row.problem for row in rows(document(), file=f"day=2026-11-01/{place_of(TRY)}")] == [""]
 
 
+def test_a_record_of_an_iteration_of_a_loop_in_its_own_place_is_read():
+    task = TaskTry("billing", "report", "r1", 1, 1, "a" * 32)
+    (row,) = rows_of([Content(f"day=2026-11-01/{place_of(task)}", 1, 1, written(TryRecord(task, "2026-11-01T00:00")))])
+
+    assert (row.problem, row.map_index) == ("", 1)
+
+
 def test_a_record_in_the_place_of_another_try_is_a_problem():
     place = place_of(TaskTry("billing", "report", "r1"))
     (row,) = rows(document(), file=f"day=2026-11-01/{place}")

@@ -6,6 +6,7 @@ import base64
 import json
 import logging
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 
@@ -83,6 +84,20 @@ def test_another_task_cannot_open_it(field, caplog):
 @pytest.mark.parametrize("use", [("deferral", 2), ("job", 1), ()])
 def test_it_opens_for_no_other_use(use):
     assert seal(*use).open(seal("deferral", 1).seal(values(CANARY))) is None
+
+
+def test_another_iteration_of_a_loop_cannot_open_it():
+    """Since Airflow 3.4, all iterations of a task have the same names and the same map index."""
+    first, second = ({"region_id": UUID(int=7), "region_index": index} for index in (0, 1))
+    sealed = seal("job", 1, **first).seal(values(CANARY))
+
+    assert seal("job", 1, **first).open(sealed) is not None
+    assert seal("job", 1, **second).open(sealed) is None
+    assert seal("job", 1).open(sealed) is None
+
+
+def test_outside_of_loops_what_an_earlier_version_has_sealed_is_opened():
+    assert seal("job", 1, region_id=UUID(int=0), region_index=-1).owner == ("flights", "job", "run-1", "-1", "job", "1")
 
 
 def test_names_of_a_task_cannot_be_shifted_into_each_other():

@@ -256,6 +256,7 @@ def run_task(monkeypatch, store):
     ``results`` are what other tasks returned, by their ids.
     ``retries`` are those that are left; ``state`` is what the task's state store has, and gets.
     ``resumed_with=(method, kwargs)`` goes on with a task that was deferred.
+    ``reschedules`` is how often this try was rescheduled before.
     """
     from airflow.sdk._shared.secrets_masker import reset_secrets_masker
 
@@ -299,7 +300,7 @@ def run_task(monkeypatch, store):
             task=operator,
             _ti_context_from_server=TIRunContext.model_construct(
                 dag_run=dag_run,
-                task_reschedule_count=0,
+                task_reschedule_count=airflow.get("reschedules", 0),
                 max_tries=retries,
                 should_retry=retries > 0,
                 upstream_map_indexes={},

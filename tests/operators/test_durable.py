@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import threading
 
@@ -18,7 +19,6 @@ from airflow_config_providers.operators.durable import STATE_KEY
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.limits import eventually
 from tests.operators.standalone_master import JOB
-from tests.operators.test_livy import Batches
 from tests.servers.web import Response, WebServer
 
 pytest.importorskip("airflow.sdk.bases.resumablejobmixin", reason="a durable mode came with Airflow 3.3")
@@ -201,6 +201,72 @@ def test_the_first_try_does_not_look_for_a_job_before_it_resolves(run_try):
     run = run_try(1, operator())
 
     assert [message.key for message in run.supervisor.sent("GetTaskStateStore")] == ["spark_job_id"], "Airflow's own"
+
+
+# --- the same try again: AirflowRescheduleException, and RetryAction.RESCHEDULE of Airflow 3.4 ------------------
+
+
+@pytest.fixture
+def run_again(run_task, state, lost):
+    """Run the first try again, after it was rescheduled: ``run_again(operator)``."""
+    return lambda operator: run_task(operator, state=state, try_number=1, reschedules=1)
+
+
+def test_a_try_that_was_rescheduled_follows_its_own_job(run_again, lost, master, spark_submit, state, diary):
+    kept = json.dumps(state)
+    master.job_is("RUNNING", "FINISHED")
+    run = run_again(operator(conf={"spark.app.x": "changed"}))
+
+    note, *lines = run.rendered["effective_config"]
+    assert run.state == "success"
+    assert len(spark_submit()) == 1
+    assert note.startswith(
+        f"! This try has submitted nothing since it was rescheduled: it follows job {JOB}, its own, which is RUNNING."
+    )
+    assert "spark.app.x = 1   # DAG_CONFIG, conf" in lines
+    assert json.dumps(state) == kept, "what the job was submitted with, and the record"
+    assert diary()[lost:] == []
+
+
+def test_a_policy_does_not_keep_a_rescheduled_try_from_its_own_job(run_again, monkeypatch, tmp_path):
+    (tmp_path / "policies.yaml").write_text("policies:\n- name: none\n  class: nothing-like-this\n")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+
+    assert run_again(operator()).state == "success"
+
+
+def test_a_rescheduled_try_of_which_an_older_version_submitted_the_job_follows_it(run_again, state):
+    del state[STATE_KEY]
+    (note,) = run_again(operator()).rendered["effective_config"]
+
+    assert "of an earlier try" in note
+
+
+def test_a_rescheduled_try_without_a_job_submits_one(run_task, state, master, spark_submit):
+    run = run_task(operator(), state=state, reschedules=1)
+
+    assert run.state == "success"
+    assert len(spark_submit()) == 1
+    assert LINE in run.rendered["effective_config"]
+
+
+def test_the_policy_of_airflow_3_4_reschedules_a_try_that_then_follows_its_job(run_task, state, master, spark_submit):
+    policies = pytest.importorskip("airflow.sdk.definitions.retry_policy")
+    if not hasattr(policies.RetryDecision, "reschedule"):
+        pytest.skip("Airflow 3.4 brought it")
+
+    class Later(policies.RetryPolicy):
+        def evaluate(self, *args, **kwargs):
+            return policies.RetryDecision.reschedule(datetime.timedelta(seconds=1), max_reschedules=3)
+
+    master.job_is("RUNNING")
+    first = run_task(operator(configured(Crashed), retry_policy=Later()), state=state)
+    master.job_is("RUNNING", "FINISHED")
+    again = run_task(operator(conf={"spark.app.x": "changed"}), state=state, reschedules=1)
+
+    assert [first.state, again.state] == ["up_for_reschedule", "success"]
+    assert len(spark_submit()) == 1
+    assert state[STATE_KEY]["conf"]["spark.app.x"] == "1"
 
 
 def test_commands_for_the_end_of_a_job_get_their_values_from_the_try_that_sees_it(run_try, lost, diary, tmp_path):
@@ -685,9 +751,14 @@ class Saying(Livy):
     asked = 0
 
 
+SECOND_TRY = {"try_number": 2}
+SAME_TRY = {"reschedules": 1}
+
+
+@pytest.mark.parametrize("again", [SECOND_TRY, SAME_TRY], ids=["a second try", "the same try"])
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_a_try_that_follows_a_job_shows_a_reference_for_the_value_that_it_was_submitted_with(
-    run_task, connections, secret, serve_livy, sealing, state, capfd, is_kept
+    run_task, connections, secret, serve_livy, sealing, state, capfd, is_kept, again
 ):
     livy_operator = pytest.importorskip("airflow.providers.apache.livy.operators.livy")
 
@@ -707,7 +778,7 @@ def test_a_try_that_follows_a_job_shows_a_reference_for_the_value_that_it_was_su
     batch.asked = 0
     secret.write_text("c4nary-second")
     capfd.readouterr()
-    run = run_task(task(livy_operator.LivyOperator), state=state, try_number=2)
+    run = run_task(task(livy_operator.LivyOperator), state=state, **again)
     shown = "".join(capfd.readouterr())
 
     assert run.state == "success", run.error
@@ -719,6 +790,7 @@ def test_a_followed_batch_that_is_restarted_gets_its_values(
     run_task, connections, secret, serve_livy, sealing, state, monkeypatch
 ):
     livy_operator = pytest.importorskip("airflow.providers.apache.livy.operators.livy")
+    from tests.operators.test_livy import Batches
 
     class Crashed(livy_operator.LivyOperator):
         def poll_until_complete(self, external_id, context):

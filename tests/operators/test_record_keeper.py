@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.execution_time import task_runner
 
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
@@ -169,3 +170,30 @@ def test_a_record_has_the_folder_of_the_version_of_the_bundle():
 
 def test_a_record_of_a_bundle_without_versions_has_no_folder():
     assert (begun_in(None).dag_file, begun_in(None).bundle_folder) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("now", "changed"),
+    [
+        ({"a": "1", "b": "${vault:apps/db:password}"}, []),
+        ({"a": "2", "b": "${vault:apps/db:password}"}, ["a"]),
+        ({"a": "1", "c": "3"}, ["b", "c"]),
+        ({}, ["a", "b"]),
+    ],
+    ids=["as it was", "another value", "another key", "nothing"],
+)
+def test_keys_that_changed_since_the_record_of_the_try_are_known(store, log, now, changed):
+    ti = SimpleNamespace(dag_id="flights", task_id="job", run_id="run-1", map_index=-1, try_number=1)
+    of = {"a": "1", "b": "${vault:apps/db:password}"}
+    earlier = TryRecord(TaskTry.of(ti), "", {key: [RecordedValue("DAG_CONFIG", "x", text)] for key, text in of.items()})
+    RecordKeeper(store, None, log).keep(lambda: earlier, NOTHING)
+    layered = LayeredConfig([ConfigLayer(ConfigSource.DAG_CONFIG, "conf", now)])
+
+    assert RecordKeeper(store, None, log).changed_keys(ti, layered, KNOWING) == changed
+
+
+@pytest.mark.parametrize("store", [Store(), Away(), None], ids=["no record", "no answer", "no store"])
+def test_without_a_record_of_the_try_no_changes_are_known(store, log):
+    ti = SimpleNamespace(dag_id="flights", task_id="job", run_id="run-1", map_index=-1, try_number=1)
+
+    assert RecordKeeper(store, None, log).changed_keys(ti, LayeredConfig([]), NOTHING) is None

@@ -1,0 +1,125 @@
+"""A task that goes on after a deferral: what it asks and shows, once its job is over, or before it has one."""
+
+from __future__ import annotations
+
+import datetime
+from functools import partial
+
+import pytest
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.providers.standard.triggers.temporal import TimeDeltaTrigger
+from airflow.sdk import DAG
+from airflow.sdk.exceptions import TaskDeferred
+
+from airflow_config_providers.exceptions import PolicyViolation
+from airflow_config_providers.job.record_store import record_key
+from airflow_config_providers.operators.configure import configured
+from tests.operators.stock import NOT_DURABLE
+
+pytestmark = pytest.mark.usefixtures("connections")
+
+DENIED = "policies:\n- name: no-x\n  class: forbidden_keys\n  params:\n    keys: [spark.app.x]\n"
+NOTE = "! This task went on after a deferral. What is shown was settled anew, without asking the policies, and "
+
+
+class Waiting(SparkSubmitOperator):
+    """Is deferred, and goes on in a method of a test's choice."""
+
+    has_begun = False
+    method = "end"
+
+    def execute(self, context, event=None):
+        if event or self.has_begun:
+            return super().execute(context)
+        raise TaskDeferred(trigger=TimeDeltaTrigger(datetime.timedelta(1)), method_name=self.method)
+
+    def end(self, context, event):
+        """Go on after the job."""
+        return "over"
+
+    def call_execute(self, context, event):
+        self.has_begun = True
+        return self.execute(context)
+
+    def call_that_of_spark(self, context, event):
+        return SparkSubmitOperator.execute(self, context)
+
+
+def task(**conf):
+    with DAG("flights", schedule=None):
+        return configured(Waiting)(
+            task_id="job", application="job.py", conf={"spark.app.x": "1", **conf}, **NOT_DURABLE
+        )
+
+
+@pytest.fixture
+def go_on(run_task, state, spark_submit):
+    """Begin a task, and go on in a method: ``go_on("end", then=..., **conf)``; ``then`` is called in between."""
+
+    def run(method, *, then=lambda: None, **conf):
+        begun = run_task(task(), state=state)
+        assert begun.state == "deferred"
+        then()
+        kept = {m.key: m.value for m in begun.supervisor.messages if type(m).__name__ == "SetXCom"}  # Airflow 3.2
+        resumed_with, results = (method, {"event": "it is time"}), {"job": kept.get(record_key(1))}
+        return run_task(task(**conf), state=state, results=results, resumed_with=resumed_with)
+
+    return run
+
+
+@pytest.fixture
+def deny(monkeypatch, tmp_path):
+    """Have a policy deny the configuration from now on."""
+    (tmp_path / "policies.yaml").write_text(DENIED)
+    return partial(monkeypatch.setenv, "AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+
+
+def test_a_policy_does_not_fail_a_task_whose_job_is_over(go_on, deny):
+    run = go_on("end", then=deny)
+
+    assert run.state == "success", run.error
+
+
+@pytest.mark.parametrize("method", ["execute", "call_execute", "call_that_of_spark"])
+def test_a_policy_denies_a_job_that_is_submitted_after_a_deferral(go_on, deny, spark_submit, method):
+    """As on EMR Serverless, whose operator is deferred until its application has started."""
+    run = go_on(method, then=deny)
+
+    assert isinstance(run.error, PolicyViolation)
+    assert spark_submit() == []
+
+
+@pytest.mark.parametrize("method", ["execute", "call_execute", "call_that_of_spark"])
+def test_a_job_that_policies_allow_is_submitted_after_a_deferral(go_on, spark_submit, method):
+    assert go_on(method).state == "success"
+    assert len(spark_submit()) == 1
+
+
+def test_the_page_of_a_task_that_goes_on_says_which_keys_were_changed_since(go_on):
+    run = go_on("end", **{"spark.app.x": "changed", "spark.app.y": "2"})
+
+    differs = "differs from what its job was submitted with, which the record of this try has"
+    assert run.rendered["effective_config"][0] == f"{NOTE}{differs}: spark.app.x, spark.app.y."
+
+
+def test_the_page_of_a_task_that_goes_on_as_it_began_has_no_note(go_on):
+    assert not go_on("end").rendered["effective_config"][0].startswith("!")
+
+
+def test_the_page_of_a_task_that_submits_after_its_deferral_has_no_note(go_on):
+    run = go_on("execute", **{"spark.app.x": "changed"})
+
+    assert not run.rendered["effective_config"][0].startswith("!")
+
+
+def test_without_a_record_the_page_says_that_it_was_settled_anew(go_on, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RECORDS_ENABLED", "False")
+
+    note = go_on("end").rendered["effective_config"][0]
+    assert note == f"{NOTE}this try has left no record of what its job was submitted with."
+
+
+def test_many_changed_keys_are_counted(go_on):
+    run = go_on("end", **{f"spark.app.k{number:02}": "new" for number in range(25)})
+
+    assert "spark.app.k19 and 5 more." in run.rendered["effective_config"][0]

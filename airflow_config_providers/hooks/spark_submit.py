@@ -31,7 +31,7 @@ from airflow_config_providers.spark.child_process import refusing_too_long
 from airflow_config_providers.spark.delivery import Delivery, Submission
 from airflow_config_providers.spark.installation import conf_directory, require_spark_binary
 from airflow_config_providers.spark.private_file import private_properties
-from airflow_config_providers.spark.redaction import REDACTION_KEY
+from airflow_config_providers.spark.redaction import PATTERN_KEYS
 from airflow_config_providers.spark.spark_env import doubt_of_defaults
 from airflow_config_providers.spark.specification import is_specification
 
@@ -159,7 +159,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _warn_of_copies(self, delivery: Delivery) -> None:
         """Warn if Spark itself writes private values where others can read them."""
-        if all(key == REDACTION_KEY or is_specification(key) for key in delivery.private):
+        if all(key in PATTERN_KEYS or is_specification(key) for key in delivery.private):
             return
         mode = delivery.private.get(_API_MODE) or delivery.plain.get(_API_MODE, "")
         if mode.strip().lower() == "connect":

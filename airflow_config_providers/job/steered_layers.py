@@ -17,20 +17,19 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.spark.expansion import is_substituted
 from airflow_config_providers.spark.layer_sources import mapping_layer
-from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, REDACTION_KEY
+from airflow_config_providers.spark.redaction import DEFAULT_OPTIONS, DEFAULT_PATTERN, OPTIONS_KEY, REDACTION_KEY
 
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.document import Sealed, StoredConfig
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
     from airflow_config_providers.dynamic.snapshot import ChangeMark
 
-_OPTIONS: Final = "spark.sql.redaction.options.regex"
 _STRINGS: Final = "spark.redaction.string.regex"
 _STRINGS_OF_SQL: Final = "spark.sql.redaction.string.regex"
 
 _FORMER: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     REDACTION_KEY: ((REDACTION_KEY,), DEFAULT_PATTERN),
-    _OPTIONS: ((_OPTIONS,), "(?i)url"),
+    OPTIONS_KEY: ((OPTIONS_KEY,), DEFAULT_OPTIONS),
     _STRINGS: ((_STRINGS,), ""),
     _STRINGS_OF_SQL: ((_STRINGS_OF_SQL, _STRINGS), ""),
 }

@@ -10,7 +10,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import UndeliverableValueError
 from airflow_config_providers.spark import fidelity
 from airflow_config_providers.spark.child_process import size
-from airflow_config_providers.spark.redaction import REDACTION_KEY, widened
+from airflow_config_providers.spark.redaction import redacting
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,8 @@ def plan(  # noqa: PLR0913 - the first is split, and the others say how
     hidden, filed = frozenset(sensitive), frozenset(filed)
     checked = [key for key in configs if key in hidden and not (key in filed and configs[key] == written.get(key))]
     _refuse_changes({key: configs[key] for key in checked}, written)
-    redaction = widened(configs.get(REDACTION_KEY), hidden)
-    if redaction is not None:
-        configs, hidden = {**configs, REDACTION_KEY: redaction}, hidden | {REDACTION_KEY}
+    patterns = redacting(configs, hidden)
+    configs, hidden = {**configs, **patterns}, hidden | patterns.keys()
     private = {key: value for key, value in configs.items() if key in hidden or key in filed or _needs_file(key, value)}
     plain = {key: value for key, value in configs.items() if key not in private}
     _refuse_lost(plain, fidelity.is_argument if in_process else fidelity.survives_command)

@@ -43,6 +43,8 @@ _SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
     "spark.jars.packages": ("spark.jars", "spark.submit.pyFiles", *_OF_FILES, *_OF_JARS),
     "spark.sql.warehouse.dir": ("hive.metastore.warehouse.dir",),
     "spark.submit.pyFiles": ("spark.yarn.dist.pyFiles", *_OF_FILES),
+    "spark.yarn.keytab": ("spark.kerberos.keytab",),
+    "spark.yarn.principal": ("spark.kerberos.principal",),
 }
 """Key -> the keys that Spark derives from it. Those of files and jars matter if the author allows exposed arguments."""
 

@@ -31,9 +31,7 @@ from airflow_config_providers.spark.child_process import refusing_too_long
 from airflow_config_providers.spark.delivery import Delivery, Submission
 from airflow_config_providers.spark.installation import conf_directory, require_spark_binary
 from airflow_config_providers.spark.private_file import private_properties
-from airflow_config_providers.spark.redaction import PATTERN_KEYS
 from airflow_config_providers.spark.spark_env import doubt_of_defaults
-from airflow_config_providers.spark.specification import is_specification
 
 _API_MODE: Final = "spark.api.mode"
 _DEPLOY_MODE: Final = "spark.submit.deployMode"
@@ -159,7 +157,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _warn_of_copies(self, delivery: Delivery) -> None:
         """Warn if Spark itself writes private values where others can read them."""
-        if all(key in PATTERN_KEYS or is_specification(key) for key in delivery.private):
+        if not delivery.has_secrets:
             return
         mode = delivery.private.get(_API_MODE) or delivery.plain.get(_API_MODE, "")
         if mode.strip().lower() == "connect":
@@ -172,6 +170,11 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             self.log.warning(
                 "In cluster mode, Spark copies its configuration to the cluster, where others can read it. "
                 "See 'Resolve in the driver' in the documentation."
+            )
+        elif self._is_yarn:
+            self.log.warning(
+                "On YARN, Spark copies its configuration into the staging directory and onto nodes in client mode, "
+                "too. Use cluster mode, and see 'Resolve in the driver' in the documentation."
             )
 
     def _warn_of_unread_defaults(self, submission: Submission, binary: Path) -> None:

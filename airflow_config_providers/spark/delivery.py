@@ -10,7 +10,8 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import UndeliverableValueError
 from airflow_config_providers.spark import fidelity
 from airflow_config_providers.spark.child_process import size
-from airflow_config_providers.spark.redaction import redacting
+from airflow_config_providers.spark.redaction import PATTERN_KEYS, redacting
+from airflow_config_providers.spark.specification import is_specification
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,11 @@ class Delivery:
 
     plain: Mapping[str, str] = field(repr=False)
     private: Mapping[str, str] = field(repr=False)
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether the private keys can hold a secret. Patterns and the definitions of a driver's providers do not."""
+        return not all(key in PATTERN_KEYS or is_specification(key) for key in self.private)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("A Delivery cannot be pickled or copied: it holds secrets. Send the settled configuration.")

@@ -178,6 +178,19 @@ def test_values_that_a_key_sends_into_the_cluster_are_warned_of(
     assert "mode, Spark copies its configuration to the" in capfd.readouterr().out  # "cluster" can be a value here
 
 
+@pytest.mark.parametrize(("spark", "is_warned"), [(YARN, True), (CLIENT, False)], ids=["YARN", "local"])
+def test_values_that_yarn_writes_down_in_client_mode_are_warned_of(
+    dag, run_task, define, secrets_dir, spark_submit, capfd, spark, is_warned
+):
+    (secrets_dir / "key").write_text(CANARY)
+    define(DRIVER, spark)
+
+    run = run_task(job(dag, {"spark.app.key": f"${{dir:{secrets_dir}:key}}"}))
+
+    assert run.state == "success", run.error
+    assert ("into the staging directory and onto nodes in client mode" in capfd.readouterr().out) is is_warned
+
+
 JVM = [
     pytest.param({"application": "job.jar"}, "application", id="jar"),
     pytest.param({"application": "job.jar", "java_class": "org.example.Job"}, "java_class", id="class"),

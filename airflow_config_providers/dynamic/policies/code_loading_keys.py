@@ -105,6 +105,8 @@ _FAMILIES: Final = (
     "spark.yarn.stagingDir",
     "spark.hadoop.fs.defaultFS",
     "spark.hadoop.yarn.resourcemanager.*",
+    # where Spark writes its configuration without redaction
+    "spark.ui.store.path",
     # whose rights the job has there
     "spark.kubernetes.authenticate.*",
     "spark.kerberos.principal",

@@ -484,6 +484,7 @@ def test_one_key_needs_no_list():
         "spark.driver.port",
         "spark.kubernetes.driver.master",
         "spark.kubernetes.namespace",
+        "spark.ui.store.path",
         "spark.yarn.stagingDir",
         "spark.hadoop.fs.default.name",
         "spark.hadoop.yarn.resourcemanager.address",

@@ -7,12 +7,15 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-_NAMES: Final = (
-    r"(?i)secret|passw|passphrase|pwd|token|credential|signature|connection[._-]?string"
+TELLING_NAMES: Final = (
+    r"secret|passw|passphrase|pwd|token|credential|signature|connection[._-]?string"
     r"|(?:access|account|api|private|sas|shared)[._-]?key|encryption[._-]?key(?!size|gen)"
     r"|(?<!by)(?<!com)(?<!tres)pass(?![a-z])"
     r"|(?<![a-z])(?:sas|pw|creds?)(?![a-z])|(?-i:[a-z](?:Sas|Pw|Creds?)(?![a-z])|(?<![A-Za-z])(?:sas|pw|creds?)[A-Z])"
 )
+"""Finds names of secrets regardless of their case (``(?i)``), in Java as in Python."""
+
+_NAMES: Final = f"(?i){TELLING_NAMES}"
 _SETTING: Final = r"(?:passw[a-z]{0,8}|pwd|secret|token|(?:access|account|api|private|secret|shared)[._-]?key)"
 _TEXTS: Final = (
     rf"(?i){_SETTING}(?:=|[ \t]{{1,8}}=[ \t]{{0,8}})(?![\"']{{2}})[^&;,\s]"

@@ -23,6 +23,12 @@ from airflow_config_providers.log import reversal
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.masker import mask_secrets
 
+WRITTEN_BY_SERVER: Final = (
+    "The server of Spark Connect writes what a session sets into its event log, whatever its redaction hides. "
+    "See 'Spark Connect' in the documentation."
+)
+"""What the task log warns of if the configuration of a session has secrets."""
+
 _FIELDS: Final = ("host", "login", "password")
 
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 from airflow.providers.apache.spark.hooks.spark_pipelines import SparkPipelinesHook
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
+from airflow_config_providers.hooks.spark_connect import WRITTEN_BY_SERVER, ConfiguredSparkConnectHook
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.spark.applications import pipelines
-from airflow_config_providers.spark.delivery import Submission
+from airflow_config_providers.spark.delivery import Delivery, Submission
 from airflow_config_providers.spark.private_file import private_properties
 from airflow_config_providers.spark.redaction import REDACTION_KEY
 
@@ -51,6 +51,12 @@ class ConfiguredSparkPipelinesHook(ConfiguredSparkSubmitHook, SparkPipelinesHook
     @property
     def _is_connected(self) -> bool:
         return bool(self._connection.get("spark_remote"))
+
+    def _warn_of_copies(self, delivery: Delivery) -> None:
+        if not self._is_connected:
+            super()._warn_of_copies(delivery)
+        elif delivery.has_secrets:
+            self.log.warning(WRITTEN_BY_SERVER)
 
     @contextmanager
     def _connecting(self) -> Iterator[None]:

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-from airflow_config_providers.core.process_environment import lacking
+from airflow_config_providers.core.process_environment import lacking, value_of
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
@@ -32,11 +32,29 @@ from airflow_config_providers.spark.child_process import refusing_too_long
 from airflow_config_providers.spark.delivery import Delivery, Submission
 from airflow_config_providers.spark.installation import conf_directory, require_spark_binary
 from airflow_config_providers.spark.private_file import private_properties
-from airflow_config_providers.spark.redaction import REDACTION_KEY
 from airflow_config_providers.spark.spark_env import doubt_of_defaults
-from airflow_config_providers.spark.specification import is_specification
 
 _API_MODE: Final = "spark.api.mode"
+_DEPLOY_MODE: Final = "spark.submit.deployMode"
+_DEPLOY_MODE_VARIABLE: Final = "DEPLOY_MODE"
+
+
+def runs_in_cluster(hook: SparkSubmitHook, configs: Mapping[str, str], variables: Mapping[str, Any]) -> bool:
+    """
+    Return whether spark-submit starts the driver in the cluster, by its own order: option, configuration, environment.
+
+    A mode that is a reference counts as well, because it can become ``cluster``. The master needs no such search:
+    ``hook`` always gives it as an option, which wins.
+
+    :param configs: the settled configuration, with the defaults file
+    :param variables: the author's environment variables
+    """
+    is_inherited = not hook._is_kubernetes  # there, the author's variables are keys of the driver's pod
+    variable = (variables.get(_DEPLOY_MODE_VARIABLE) if is_inherited else None) or value_of(
+        os.environ, _DEPLOY_MODE_VARIABLE
+    )
+    mode = str(hook._connection["deploy_mode"] or configs.get(_DEPLOY_MODE) or variable or "")
+    return mode.strip() == "cluster" or bool(scan(mode))
 
 
 def prefix_of(hook: SparkSubmitHook) -> str | None:
@@ -57,6 +75,8 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     _environ_of_child: dict[str, Any] | None = None
     _environ_of_author: dict[str, Any] | None = None
     _late_kill: LateKill
+    _is_in_cluster = False
+    """Whether the driver of the submitted job runs in the cluster, whatever has said so."""
     _is_killed = False
     _is_read = False
 
@@ -109,6 +129,8 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         """
         binary = self._require_binary()
         submission = self._submitted()
+        configs = {**submission.delivery.plain, **submission.delivery.private}
+        self._is_in_cluster = runs_in_cluster(self, configs, {**(self._env_vars or {}), **submission.environment})
         self._warn_of_copies(submission.delivery)
         self._warn_of_unread_defaults(submission, binary)
         application = submission.arguments.get("application", application)
@@ -130,7 +152,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _warn_of_copies(self, delivery: Delivery) -> None:
         """Warn if Spark itself writes private values where others can read them."""
-        if all(key == REDACTION_KEY or is_specification(key) for key in delivery.private):
+        if not delivery.has_secrets:
             return
         mode = delivery.private.get(_API_MODE) or delivery.plain.get(_API_MODE, "")
         if mode.strip().lower() == "connect":
@@ -139,10 +161,15 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
                 "Root, the same user, and every process that the driver starts can read it. Use classic to avoid that.",
                 _API_MODE,
             )
-        if self._connection["deploy_mode"] == "cluster":
+        if self._is_in_cluster:
             self.log.warning(
                 "In cluster mode, Spark copies its configuration to the cluster, where others can read it. "
                 "See 'Resolve in the driver' in the documentation."
+            )
+        elif self._is_yarn:
+            self.log.warning(
+                "On YARN, Spark copies its configuration into the staging directory and onto nodes in client mode, "
+                "too. Use cluster mode, and see 'Resolve in the driver' in the documentation."
             )
 
     def _warn_of_unread_defaults(self, submission: Submission, binary: Path) -> None:
@@ -216,7 +243,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     def _is_driver_unknown(self) -> bool:
         """Return whether a driver in the cluster has perhaps begun. YARN's has an id before it is asked for."""
         if self._is_kubernetes:
-            return self._connection["deploy_mode"] == "cluster" and not self._kubernetes_driver_pod
+            return self._is_in_cluster and not self._kubernetes_driver_pod
         return bool(self._should_track_driver_status and not self._driver_id)
 
     @contextmanager
@@ -289,7 +316,8 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         self._env = self._environ_of_author or self._env  # for commands that kill the job
         self._is_read = True
         try:
-            super()._process_spark_submit_log(self._until_killed(self._lines(itr)))
+            with self._finding_applications():
+                super()._process_spark_submit_log(self._until_killed(self._lines(itr)))
         except BaseException:  # such as Airflow's timeout, after which it calls on_kill
             self._learn_driver(itr)
             raise
@@ -297,6 +325,17 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             self._is_read = False
         if self._late_kill.is_due:
             self._kill()
+
+    @contextmanager
+    def _finding_applications(self) -> Iterator[None]:
+        """Have the stock hook find the id of an application on YARN that runs in the cluster because a key says so."""
+        before = self._connection
+        if self._is_yarn and self._is_in_cluster:
+            self._connection = {**before, "deploy_mode": "cluster"}
+        try:
+            yield
+        finally:
+            self._connection = before
 
     def _lines(self, itr: Iterable[Any]) -> Iterator[str]:
         if self._streams and self._submit_sp:

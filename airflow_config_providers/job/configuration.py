@@ -31,7 +31,6 @@ from airflow_config_providers.job.resolver import (
     Driver,
     DriverResolver,
     JobResolver,
-    concerns_driver,
     driver_definitions,
 )
 from airflow_config_providers.job.run import JobRun, ReloadSource
@@ -198,8 +197,8 @@ class JobConfiguration:
 
     def _placed(self, worker: JobResolver, layered: LayeredConfig) -> JobResolver:
         """Return the worker's resolver, or the one that leaves references to the driver."""
-        concerns = concerns_driver(layered, self.job.texts)
-        definitions = driver_definitions(worker.providers, self.job.options.place, self.driver, concerns=concerns)
+        place, texts = self.job.options.place, self.job.texts
+        definitions = driver_definitions(worker.providers, place, self.driver, layered, texts)
         if definitions is None:
             return worker
         if self.driver.closed:

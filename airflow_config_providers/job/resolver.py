@@ -161,31 +161,30 @@ class Driver:
     The driver of a job.
 
     :param may_be_remote: whether it could run on another machine, as far as is known without any requests
-    :param is_remote: returns whether it does; it can read a connection
+    :param is_remote: returns whether it does, given the settled configuration; it can read a connection
     :param not_python: the field that shows that the job is not a Python program, so that its driver cannot resolve
     :param closed: errors for fields in which the references of the configuration cannot be left to the driver
     """
 
     may_be_remote: bool
-    is_remote: Callable[[], bool]
+    is_remote: Callable[[Mapping[str, str]], bool]
     not_python: str = ""
     closed: tuple[str, ...] = ()
 
 
 def driver_definitions(
-    providers: JobProviders, place: ResolveIn, driver: Driver, *, concerns: bool
+    providers: JobProviders, place: ResolveIn, driver: Driver, layered: LayeredConfig, texts: Mapping[str, str]
 ) -> Mapping[str, str] | None:
     """
     Return the definitions of the providers with which the driver resolves; None if the worker resolves.
 
-    :param concerns: whether there is something for a driver to resolve or to refuse
     :raises ProviderDefinitionError: the driver should resolve, but no driver providers are defined
     """
-    suits = driver.may_be_remote and not driver.not_python and concerns
+    suits = driver.may_be_remote and not driver.not_python and _concerns_driver(layered, texts)
     if place is ResolveIn.WORKER or (place is ResolveIn.AUTO and not suits):
         return None
     definitions = providers.driver_definitions()
-    if place is ResolveIn.AUTO and not (definitions and driver.is_remote()):
+    if place is ResolveIn.AUTO and not (definitions and driver.is_remote(layered.settled)):
         return None
     if not definitions and not driver.not_python:
         raise ProviderDefinitionError(
@@ -197,7 +196,7 @@ def driver_definitions(
     return definitions
 
 
-def concerns_driver(layered: LayeredConfig, texts: Mapping[str, str]) -> bool:
+def _concerns_driver(layered: LayeredConfig, texts: Mapping[str, str]) -> bool:
     """Return whether a job has references, or secrets, which ``DriverResolver`` refuses."""
     return bool(layered.secrets) or any(map(scan, [*layered.settled.values(), *texts.values()]))
 

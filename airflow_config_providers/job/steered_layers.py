@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -17,24 +18,26 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.spark.expansion import is_substituted
 from airflow_config_providers.spark.layer_sources import mapping_layer
-from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, REDACTION_KEY
+from airflow_config_providers.spark.redaction import DEFAULT_OPTIONS, DEFAULT_PATTERN, OPTIONS_KEY, REDACTION_KEY
 
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.document import Sealed, StoredConfig
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
     from airflow_config_providers.dynamic.snapshot import ChangeMark
 
-_OPTIONS: Final = "spark.sql.redaction.options.regex"
 _STRINGS: Final = "spark.redaction.string.regex"
 _STRINGS_OF_SQL: Final = "spark.sql.redaction.string.regex"
 
 _FORMER: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     REDACTION_KEY: ((REDACTION_KEY,), DEFAULT_PATTERN),
-    _OPTIONS: ((_OPTIONS,), "(?i)url"),
+    OPTIONS_KEY: ((OPTIONS_KEY,), DEFAULT_OPTIONS),
     _STRINGS: ((_STRINGS,), ""),
     _STRINGS_OF_SQL: ((_STRINGS_OF_SQL, _STRINGS), ""),
 }
 """Key of a pattern -> the keys of which the first that is set has the pattern otherwise, and Spark's default."""
+
+_ESCAPED: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.", re.DOTALL)
+"""A quotation in a pattern of Java's, or a backslash with the character that it quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,4 +198,10 @@ def _extended(layer: ConfigLayer, kept: Mapping[str, str]) -> ConfigLayer:
 def _joined(key: str, pattern: str, kept: Mapping[str, str]) -> str:
     names, default = _FORMER[key]
     former = next((kept[name] for name in names if name in kept), default)
-    return f"{former}|{pattern}" if former and former != pattern else pattern
+    return f"{_closed(former)}|{pattern}" if former and former != pattern else pattern
+
+
+def _closed(pattern: str) -> str:
+    """Return a pattern of Java's whose last quotation is closed; what comes after an open one would become its part."""
+    ends = [part for part in _ESCAPED.findall(pattern) if part.startswith(r"\Q") and not part.endswith(r"\E")]
+    return rf"{pattern}\E" if ends else pattern

@@ -429,7 +429,7 @@ class ConfiguredOperator(ReloadingOperator):
         from airflow_config_providers.job.resolver import Driver
 
         is_remote = fields.spec.is_remote and bool(fields.conf or fields.cluster_confs)
-        return Driver(is_remote, lambda: is_remote, fields.not_python(), tuple(fields.closed_confs()))
+        return Driver(is_remote, lambda _: is_remote, fields.not_python(), tuple(fields.closed_confs()))
 
     def _job_notes(self) -> Iterator[str]:
         """Yield notes for the reader of the task log."""

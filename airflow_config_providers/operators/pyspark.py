@@ -45,9 +45,11 @@ class PySparkMixin(ConfiguredOperator):
                 return self._call(dict(delivery.plain))
 
     def _call_connected(self, conn_id: str, delivery: Delivery) -> Any:
-        from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
+        from airflow_config_providers.hooks.spark_connect import WRITTEN_BY_SERVER, ConfiguredSparkConnectHook
         from airflow_config_providers.spark.connect_conf import giving_back_what_was_set
 
+        if delivery.has_secrets:
+            self.log.warning(WRITTEN_BY_SERVER)
         with ConfiguredSparkConnectHook(conn_id, self.config_conn_id) as hook:
             url, extra = hook.get_connection_url(), hook.get_connection(conn_id).extra_dejson
             configs = {**extra, **delivery.plain, **delivery.private, "spark.remote": url}

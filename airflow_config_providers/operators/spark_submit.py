@@ -83,8 +83,10 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     def _job_driver(self, fields: JobFields) -> Driver:
         return replace(super()._job_driver(fields), may_be_remote=True, is_remote=self._is_remote)
 
-    def _is_remote(self) -> bool:
-        return bool(super()._get_hook()._connection["deploy_mode"] == "cluster")
+    def _is_remote(self, configs: Mapping[str, str]) -> bool:
+        from airflow_config_providers.hooks.spark_submit import runs_in_cluster
+
+        return runs_in_cluster(super()._get_hook(), configs, self._job_fields().environment())
 
     def _environment_prefixes(self) -> Collection[str]:
         from airflow_config_providers.hooks.spark_submit import prefix_of
@@ -115,8 +117,8 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     @property
     def _driver_process(self) -> subprocess.Popen[str] | None:
         """The process of spark-submit if the driver runs in it; otherwise, and before it has begun, None."""
-        hook = self._hook
-        return hook._submit_sp if hook is not None and hook._connection["deploy_mode"] != "cluster" else None
+        hook: Any = self._hook
+        return hook._submit_sp if hook is not None and not hook._is_in_cluster else None
 
     def poll_until_complete(self, external_id: Any, context: Any) -> Any:
         """Wait for the end of a job. The stock operator does not kill an application on YARN that it only follows."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.definition.validators import Validator
 
 _CONNECTION: Final = "the operator takes it from its Spark connection. Change it there."
+_MODE: Final = "it decides who resolves the references, and how the operator follows the job. Change it in the DAG."
 _FOLLOWED: Final = "the operator sets it when it follows a job that runs elsewhere. Change durable in the DAG."
 _SPARK: Final = "Spark itself sets it when a job starts. Remove it."
 
@@ -33,15 +34,15 @@ READ_ONLY: Final[Mapping[str, str]] = {
     "spark.executor.id": _SPARK,
     "spark.kubernetes.submission.waitAppCompletion": _FOLLOWED,
     "spark.master": _CONNECTION,
-    "spark.submit.deployMode": _CONNECTION,
+    "spark.submit.deployMode": _MODE,
     "spark.yarn.submit.waitAppCompletion": _FOLLOWED,
 }
 """
 Key -> why the configuration cannot change it.
 
-``spark-submit`` gets the master as an option, which overrides every key, and the operator follows a job according to
-the deploy mode of the connection, not of a key. If it polls a cluster for the end of a job, it makes spark-submit
-return at once, and fails a job on YARN whose configuration says otherwise.
+``spark-submit`` gets the master as an option, which overrides every key. A key can change the deploy mode, but the
+stock operator follows a job according to the mode of its argument or connection only. If it polls a cluster for the
+end of a job, it makes spark-submit return at once, and fails a job on YARN whose configuration says otherwise.
 """
 
 

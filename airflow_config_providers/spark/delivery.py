@@ -10,7 +10,8 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import UndeliverableValueError
 from airflow_config_providers.spark import fidelity
 from airflow_config_providers.spark.child_process import size
-from airflow_config_providers.spark.redaction import REDACTION_KEY, widened
+from airflow_config_providers.spark.redaction import PATTERN_KEYS, redacting
+from airflow_config_providers.spark.specification import is_specification
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,11 @@ class Delivery:
 
     plain: Mapping[str, str] = field(repr=False)
     private: Mapping[str, str] = field(repr=False)
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether the private keys can hold a secret. Patterns and the definitions of a driver's providers do not."""
+        return not all(key in PATTERN_KEYS or is_specification(key) for key in self.private)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("A Delivery cannot be pickled or copied: it holds secrets. Send the settled configuration.")
@@ -76,9 +82,8 @@ def plan(  # noqa: PLR0913 - the first is split, and the others say how
     hidden, filed = frozenset(sensitive), frozenset(filed)
     checked = [key for key in configs if key in hidden and not (key in filed and configs[key] == written.get(key))]
     _refuse_changes({key: configs[key] for key in checked}, written)
-    redaction = widened(configs.get(REDACTION_KEY), hidden)
-    if redaction is not None:
-        configs, hidden = {**configs, REDACTION_KEY: redaction}, hidden | {REDACTION_KEY}
+    patterns = redacting(configs, hidden)
+    configs, hidden = {**configs, **patterns}, hidden | patterns.keys()
     private = {key: value for key, value in configs.items() if key in hidden or key in filed or _needs_file(key, value)}
     plain = {key: value for key, value in configs.items() if key not in private}
     _refuse_lost(plain, fidelity.is_argument if in_process else fidelity.survives_command)

@@ -30,7 +30,7 @@ from airflow_config_providers.spark.exposure import is_early
 from airflow_config_providers.spark.installation import is_file
 from airflow_config_providers.spark.jvm import reading_properties, spark_home
 from airflow_config_providers.spark.layer_files import ConfigFile, file_layer, read_text
-from airflow_config_providers.spark.redaction import REDACTION_KEY, widened
+from airflow_config_providers.spark.redaction import redacting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -108,11 +108,10 @@ def resolved(
 
 
 def with_redaction(found: ResolvedConfig) -> dict[str, str]:
-    """Return the values as a new mapping, with a pattern by which Spark hides those from references."""
+    """Return the values as a new mapping, with patterns by which Spark hides those from references."""
     values, written = found.configs(), found.layered.settled
     changed = [key for key, value in values.items() if value != written[key]]
-    redaction = widened(values.get(REDACTION_KEY), changed)
-    return values if redaction is None else {**values, REDACTION_KEY: redaction}
+    return {**values, **redacting(values, changed)}
 
 
 class Submitted:

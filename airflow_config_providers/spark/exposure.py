@@ -72,6 +72,7 @@ _WRITTEN_OUT: Final = frozenset(
         "spark.yarn.dist.files",
         "spark.yarn.dist.jars",
         "spark.yarn.dist.pyFiles",
+        "spark.yarn.jar",
         "spark.yarn.jars",
         "spark.yarn.queue",
         "spark.yarn.tags",
@@ -98,8 +99,11 @@ _OF_RESOURCES: Final = re.compile(
 """Keys of GPUs and the like: the script is a command, and the event log has both in the profile of the executors."""
 
 _OF_OBJECTS: Final = re.compile(
-    r"spark\.kubernetes\.(?:(?:driver|executor|driver\.service)\.(?:label|annotation)\.|(?:driver|executor)\.volumes\."
-    r"|driverEnv\.|(?:(?:driver|executor)\.)?node\.selector\.|driver\.pod\.name\Z|executor\.podNamePrefix\Z)"
+    r"spark\.kubernetes\.(?:(?:driver|executor|driver\.service)\.(?:label|annotation)\."
+    r"|(?:driver|executor)\.(?:volumes|secrets|secretKeyRef)\.|driverEnv\."
+    r"|(?:(?:driver|executor)\.)?(?:node\.selector\.|container\.image(?:\Z|\.)|scheduler\.name\Z)"
+    r"|authenticate\.(?:.+\.)?serviceAccountName\Z|kerberos\.tokenSecret\.|(?:hadoop|kerberos\.krb5)\.configMapName\Z"
+    r"|driver\.(?:pod\.name|resourceNamePrefix)\Z|executor\.(?:podNamePrefix\Z|decommissionLabel)|namespace\Z)"
 )
 """Keys that are written into pods and services, which more people can read than Kubernetes' secrets."""
 

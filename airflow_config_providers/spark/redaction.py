@@ -9,14 +9,25 @@ from typing import Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX, HIVE_PREFIX
 from airflow_config_providers.core.older_names import OLDER_NAMES
+from airflow_config_providers.core.sensitive import TELLING_NAMES
 
 REDACTION_KEY: Final = "spark.redaction.regex"
+OPTIONS_KEY: Final = "spark.sql.redaction.options.regex"
+
+PATTERN_KEYS: Final = frozenset({REDACTION_KEY, OPTIONS_KEY})
+"""The keys of the patterns that this package extends."""
 
 _HIDDEN_BY_EVERY_SPARK: Final = "(?i)secret|password|token|access[.]?key"
 """The default of Spark 3.5 to 4.2."""
 
 DEFAULT_PATTERN: Final = f"{_HIDDEN_BY_EVERY_SPARK}|credential"
 """The default of Spark 4.3, which hides the most."""
+
+DEFAULT_OPTIONS: Final = "(?i)url"
+"""The default for options of data sources. Spark hides those that match ``spark.redaction.regex``, too."""
+
+_TELLING_OPTIONS: Final = f"(?i:{TELLING_NAMES}|api[._-]?key|auth(?!or(?!i))|jaas|keystore|sslkey|uri(?![a-z]))"
+"""Names of options of data sources that hold secrets, such as ``kafka.sasl.jaas.config`` and ``connection.uri``."""
 
 _SHOWN_BELOW: Final = {HADOOP_PREFIX: "", HIVE_PREFIX: "hive.", "spark.metrics.conf.": ""}
 """Prefix of a key -> what replaces it where Spark shows the key a second time."""
@@ -32,6 +43,8 @@ _SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
     "spark.jars.packages": ("spark.jars", "spark.submit.pyFiles", *_OF_FILES, *_OF_JARS),
     "spark.sql.warehouse.dir": ("hive.metastore.warehouse.dir",),
     "spark.submit.pyFiles": ("spark.yarn.dist.pyFiles", *_OF_FILES),
+    "spark.yarn.keytab": ("spark.kerberos.keytab",),
+    "spark.yarn.principal": ("spark.kerberos.principal",),
 }
 """Key -> the keys that Spark derives from it. Those of files and jars matter if the author allows exposed arguments."""
 
@@ -40,6 +53,25 @@ _SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
 def is_hidden_by_spark(key: str) -> bool:
     """Return whether every supported version of Spark hides ``key`` by default, because of its name."""
     return re.search(_HIDDEN_BY_EVERY_SPARK, key, re.ASCII) is not None
+
+
+def redacting(configs: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
+    """
+    Return the patterns by which Spark hides ``keys``, and options of data sources that could get their values.
+
+    A job passes a value on as an option of a data source, such as Kafka's, under a name that this package does not see.
+
+    :param configs: key -> value; its own patterns are extended
+    :return: key of a pattern -> pattern; empty if there are no keys
+    """
+    pattern = widened(configs.get(REDACTION_KEY), keys)
+    return {} if pattern is None else {REDACTION_KEY: pattern, OPTIONS_KEY: _hiding_options(configs.get(OPTIONS_KEY))}
+
+
+def _hiding_options(pattern: str | None) -> str:
+    """Return ``pattern`` with our addition in front, as in ``widened``; a driver can get one that already has it."""
+    own = DEFAULT_OPTIONS if pattern is None else pattern
+    return own if own.startswith(_TELLING_OPTIONS) else f"{_TELLING_OPTIONS}|{own}"
 
 
 def widened(pattern: str | None, keys: Collection[str]) -> str | None:

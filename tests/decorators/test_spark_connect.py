@@ -95,6 +95,7 @@ def test_attack_27_30_the_function_and_the_session_get_values_and_nobody_else(
     (pushed,) = run.supervisor.sent("SetXCom")
     assert pushed.value == {"conf": password, "rows": 3}
     assert run.task.conn_id == "spark_connect_default"
+    assert "writes what a session sets into its event log" in run.shown
     assert CANARY not in secrets_of_this_process()
     assert CANARY not in server.log.read_text()
 

@@ -110,9 +110,21 @@ PACKAGES = ("spark.jars.excludes", "spark.jars.packages", "spark.jars.repositori
 NOT_IN_THIS_JOB = {
     *(f"spark.yarn.dist.{name}" for name in ("archives", "files", "jars", "pyFiles")),
     *(f"spark.yarn.{name}" for name in ("applicationType", "archive", "jars", "queue", "stagingDir", "tags")),
+    *(f"spark.kubernetes.{whose}container.image" for whose in ("", "driver.", "executor.")),
+    *(f"spark.kubernetes.container.image.{name}" for name in ("pullPolicy", "pullSecrets")),
+    *(f"spark.kubernetes.{whose}scheduler.name" for whose in ("", "driver.", "executor.")),
+    *(f"spark.kubernetes.authenticate.{whose}.serviceAccountName" for whose in ("driver", "executor")),
+    *(f"spark.kubernetes.executor.decommissionLabel{part}" for part in ("", "Value")),
+    *(
+        f"spark.kubernetes.kerberos.{name}"
+        for name in ("krb5.configMapName", "tokenSecret.itemKey", "tokenSecret.name")
+    ),
     "spark.kubernetes.driver.pod.name",
+    "spark.kubernetes.driver.resourceNamePrefix",
     "spark.kubernetes.executor.podNamePrefix",
     "spark.kubernetes.file.upload.path",
+    "spark.kubernetes.hadoop.configMapName",
+    "spark.kubernetes.namespace",
     "spark.log.callerContext",
     "spark.ui.reverseProxyUrl",
     "spark.ui.strictTransportSecurity",

@@ -22,6 +22,7 @@ from airflow_config_providers.exceptions import UndeliverableValueError
 from airflow_config_providers.spark import fidelity
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.private_file import private_file
+from airflow_config_providers.spark.redaction import PATTERN_KEYS
 from airflow_config_providers.spark.specification import carried
 from tests.servers.spark_cluster import SparkEnvironment
 
@@ -226,7 +227,7 @@ def test_attack_12_ten_thousand_secrets_arrive_as_they_are_or_are_refused(
     delivery = plan({**CONF, **sent, **opens}, sensitive=sent, written=written)
     found = submitted(home, tmp_path, delivery.plain, delivery.private, "worker")
 
-    assert set(delivery.private) == {*sent, "spark.redaction.regex"}
+    assert set(delivery.private) == {*sent, *PATTERN_KEYS}
     assert differing(found["conf"], {**sent, **opens}) == []
     assert (
         differing(found["sql"], {key: value for key, value in {**sent, **opens}.items() if "hadoop" not in key}) == []

@@ -36,6 +36,21 @@ def test_a_pattern_extends_the_default_of_spark(key, kept):
     assert settled((ConfigSource.RUN_CONFIG, {key: "x^"})) == {key: f"{kept}x^"}
 
 
+@pytest.mark.parametrize(
+    ("own", "kept"),
+    [
+        (r"mine|\Qx.y", r"mine|\Qx.y\E"),
+        (r"\Qx\E|\Qy", r"\Qx\E|\Qy\E"),
+        (r"\Q", r"\Q\E"),
+        (r"\Qx\E", r"\Qx\E"),
+        (r"\\Qx", r"\\Qx"),
+        (r"\\\Qx", r"\\\Qx\E"),
+    ],
+)
+def test_a_pattern_of_a_run_does_not_become_a_part_of_an_open_quotation(own: str, kept: str) -> None:
+    assert settled((ConfigSource.RUN_CONFIG, {KEY: "x^"}), (ConfigSource.DAG_CONFIG, {KEY: own})) == {KEY: f"{kept}|x^"}
+
+
 def test_a_pattern_for_the_texts_of_sql_extends_the_general_one():
     dag = {"spark.redaction.string.regex": "dag"}
     found = settled(

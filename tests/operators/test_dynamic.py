@@ -250,7 +250,7 @@ def test_a_change_while_a_job_resolves_differs_from_the_mark_of_its_run(connecti
     alter(TASK, {"spark.app.rate": "10"})
     authored = AuthoredJob(options=JobOptions(reload_action="restart"))
     run = JobConfiguration(
-        *(TASK, authored, [], Driver(False, lambda: False), None, JobLayers(str, print)),
+        *(TASK, authored, [], Driver(False, lambda _: False), None, JobLayers(str, print)),
         when_settled=lambda _: alter(TASK, {"spark.app.rate": "20"}),
     ).resolve()
 

@@ -18,6 +18,7 @@ from airflow_config_providers.hooks.late_kill import LateKill
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.limits import LONGEST, eventually
 from tests.operators.standalone_master import JOB
+from tests.operators.stock import NOT_DURABLE
 from tests.servers.web import Response, WebServer
 
 DRIVER = '{\n"submissionId" : "x",\n"success" : true,\n"driverState" : "KILLED"\n}'
@@ -157,6 +158,29 @@ def test_a_driver_that_is_named_after_the_timeout_of_the_task_is_killed(dag, run
     assert run.state == "failed"
     assert killed() == [JOB]
     assert eventually(lambda: left() == [])
+
+
+def test_an_application_on_yarn_that_a_key_sent_into_the_cluster_is_killed(
+    dag, run_until, connections, spark_submit, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "yarn"}))
+    monkeypatch.setenv("FAKE_SPARK_PRINTS", "Submitted application application_1_0001")
+    monkeypatch.setenv("FAKE_SPARK_RUNS_UNTIL", str(tmp_path / "end"))
+    yarn = tmp_path / "yarn"
+    yarn.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/killed\n')
+    yarn.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{yarn.parent}{os.pathsep}{os.environ['PATH']}")
+    job = Patient(
+        task_id="job", application="job.py", conf={"spark.submit.deployMode": "cluster"}, dag=dag, **NOT_DURABLE
+    )
+
+    def is_named():
+        assert eventually(lambda: Patient.hooks[-1]._yarn_application_id is not None)
+
+    run = run_until(job, is_named, send(signal.SIGTERM))
+
+    assert run.state == "failed"
+    assert (tmp_path / "killed").read_text() == "application -kill application_1_0001\n"
 
 
 def test_a_kill_that_was_forgotten_ends_no_process():

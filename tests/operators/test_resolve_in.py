@@ -105,6 +105,92 @@ def test_the_worker_resolves(dag, run_task, define, secrets_dir, spark_submit, r
     assert not [key for key in spark_submit.spark_conf if key.startswith("spark.config.providers")]
 
 
+YARN = {"conn_type": "spark", "host": "yarn"}
+KEY = "spark.submit.deployMode"
+
+
+def in_cluster_by_defaults(tmp_path, monkeypatch):
+    (tmp_path / "spark-conf").mkdir()
+    (tmp_path / "spark-conf" / "spark-defaults.conf").write_text(f"{KEY} cluster\n")
+
+
+def in_cluster_by_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    return {"conf": {"spark_conf": {KEY: "cluster"}}}
+
+
+def in_cluster_by_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("DEPLOY_MODE", "cluster")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "conf", "fields"),
+    [
+        pytest.param(None, {KEY: "cluster"}, {}, id="conf"),
+        pytest.param(None, {KEY: "client"}, {"deploy_mode": "cluster"}, id="the argument, which is stronger"),
+        pytest.param(in_cluster_by_run, {}, {}, id="a run"),
+        pytest.param(in_cluster_by_defaults, {}, {}, id="Spark's defaults"),
+        pytest.param(in_cluster_by_environment, {}, {}, id="the worker's environment"),
+        pytest.param(None, {}, {"env_vars": {"DEPLOY_MODE": "cluster"}}, id="the author's environment"),
+    ],
+)
+def test_the_driver_resolves_whatever_sends_it_into_the_cluster(
+    dag, run_task, define, spark_submit, tmp_path, monkeypatch, prepare, conf, fields
+):
+    define(DRIVER, YARN)
+    how = (prepare(tmp_path, monkeypatch) if prepare else None) or {}
+
+    run = run_task(job(dag, {**CONF, **conf}, **fields), **how)
+
+    assert run.state == "success", run.error
+    assert {key: spark_submit.spark_conf[key] for key in CONF} == CONF
+
+
+@pytest.mark.parametrize(
+    ("spark", "conf", "fields"),
+    [
+        pytest.param(YARN, {KEY: "cluster"}, {"deploy_mode": "client"}, id="a key and a stronger argument"),
+        pytest.param(YARN, {KEY: "client"}, {"env_vars": {"DEPLOY_MODE": "cluster"}}, id="variable, stronger key"),
+    ],
+)
+def test_the_worker_resolves_what_stays_here(dag, run_task, define, secrets_dir, spark_submit, spark, conf, fields):
+    (secrets_dir / "key").write_text(CANARY)
+    define(DRIVER, spark)
+
+    run = run_task(job(dag, {"spark.app.key": f"${{dir:{secrets_dir}:key}}", **conf}, **fields))
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf["spark.app.key"] == CANARY
+
+
+@pytest.mark.parametrize("mode", ["cluster", "${dir:%s:mode}"], ids=["written", "a reference"])
+def test_values_that_a_key_sends_into_the_cluster_are_warned_of(
+    dag, run_task, define, secrets_dir, spark_submit, capfd, mode
+):
+    (secrets_dir / "key").write_text(CANARY)
+    (secrets_dir / "mode").write_text("cluster")
+    define(DRIVER, YARN)
+    conf = {"spark.app.key": f"${{dir:{secrets_dir}:key}}", KEY: mode.replace("%s", str(secrets_dir))}
+
+    run = run_task(job(dag, conf, resolve_in="worker"))
+
+    assert run.state == "success", run.error
+    assert "mode, Spark copies its configuration to the" in capfd.readouterr().out  # "cluster" can be a value here
+
+
+@pytest.mark.parametrize(("spark", "is_warned"), [(YARN, True), (CLIENT, False)], ids=["YARN", "local"])
+def test_values_that_yarn_writes_down_in_client_mode_are_warned_of(
+    dag, run_task, define, secrets_dir, spark_submit, capfd, spark, is_warned
+):
+    (secrets_dir / "key").write_text(CANARY)
+    define(DRIVER, spark)
+
+    run = run_task(job(dag, {"spark.app.key": f"${{dir:{secrets_dir}:key}}"}))
+
+    assert run.state == "success", run.error
+    assert ("into the staging directory and onto nodes in client mode" in capfd.readouterr().out) is is_warned
+
+
 JVM = [
     pytest.param({"application": "job.jar"}, "application", id="jar"),
     pytest.param({"application": "job.jar", "java_class": "org.example.Job"}, "java_class", id="class"),

@@ -164,6 +164,7 @@ def test_attack_27_30_a_pipeline_on_spark_connect_gets_values_and_nobody_sees_th
 
     assert run.state == "success", run.error
     assert f"the pipeline got {password}" in run.shown
+    assert "writes what a session sets into its event log" in run.shown
     started = "".join(part for part in watcher.text().splitlines() if "applications.pipelines" in part)
     assert started
     assert not re.search(re.escape(CANARY), watcher.text())

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, is_hidden_by_spark, widened
+from airflow_config_providers.spark.redaction import (
+    DEFAULT_PATTERN,
+    OPTIONS_KEY,
+    is_hidden_by_spark,
+    redacting,
+    widened,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -110,6 +116,24 @@ def test_attack_31_java_reads_the_widened_pattern_as_it_is_meant(theirs: str | N
 
     assert [name for name in NAMES if not is_hidden(name)] == []
     assert [name for name in NAMES if is_hidden(f"{name}x") or is_hidden(f"x{name}")] == []
+
+
+SECRET_OPTIONS = [
+    *("kafka.sasl.jaas.config", "kafka.ssl.keystore.key", "kafka.ssl.key.password", "pem_private_key", "accountKey"),
+    *("apikey", "API_KEY", "auth", "es.net.http.auth.pass", "sfPassphrase", "pwd", "sas", "cosmosSas", "authorization"),
+    *("eventhubs.connectionString", "connection.uri", "sslkey", "signature", "credentials", "url"),
+]
+OPEN_OPTIONS = ["dbtable", "author", "compass", "bypass", "kafka.security.protocol", "numPartitions", "path", "during"]
+
+
+@pytest.mark.parametrize("theirs", [None, r"mine|\Qopen", "(?x)mine # comment", "(?i)mine|(yours)\\1"])
+def test_java_reads_the_pattern_for_options_as_it_is_meant(theirs: str | None, jvm: Any) -> None:
+    own = {} if theirs is None else {OPTIONS_KEY: theirs}
+    pattern = jvm.java.util.regex.Pattern.compile(redacting(own, NAMES)[OPTIONS_KEY])
+
+    hidden = [name for name in [*SECRET_OPTIONS, *OPEN_OPTIONS, "mine"] if pattern.matcher(name).find()]
+
+    assert hidden == [name for name in SECRET_OPTIONS if name != "url" or not theirs] + (["mine"] if theirs else [])
 
 
 @pytest.mark.parametrize("name", ["a.PASSWORD", "a.accesskey", "a.access.key", "a.to\u212aen", "a.x"])

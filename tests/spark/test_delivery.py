@@ -14,17 +14,19 @@ from airflow_config_providers.exceptions import UndeliverableValueError
 from airflow_config_providers.spark.child_process import size
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.fidelity import survives_command, survives_file
-from airflow_config_providers.spark.redaction import DEFAULT_PATTERN
+from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, PATTERN_KEYS, redacting
 
 CANARY = "canary-7f3a"
 KEY = "spark.redaction.regex"
+PATTERNS = redacting({}, {"spark.b.password"})
+"""Both patterns, if Spark's default hides all keys."""
 
 
 def test_plain_keys_go_to_the_command_and_sensitive_ones_to_the_file() -> None:
     delivery = plan({"spark.a": "1", "spark.b.password": CANARY}, sensitive={"spark.b.password"})
 
     assert delivery.plain == {"spark.a": "1"}
-    assert delivery.private == {"spark.b.password": CANARY, KEY: DEFAULT_PATTERN}
+    assert delivery.private == {"spark.b.password": CANARY, **PATTERNS}
 
 
 def test_nothing_sensitive_needs_no_file() -> None:
@@ -115,7 +117,7 @@ def test_attack_68_whatever_is_given_each_way_is_faithful_to_what_it_gets(
 
     assert all(survives_command(key, value) for key, value in delivery.plain.items())
     assert size(delivery.plain) <= room
-    others = {key: value for key, value in delivery.private.items() if key not in sensitive and key != KEY}
+    others = {key: value for key, value in delivery.private.items() if key not in {*sensitive, *PATTERN_KEYS}}
     assert all(survives_file(key, value) for key, value in others.items())
 
 
@@ -139,12 +141,23 @@ def test_attack_31_the_users_own_pattern_leaves_the_command_and_still_counts() -
     assert KEY not in delivery.plain
 
 
+def test_options_of_data_sources_are_hidden_too_and_the_users_own_pattern_still_counts() -> None:
+    key = "spark.sql.redaction.options.regex"
+
+    delivery = plan({"spark.a": CANARY, key: "theirs"}, sensitive=["spark.a"])
+
+    assert delivery.private[key].endswith("|theirs")
+    assert key not in delivery.plain
+
+
 def test_the_users_own_pattern_is_left_alone_where_nothing_is_sensitive() -> None:
     assert plan({KEY: "theirs"}, sensitive=()).plain == {KEY: "theirs"}
 
 
 def test_a_name_that_is_no_key_is_hidden_too() -> None:
-    assert plan({}, sensitive=["sun.java.command"]).private == {KEY: f"^sun[.]java[.]command$|{DEFAULT_PATTERN}"}
+    hidden = f"^sun[.]java[.]command$|{DEFAULT_PATTERN}"
+
+    assert plan({}, sensitive=["sun.java.command"]).private == {**PATTERNS, KEY: hidden}
 
 
 def test_attack_12_all_values_that_would_change_are_reported_at_once() -> None:
@@ -171,7 +184,7 @@ def test_a_secret_written_out_in_a_file_is_read_as_spark_reads_the_file() -> Non
 
     delivery = plan(configs, sensitive=configs, written=configs, filed=configs)
 
-    assert delivery.private == {**configs, KEY: DEFAULT_PATTERN}
+    assert delivery.private == {**configs, **PATTERNS}
 
 
 def test_a_secret_written_out_elsewhere_must_not_change() -> None:
@@ -213,7 +226,8 @@ def test_every_key_travels_on_exactly_one_way(configs: dict[str, str], data: st.
 
     delivery = plan(configs, sensitive=sensitive, written=configs)
 
-    assert {**delivery.plain, **delivery.private, KEY: ""} == {**configs, KEY: ""}
+    patterns = dict.fromkeys(PATTERN_KEYS, "")
+    assert {**delivery.plain, **delivery.private, **patterns} == {**configs, **patterns}
     assert not delivery.plain.keys() & delivery.private.keys()
     assert sensitive <= delivery.private.keys()
 

@@ -10,7 +10,7 @@ import pytest
 from airflow_config_providers.core.resolver import ResolvedConfig, Unresolved
 from airflow_config_providers.exceptions import ExposedValueError, UndeliverableValueError, UnresolvedReferenceError
 from airflow_config_providers.spark import driver
-from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, REDACTION_KEY
+from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, OPTIONS_KEY, REDACTION_KEY
 from airflow_config_providers.testing import InMemoryConfigProvider
 
 CANARY = "canary-driver-7f3a"
@@ -58,6 +58,7 @@ def test_references_are_resolved_and_hidden() -> None:
     values = driver.with_redaction(found)
 
     assert values.pop(REDACTION_KEY).startswith(r"^spark[.]app[.]uri$|")
+    assert values.pop(OPTIONS_KEY).endswith("|(?i)url")
     assert values == {"spark.app.uri": f"x://{CANARY}", "spark.app.open": "text"}
     assert found.reverser.reverse_text(values["spark.app.uri"]) == "x://${vault:a:b}"
 

@@ -120,12 +120,35 @@ def test_a_folder_that_spark_shows_would_be_seen_wherever_it_is(key: str) -> Non
         "spark.kubernetes.driver.pod.name",
         "spark.kubernetes.driverEnv.X",
         "spark.kubernetes.executor.podNamePrefix",
+        "spark.kubernetes.container.image",
+        "spark.kubernetes.executor.container.image",
+        "spark.kubernetes.container.image.pullSecrets",
+        "spark.kubernetes.scheduler.name",
+        "spark.kubernetes.driver.scheduler.name",
+        "spark.kubernetes.authenticate.serviceAccountName",
+        "spark.kubernetes.authenticate.driver.serviceAccountName",
+        "spark.kubernetes.driver.secrets.spark-secret",
+        "spark.kubernetes.executor.secretKeyRef.DB_PASSWORD",
+        "spark.kubernetes.hadoop.configMapName",
+        "spark.kubernetes.kerberos.tokenSecret.name",
+        "spark.kubernetes.driver.resourceNamePrefix",
+        "spark.kubernetes.executor.decommissionLabelValue",
+        "spark.kubernetes.namespace",
         "spark.yarn.archive",
+        "spark.yarn.jar",
         "spark.yarn.jars",
     ],
 )
 def test_a_cluster_manager_shows_it(key: str) -> None:
     assert is_exposed(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["spark.kubernetes.authenticate.submission.oauthToken", "spark.kubernetes.namespace.x", "spark.kubernetes.context"],
+)
+def test_what_is_in_no_object_of_kubernetes_is_kept(key: str) -> None:
+    assert not is_exposed(key)
 
 
 def test_on_yarn_only_the_driver_gets_its_environment() -> None:

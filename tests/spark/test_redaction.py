@@ -64,6 +64,8 @@ def test_the_users_pattern_cannot_swallow_what_is_added(theirs: str) -> None:
         ("spark.hadoop.fs.s3a.server-side-encryption.key", r"fs[.]s3a[.]encryption[.]key"),
         ("spark.jars.packages", "spark[.]jars"),
         ("spark.files", "spark[.]app[.]initial[.]file[.]urls"),
+        ("spark.yarn.keytab", "spark[.]kerberos[.]keytab"),
+        ("spark.yarn.principal", "spark[.]kerberos[.]principal"),
     ],
 )
 def test_attack_31_58_a_key_is_hidden_under_its_other_name_too(key: str, shown: str) -> None:

@@ -98,11 +98,15 @@ FAMILIES: Final = (
     "spark.driver.port",
     "spark.master",
     "spark.remote",
+    "spark.submit.deployMode",
     "spark.kubernetes.context",
     "spark.kubernetes.driver.master",
+    "spark.kubernetes.namespace",
     "spark.yarn.stagingDir",
     "spark.hadoop.fs.defaultFS",
     "spark.hadoop.yarn.resourcemanager.*",
+    # where Spark writes its configuration without redaction
+    "spark.ui.store.path",
     # whose rights the job has there
     "spark.kubernetes.authenticate.*",
     "spark.kerberos.principal",

@@ -516,12 +516,14 @@ class ConfiguredOperator(ReloadingOperator):
         """Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base."""
         from airflow_config_providers.log.exceptions import reverse_exception
         from airflow_config_providers.operators.stored_objects import reverse_stored
+        from airflow_config_providers.operators.task_output import reversing_context
 
         if self._holds_values or self._is_executing:
             return run()
         self._is_executing, has_references = True, bool(self._job_run and self._job_run.places)
         try:
-            result = run()
+            with reversing_context(context, self._job_run.reverser):
+                result = run()
         except SUSPENSIONS as deferred:
             if self._job_run.reverser:  # or the execute of the base has done this
                 self._reverse_deferral(context, deferred, self._job_run.reverser)

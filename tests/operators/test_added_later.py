@@ -356,6 +356,21 @@ def test_values_end_with_an_execute_that_does_not_call_its_base(dag, run_task, p
         run.task.job_values()
 
 
+def test_what_an_execute_that_does_not_call_its_base_stores_has_references(dag, run_task, password):
+    told = {}
+
+    class Telling(OwnExecute):
+        def execute(self, context):
+            context["ti"].xcom_push("x", [self.job_values()])
+            context["told"] = [self.job_values()]
+            told["context"] = context
+
+    run = run_task(Telling(**JOB, dag=dag, conf={"spark.app.x": password}))
+
+    assert run.supervisor.sent("SetXCom")[0].value == [password]
+    assert told["context"]["told"] == [password]
+
+
 def test_values_end_with_an_execute_that_a_mixin_brings(dag, run_task, password):
     class Mixin:
         def execute(self, context):

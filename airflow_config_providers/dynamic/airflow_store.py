@@ -143,6 +143,18 @@ _LOOKALIKE: Final = (
 )
 
 
+_OF_TEAM: Final = (
+    "The variable '{0}' belongs to team '{1}', so it is no dynamic configuration: that belongs to no team. Nothing was "
+    "changed. Tasks of that team read it in place of the dynamic configuration, so look at who has created it. Then "
+    "delete it: airflow variables delete '{0}'"
+)
+
+_IS_OF_TEAM: Final = (
+    "The variable '%s' belongs to team '%s'. It is ignored here, because dynamic configuration belongs to no team, but "
+    "tasks of that team read it. Look at who has created it, and delete it: airflow variables delete '%s'"
+)
+
+
 def airflow_session() -> Session:
     """Return a new session with the deployment's database, since the thread's own session can be in use."""
     from airflow import settings  # noqa: PLC0415 - slow to import
@@ -244,14 +256,19 @@ class VariableStore:
     def _rows(self, names: Collection[str]) -> dict[str, tuple[str, bool]]:
         # Plain columns: Airflow would register a loaded Variable as a single secret to mask in logs, forever.
         columns = _table().c
-        query = sa.select(columns.key, columns.val, columns.is_encrypted).where(columns.key.in_(list(names)))
+        asked = (columns.team_name, columns.key, columns.val, columns.is_encrypted)
         with self._begin() as session:
-            return {key: (stored, is_encrypted) for key, stored, is_encrypted in session.execute(query)}
+            rows = session.execute(sa.select(*asked).where(columns.key.in_(list(names)))).all()
+        for team, key, *_ in rows:
+            if team is not None:
+                _log.warning(_IS_OF_TEAM, printable(key), printable(team), printable(key))
+        return {key: (stored, is_encrypted) for team, key, stored, is_encrypted in rows if team is None}
 
     def _names(self, prefix: str) -> list[str]:
-        key = _table().c.key
+        key, team = _table().c.key, _table().c.team_name
+        query = sa.select(key).where(key.startswith(prefix, autoescape=True), team.is_(None))
         with self._begin() as session:
-            return list(session.scalars(sa.select(key).where(key.startswith(prefix, autoescape=True))))
+            return list(session.scalars(query))
 
     def _swap(
         self, expected: Mapping[str, Kept], encrypted: Mapping[str, Mapping[str, Any]], audit: Sequence[AuditEntry]
@@ -262,7 +279,7 @@ class VariableStore:
             if not is_done:
                 session.rollback()
                 for name in (name for name in encrypted if expected[name].mark is None):
-                    _refuse_lookalike(session, name)
+                    _refuse_taken(session, name)
                 return False
             session.add_all([self._logged(entry) for entry in audit])
             send_signal(session)
@@ -361,23 +378,27 @@ def _fernet() -> FernetProtocol:
     raise ProviderUnavailableError(f"Airflow's fernet_key in [core] cannot be used ({problem}). Correct it.")
 
 
-def _refuse_lookalike(session: Session, name: str) -> None:
+def _refuse_taken(session: Session, name: str) -> None:
     """
-    Refuse a new name that the database takes for another one: no attempt to write it would ever succeed.
+    Refuse a new name that a team has, or that the database takes for another: no attempt to write it would succeed.
 
     :raises ConfigException: the database has such a name
     """
-    key = _table().c.key
-    found = session.scalar(sa.select(key).where(key == name))
-    if found not in (None, name):
-        raise ConfigException(_LOOKALIKE.format(printable(name), printable(found)))
+    columns = _table().c
+    found = session.execute(sa.select(columns.key, columns.team_name).where(columns.key == name)).one_or_none()
+    key, team = found or (name, None)
+    if key != name:
+        raise ConfigException(_LOOKALIKE.format(printable(name), printable(key)))
+    if team is not None:
+        raise ConfigException(_OF_TEAM.format(printable(name), printable(team)))
 
 
 def _is_written(session: Session, name: str, mark: object | None, columns: Mapping[str, Any]) -> bool:
     """Write a variable if it has not changed, and return whether it was written. The mark of a new variable is None."""
     table = _table()
     if mark is not None:
-        change = sa.update(table).where(table.c.key == name, table.c.val == mark).values(**columns)
+        own = (table.c.key == name, table.c.team_name.is_(None))
+        change = sa.update(table).where(*own, table.c.val == mark).values(**columns)
         return cast("CursorResult[Any]", session.execute(change)).rowcount == 1
     try:
         session.execute(sa.insert(table).values(key=name, **columns))

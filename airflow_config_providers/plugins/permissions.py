@@ -41,7 +41,8 @@ def may_edit_stored(request: Request, user: GetUserDep) -> None:
     """
     Allow users with permission to edit the variable that stores the configuration, who could change it anyway.
 
-    Without this check, permission to pause a DAG would be permission to load code into its jobs.
+    Without this check, permission to pause a DAG would be permission to load code into its jobs. The variable belongs
+    to no team, also that of a team's DAG, so the auth manager is asked about one without a team.
 
     :raises ForbiddenError: the user lacks this permission
     """

@@ -14,7 +14,7 @@ pytest.importorskip("airflow")
 
 from airflow.models.log import Log
 from airflow.models.variable import Variable
-from sqlalchemy import create_engine, event, select
+from sqlalchemy import create_engine, event, select, update
 from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -71,6 +71,56 @@ def test_a_change_is_in_airflow_s_audit_log(store, sessions):
         (log,) = session.scalars(select(Log)).all()
     assert (log.event, log.owner, log.dag_id, log.task_id) == ("config_providers.alter", "ann", "flights", "report")
     assert json.loads(log.extra) == {"keys": {"k": []}}
+
+
+@pytest.fixture
+def of_team(sessions):
+    """A variable of a team, as its members can create it: ``of_team("a", "text")``."""
+
+    def create(name, text):
+        with sessions() as session:
+            session.add(Variable(key=name, val=text, team_name="finance"))
+            session.commit()
+
+    return create
+
+
+def test_a_variable_of_a_team_is_no_dynamic_configuration(store, of_team, caplog):
+    of_team("a", "a team's")
+    store.swap(store.read(["ab"]), {"ab": "ours"}, [])
+
+    assert store.read(["a"]) == {"a": Kept()}
+    assert store.names("a") == ["ab"]
+    assert "The variable 'a' belongs to team 'finance'." in caplog.text
+    assert "airflow variables delete 'a'" in caplog.text
+
+
+def test_a_variable_of_a_team_is_not_overwritten(store, of_team, sessions):
+    of_team("a", "a team's")
+
+    with pytest.raises(ConfigException, match="The variable 'a' belongs to team 'finance'"):
+        store.swap(store.read(["a"]), {"a": "ours"}, [ENTRY])
+    with sessions() as session:
+        (found,) = session.scalars(select(Variable)).all()
+        assert (found.val, found.team_name) == ("a team's", "finance")
+        assert session.scalars(select(Log)).all() == []
+
+
+def test_a_variable_that_was_given_to_a_team_meanwhile_is_not_overwritten(store, of_team, sessions):
+    store.swap(store.read(["a"]), {"a": "1"}, [])
+    read = store.read(["a"])
+    with sessions() as session:
+        session.execute(update(Variable).values(team_name="finance"))
+        session.commit()
+
+    assert not store.swap(read, {"a": "2"}, [])
+
+
+def test_a_change_of_what_a_team_has_is_refused_at_once(store, of_team):
+    of_team(name_of(DAG), "{}")
+
+    with pytest.raises(ConfigException, match="belongs to team 'finance'"):
+        ConfigAdmin(store).incremental_alter_configs({DAG: [AlterConfigOp("spark.app.x", "1")]})
 
 
 def test_a_database_that_cannot_be_asked_is_unavailable(tmp_path):

@@ -75,7 +75,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     _environ_of_child: dict[str, Any] | None = None
     _environ_of_author: dict[str, Any] | None = None
     _late_kill: LateKill
-    _is_in_cluster = False
+    is_in_cluster = False
     """Whether the driver of the submitted job runs in the cluster, whatever has said so."""
     _is_killed = False
     _is_read = False
@@ -130,7 +130,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         binary = self._require_binary()
         submission = self._submitted()
         configs = {**submission.delivery.plain, **submission.delivery.private}
-        self._is_in_cluster = runs_in_cluster(self, configs, {**(self._env_vars or {}), **submission.environment})
+        self.is_in_cluster = runs_in_cluster(self, configs, {**(self._env_vars or {}), **submission.environment})
         self._warn_of_copies(submission.delivery)
         self._warn_of_unread_defaults(submission, binary)
         application = submission.arguments.get("application", application)
@@ -161,7 +161,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
                 "Root, the same user, and every process that the driver starts can read it. Use classic to avoid that.",
                 _API_MODE,
             )
-        if self._is_in_cluster:
+        if self.is_in_cluster:
             self.log.warning(
                 "In cluster mode, Spark copies its configuration to the cluster, where others can read it. "
                 "See 'Resolve in the driver' in the documentation."
@@ -243,7 +243,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     def _is_driver_unknown(self) -> bool:
         """Return whether a driver in the cluster has perhaps begun. YARN's has an id before it is asked for."""
         if self._is_kubernetes:
-            return self._is_in_cluster and not self._kubernetes_driver_pod
+            return self.is_in_cluster and not self._kubernetes_driver_pod
         return bool(self._should_track_driver_status and not self._driver_id)
 
     @contextmanager
@@ -330,7 +330,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     def _finding_applications(self) -> Iterator[None]:
         """Have the stock hook find the id of an application on YARN that runs in the cluster because a key says so."""
         before = self._connection
-        if self._is_yarn and self._is_in_cluster:
+        if self._is_yarn and self.is_in_cluster:
             self._connection = {**before, "deploy_mode": "cluster"}
         try:
             yield

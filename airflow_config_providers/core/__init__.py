@@ -1,7 +1,7 @@
 """
 The engine: references, layers, resolution and its reversal. No Airflow, no Spark, no network.
 
-- References and their values: ``variable``, ``data``, ``transformer``, ``templates``.
+- References and their values: ``variable``, ``data``, ``doubtful_values``, ``transformer``, ``templates``.
 - Providers: ``provider``, ``provider_definition``, ``registry``, ``entry_points``, ``on_demand``; asking them:
   ``lookup``, ``timed_calls``, ``diagnosis``.
 - Layers of precedence: ``layers``, ``environment``, ``keys``, ``older_names``; ``resolver`` combines them with the

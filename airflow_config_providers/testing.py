@@ -94,7 +94,8 @@ def deployment(
     place = uuid4().hex
     definition = {"conn_type": "config_providers", "extra": _definitions(fakes, place)}
     options = {"config_conn_id": config_conn_id, "allowed_provider_classes": "", **(settings or {})}
-    options["allowed_provider_classes"] = ",".join([options["allowed_provider_classes"], *map(_path, _KINDS.values())])
+    allowed = [options["allowed_provider_classes"] or "", *map(_path, _KINDS.values())]
+    options["allowed_provider_classes"] = ",".join(allowed)
     _DEPLOYED[place] = fakes
     try:
         with _environment({**_options(options), **_connections({**(connections or {}), config_conn_id: definition})}):

@@ -176,6 +176,11 @@ def test_classes_that_the_block_allows_are_allowed_beside_its_own():
         assert {"acme.First", "acme.Second"} <= set(allowed_provider_classes())
 
 
+def test_none_as_the_allowed_classes_allows_those_of_the_block():
+    with deployment({"vault": DB}, settings={"allowed_provider_classes": None}):
+        assert render(report(), team="db")
+
+
 def test_another_connection_is_that_of_the_block():
     with deployment(connections={"spark_yarn": {"conn_type": "spark", "host": "yarn"}}):
         task = report(conn_id="spark_yarn", conf={})

@@ -58,10 +58,12 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig as LayeredConfig
     from airflow_config_providers.core.policy import AlterConfigPolicy as AlterConfigPolicy
     from airflow_config_providers.core.policy import Enforcement as Enforcement
+    from airflow_config_providers.core.policy import Judged as Judged
     from airflow_config_providers.core.policy import Moment as Moment
     from airflow_config_providers.core.policy import NamedPolicy as NamedPolicy
     from airflow_config_providers.core.policy import PolicyViolation as PolicyViolation
     from airflow_config_providers.core.policy import RequestMetadata as RequestMetadata
+    from airflow_config_providers.core.policy import judged as judged
     from airflow_config_providers.core.polled_provider import PolledConfigProvider as PolledConfigProvider
     from airflow_config_providers.core.provider import BatchConfigProvider as BatchConfigProvider
     from airflow_config_providers.core.provider import ConfigChangeCallback as ConfigChangeCallback
@@ -96,7 +98,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         ),
         "environment": "EnvironmentOverrides",
         "layers": "ConfigEntry ConfigLayer ConfigSource ConfigSynonym LayeredConfig",
-        "policy": "AlterConfigPolicy Enforcement Moment NamedPolicy PolicyViolation RequestMetadata",
+        "policy": "AlterConfigPolicy Enforcement Judged Moment NamedPolicy PolicyViolation RequestMetadata judged",
         "polled_provider": "PolledConfigProvider",
         "provider": "BatchConfigProvider ConfigChangeCallback ConfigProvider SecretIdProvider",
         "reconfigurable": "Reconfigurable Reconfigurables",

@@ -13,17 +13,17 @@ from typing import Any, ClassVar, Final
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.foreign_errors import kind_and_place
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import PolicyViolation
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
 __all__ = [
     "AlterConfigPolicy",
+    "Denial",
     "Enforcement",
     "Judged",
     "Moment",
     "NamedPolicy",
     "PolicyViolation",
     "RequestMetadata",
-    "denials",
     "judged",
     "validate_all",
 ]
@@ -129,11 +129,16 @@ class NamedPolicy:
     A policy and its name.
 
     :param name: as in the deployment's list of policies
+    :raises ConfigException: ``enforcement`` is no member of its class
     """
 
     name: str
     policy: AlterConfigPolicy
     enforcement: Enforcement = Enforcement.DENY
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.enforcement, Enforcement):  # of a policy that denies, no mistake may make one that warns
+            raise ConfigException(f"Policy '{printable(self.name)}': enforcement is no member of Enforcement. Use one.")
 
 
 def validate_all(policies: Sequence[NamedPolicy], request: RequestMetadata) -> None:
@@ -143,11 +148,6 @@ def validate_all(policies: Sequence[NamedPolicy], request: RequestMetadata) -> N
     :raises PolicyViolation: a policy denies; names each of them, with its reasons
     """
     judged(policies, request).enforce()
-
-
-def denials(policies: Sequence[NamedPolicy], request: RequestMetadata) -> list[str]:
-    """Ask as ``validate_all`` does, and return the reasons, one sentence each; empty if no policy denies it."""
-    return [denial.text for denial in judged(policies, request).denials]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +220,12 @@ def _places(reason: str, policy: AlterConfigPolicy, request: RequestMetadata) ->
     """Return where the keys in ``reason`` are set or, if it names none, those that the policy is about."""
     if not request.origins:
         return ""
-    keys = _keys_in(reason, request.origins) or _keys_in(policy.subject, request.origins)
+    keys = keys_in(reason, request.origins) or keys_in(policy.subject, request.origins)
     return "".join(f" '{printable(key)}' is set in {printable(request.origins[key])}." for key in keys[:_MOST_PLACES])
 
 
-def _keys_in(text: str, known: Collection[str]) -> list[str]:
+def keys_in(text: str, known: Collection[str]) -> list[str]:
+    """Return the ``known`` keys that ``text`` names as whole words, in the order of the text."""
     words = (word.strip(".") for word in re.findall(r"[\w./*-]+", text))
     return [word for word in dict.fromkeys(words) if word in known]
 

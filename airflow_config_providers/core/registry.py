@@ -22,7 +22,7 @@ from airflow_config_providers.core.provider_definition import (
 )
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError
 
 ENTRY_POINT_GROUP: Final = "airflow_config_providers.providers"
 
@@ -170,7 +170,7 @@ class ProviderRegistry:
                     incomplete.update([definition.name] if missing else [])
                     problems += _unknown_params(provider, definition) + missing
             for definition in definitions if len(providers) == len(definitions) else ():
-                collected = ConfigProvidersError if problems else ProviderDefinitionError
+                collected = (ConfigProvidersError,) if problems else (ProviderDefinitionError, ConfigException)
                 try:
                     configure = partial(_configure, providers[definition.name], definition.params)
                     call = partial(_forgiving, configure) if definition.name in incomplete else configure

@@ -20,6 +20,7 @@ from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType, parse_type
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym, LayeredConfig
+from airflow_config_providers.core.policy import keys_in
 from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan
@@ -130,8 +131,8 @@ def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
 
 def _warnings(result: AlterConfigResult) -> dict[str, list[str]]:
     """Return changed key -> the warnings that name it, and those that name no changed key."""
-    others = {text for text in result.warnings if not any(key in text for key in result.entries)}
-    return {key: [text for text in result.warnings if text in others or key in text] for key in result.entries}
+    named = {text: keys_in(text, result.entries) for text in result.warnings}
+    return {key: [text for text, keys in named.items() if not keys or key in keys] for key in result.entries}
 
 
 def _origin(resource: ConfigResource, entry: ConfigEntry) -> str:

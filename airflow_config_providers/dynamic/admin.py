@@ -318,12 +318,16 @@ class ConfigAdmin:
         """Plan and write a change; return None if others wrote meanwhile."""
         edits = request.edits
         snapshot = Snapshot.read(store, [*edits, *self._followers.concerned(edits)], histories=True)
-        planned = {resource: self._planned(resource, request, snapshot) for resource in edits}
+        warnings: list[str] = []
+        planned = {resource: self._planned(resource, request, snapshot, warnings) for resource in edits}
         planned |= self._followers.refusals(_plans(planned), self._settled_after(request, snapshot))
         plans = [plan for plan in _plans(planned) if plan.keys or request.refreshes(plan)]
         if plans and not request.validate_only:
             is_done = Writer(store, self._author).write(snapshot, plans, event=event, restored=request.restored)
-            return (planned, snapshot) if is_done else None
+            if not is_done:
+                return None
+        for text in warnings:  # of the attempt that counts
+            self._warn(text)
         return planned, snapshot
 
     def _settled_after(self, request: _ChangeRequest, snapshot: Snapshot) -> Settle:
@@ -334,8 +338,9 @@ class ConfigAdmin:
         return settle
 
     def _planned(
-        self, resource: ConfigResource, request: _ChangeRequest, snapshot: Snapshot
+        self, resource: ConfigResource, request: _ChangeRequest, snapshot: Snapshot, told: list[str]
     ) -> PlannedChange | ConfigProvidersError:
+        """Return the change as it would be written, or why not, and add what policies only warn of to ``told``."""
         reasons = Reasons()
         before, static = StoredConfig(), _StaticLayers()
         with reasons:
@@ -351,6 +356,7 @@ class ConfigAdmin:
             reasons.add(_unknown(static.unknown, before))
         elif checked and is_judged:
             warnings = self._judge(checked, reasons, self._settled_after(request, snapshot))
+            told += warnings
         return replace(checked.plan, warnings=warnings) if checked and not reasons else reasons.together()
 
     def _checked(
@@ -368,8 +374,6 @@ class ConfigAdmin:
         found = [judged(self._policies, request) for request in checked.requests()]
         warnings = tuple(listed([one.text for one in in_all([one.warnings for one in found])]))
         reasons.extend(PolicyViolation(one.text) for one in in_all([one.denials for one in found]))
-        for text in warnings:
-            self._warn(text)
         if reasons and not checked.problem:
             reasons.extend(self._followers.refusals([checked.plan], settle).values())
         return warnings

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from airflow_config_providers.core.foreign_errors import guarded
 from airflow_config_providers.core.text import octets
-from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.job.record import LARGEST, TaskTry, TryRecord, parsed, written
 from airflow_config_providers.providers.real_path import open_real, real_path, steps
 from airflow_config_providers.spark.whole_file import whole_file
@@ -106,7 +106,13 @@ class RecordFiles:
     def _reading(self, read: Callable[[], _Found]) -> _Found:
         what = "The records in [config_providers] records_path cannot be read"
         way_out = "Correct the path or its connection, or try again later."
-        return guarded(read, lambda: what, ProviderUnavailableError, way_out=way_out)
+        try:
+            return guarded(read, lambda: what, ProviderUnavailableError, way_out=way_out)
+        except ProviderUnavailableError:
+            raise
+        except ConfigProvidersError as error:  # of a secrets backend that has the connection of the path
+            problems = [f"{what}: {problem}" for problem in error.problems]
+        raise ProviderUnavailableError(*problems)
 
 
 def place_of(task: TaskTry) -> str:

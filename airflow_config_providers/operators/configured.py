@@ -283,7 +283,7 @@ class ConfiguredOperator(ReloadingOperator):
         layered, notes = self._job_configuration(context, jinja_env).preview()
         notes = [*problems, *notes]
         for note in notes:
-            self.log.warning("This preview differs from a run: %s", note)
+            self.log.warning("Preview: %s", note)
         self._show_job(layered, notes)
 
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:

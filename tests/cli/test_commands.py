@@ -768,6 +768,17 @@ def test_each_row_of_a_change_has_the_warnings_about_its_key_and_those_about_non
     assert [[text.split("'")[1] for text in row["warnings"]] for row in rows] == [["frozen", "never"]] * 2
 
 
+def test_a_row_has_no_warning_about_a_key_whose_name_begins_with_its_own(cli: Cli):
+    (path := cli.deployment.home / "one.yaml").write_text(
+        "policies: [{name: frozen, enforcement: warn, class: forbidden_keys, params: {keys: [spark.app.memoryMore]}}]"
+    )
+    rows = cli.json(
+        "alter --dag flights --add-config spark.app.memory=1,spark.app.memoryMore=2", policies_file=str(path)
+    )
+
+    assert {row["key"]: len(row["warnings"]) for row in rows} == {"spark.app.memory": 0, "spark.app.memoryMore": 1}
+
+
 def test_a_rollback_passes_a_policy_that_only_warns(cli: Cli, warning: str):
     cli("alter --dag flights --add-config spark.executor.memory=8g")
     cli("alter --dag flights --delete-config spark.executor.memory")

@@ -159,6 +159,11 @@ def test_a_policy_that_only_warns_and_fails_warns_of_that_without_its_words(fail
     )
 
 
+def test_an_enforcement_that_is_no_member_is_refused():
+    with pytest.raises(ConfigException, match="Policy 'p': enforcement is no member of Enforcement"):
+        NamedPolicy("p", Answering(None), "warn")
+
+
 @pytest.mark.parametrize("enforcement", Enforcement)
 def test_a_policy_whose_subject_fails_has_failed(enforcement):
     class Odd(Answering):

@@ -15,7 +15,12 @@ from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import is_reserved, read_definitions
 from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError, ProviderUnavailableError
+from airflow_config_providers.exceptions import (
+    ConfigException,
+    ProviderDefinitionError,
+    ProviderLookupError,
+    ProviderUnavailableError,
+)
 from airflow_config_providers.providers.file import FileConfigProvider
 from airflow_config_providers.testing import InMemoryConfigProvider
 from tests.raised import raised_at
@@ -276,12 +281,19 @@ def test_wrong_parameters_are_told_for_every_provider() -> None:
     bad = {
         "one": lambda: Failing(ProviderDefinitionError("x", "y")),
         "two": lambda: Failing(ProviderDefinitionError("z")),
+        "three": lambda: Failing(ConfigException("of a ConfigDef")),
     }
-    assert problems(ProviderRegistry(bad), props(a="one", b="two")) == (
+    assert problems(ProviderRegistry(bad), props(a="one", b="two", c="three")) == (
         "Provider a: x",
         "Provider a: y",
         "Provider b: z",
+        "Provider c: of a ConfigDef",
     )
+
+
+def test_the_error_of_a_configdef_names_the_provider() -> None:
+    registry = ProviderRegistry({"odd": lambda: Failing(ConfigException("cache.ms is no number."))})
+    assert problems(registry, props(a="odd")) == ("Provider a: cache.ms is no number.",)
 
 
 def test_of_an_error_that_is_not_ours_only_the_type_and_the_place_are_told() -> None:

@@ -267,6 +267,14 @@ class Naming(Recording):
     params = ("prefix", "also")
 
 
+class Keeping(Recording):
+    """Has a property of that name for what it was configured with."""
+
+    @property
+    def params(self):
+        return self.events[0]
+
+
 class Unmade(AlterConfigPolicy):
     def __init__(self):
         raise OSError("hunter2")
@@ -284,7 +292,7 @@ def here(monkeypatch):
     import types
 
     module = types.ModuleType("policies_of_a_deployment")
-    for found in (Recording, Naming, Unmade, NoPolicy):
+    for found in (Recording, Naming, Keeping, Unmade, NoPolicy):
         setattr(module, found.__name__, found)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     Recording.events = []
@@ -320,6 +328,14 @@ def test_parameters_that_a_class_does_not_name_are_refused_before_it_is_configur
 
 def test_parameters_that_a_class_names_are_its_own(opened, here):
     path = f"{here}.Naming"
+
+    opened(f"policies: [{{name: p, class: {path}, params: {{prefix: a}}}}]", allowed_classes=[path])
+
+    assert Recording.events == ["configure {'prefix': 'a'}"]
+
+
+def test_a_class_with_another_attribute_of_that_name_gets_all_parameters(opened, here):
+    path = f"{here}.Keeping"
 
     opened(f"policies: [{{name: p, class: {path}, params: {{prefix: a}}}}]", allowed_classes=[path])
 

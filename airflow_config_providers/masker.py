@@ -96,7 +96,8 @@ def mask_parameters(definitions: Mapping[str, str]) -> None:
     :param definitions: ``config.providers`` and the keys below it
     """
     for key, value in definitions.items():
-        if (parameter := key.partition(".param.")[2]) and not _PATH.search(parameter):
+        is_path = _PATH.search(key) and value.startswith(("/", "./", "../", "~"))  # and no token in the wrong place
+        if (parameter := key.partition(".param.")[2]) and not is_path:
             mask_secrets([value], name=parameter)
 
 

@@ -62,6 +62,9 @@ _SETTLED_ANEW: Final = (
     "This task went on after a deferral. What is shown was settled anew, without asking the policies, and {}."
 )
 
+_FOLLOWING: Final = ("airflow.providers.", "airflow_config_providers.")
+"""The packages whose methods go on with a job, and submit none."""
+
 _MOST_NAMED: Final = 20
 """How many keys a note names."""
 
@@ -294,13 +297,25 @@ class ConfiguredOperator(ReloadingOperator):
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:
         settled: list[LayeredConfig] = []
         configuration = replace(self._checked_configuration(context, jinja_env), when_settled=settled.append)
-        if _has_run_its_job(context):
+        if self._has_run_its_job(context):
             configuration = replace(configuration, ask=self._asking_later)
         try:
             return configuration.resolve()
         except ConfigProvidersError as error:
             self._keep_refused(context, settled[0] if settled else None, error.problems)
             raise
+
+    def _has_run_its_job(self, context: Any) -> bool:
+        """
+        Return whether the task goes on after its job; in ``execute``, as on EMR Serverless, it goes on before it.
+
+        So may a method that another class than those of Airflow's providers has, which can submit a job in any way.
+        """
+        name = resuming_method(context.get("ti"))
+        if name in {None, "execute"}:
+            return False
+        owners = [one.__module__ for one in type(self).__mro__ if name in vars(one)]
+        return bool(owners) and all(owner.startswith(_FOLLOWING) for owner in owners)
 
     def _asking_later(self, ask: Callable[[], Told]) -> Told:
         self._ask_policies = ask
@@ -320,7 +335,7 @@ class ConfiguredOperator(ReloadingOperator):
         """Return how what is shown differs from what the job got, if that was submitted before a deferral."""
         from airflow_config_providers.operators.record_keeper import RecordKeeper
 
-        if not _has_run_its_job(context):
+        if not self._has_run_its_job(context):
             return []
         keeper = RecordKeeper.of(context, self.log)
         changed = keeper.changed_keys(context["ti"], run.layered, run.reverser)
@@ -659,17 +674,12 @@ class ConfiguredOperator(ReloadingOperator):
                 setattr(self, name, hidden)
 
 
-def _has_run_its_job(context: Any) -> bool:
-    """Return whether the task goes on after its job; in ``execute``, as on EMR Serverless, it goes on before it."""
-    return resuming_method(context.get("ti")) not in {None, "execute"}
-
-
 def _ending(execute: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method ``execute`` of a class below ``ConfiguredOperator``, which need not call that of its base."""
 
     @wraps(execute)
     def ending(self: ConfiguredOperator, *args: Any, **kwargs: Any) -> Any:
-        context = args[0] if args else kwargs.get("context", {})
+        context = (args[0] if args else kwargs.get("context")) or {}
         return self._run_and_forget(context, partial(execute, self, *args, **kwargs))
 
     setattr(ending, _ENDS_RUN, True)

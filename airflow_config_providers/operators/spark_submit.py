@@ -118,7 +118,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     def _driver_process(self) -> subprocess.Popen[str] | None:
         """The process of spark-submit if the driver runs in it; otherwise, and before it has begun, None."""
         hook: Any = self._hook
-        return hook._submit_sp if hook is not None and not hook.is_in_cluster else None
+        return hook._submit_sp if hook is not None and not getattr(hook, "is_in_cluster", False) else None
 
     def poll_until_complete(self, external_id: Any, context: Any) -> Any:
         """Wait for the end of a job. The stock operator does not kill an application on YARN that it only follows."""

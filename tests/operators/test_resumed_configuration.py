@@ -22,7 +22,17 @@ DENIED = "policies:\n- name: no-x\n  class: forbidden_keys\n  params:\n    keys:
 NOTE = "! This task went on after a deferral. What is shown was settled anew, without asking the policies, and "
 
 
-class Waiting(SparkSubmitOperator):
+class Following(SparkSubmitOperator):
+    """Goes on as operators of Airflow's providers do."""
+
+    __module__ = "airflow.providers.example"
+
+    def end(self, context, event):
+        """Go on after the job."""
+        return "over"
+
+
+class Waiting(Following):
     """Is deferred, and goes on in a method of a test's choice."""
 
     has_begun = False
@@ -33,8 +43,8 @@ class Waiting(SparkSubmitOperator):
             return super().execute(context)
         raise TaskDeferred(trigger=TimeDeltaTrigger(datetime.timedelta(1)), method_name=self.method)
 
-    def end(self, context, event):
-        """Go on after the job."""
+    def end_of_its_own(self, context, event):
+        """Go on in a method that only this class has."""
         return "over"
 
     def call_execute(self, context, event):
@@ -80,7 +90,7 @@ def test_a_policy_does_not_fail_a_task_whose_job_is_over(go_on, deny):
     assert run.state == "success", run.error
 
 
-@pytest.mark.parametrize("method", ["execute", "call_execute", "call_that_of_spark"])
+@pytest.mark.parametrize("method", ["execute", "call_execute", "call_that_of_spark", "end_of_its_own"])
 def test_a_policy_denies_a_job_that_is_submitted_after_a_deferral(go_on, deny, spark_submit, method):
     """As on EMR Serverless, whose operator is deferred until its application has started."""
     run = go_on(method, then=deny)

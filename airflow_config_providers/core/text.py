@@ -62,6 +62,12 @@ def there_are(count: int, noun: str) -> str:
     return f"There {'is' if count == 1 else 'are'} {counted(count, noun)}"
 
 
+def first_of(names: Sequence[str], most: int) -> str:
+    """Return the first ``most`` of ``names``, and how many more there are."""
+    shown, others = ", ".join(names[:most]), len(names) - most
+    return f"{shown} and {others} more" if others > 0 else shown
+
+
 def in_all(lists: Sequence[Sequence[_Item]]) -> list[_Item]:
     """Return the items that every list has, in the order of the first; none without lists."""
     first, *others = lists or [()]

@@ -9,7 +9,7 @@ from typing import Final
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
-from airflow_config_providers.core.text import counted, nearest, printable
+from airflow_config_providers.core.text import counted, first_of, nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.deployment import record_rows, records, rows
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
@@ -253,8 +253,7 @@ def _files(layers: DeployedLayers, resource: ConfigResource, *, has_job: bool) -
 
 
 def _named(keys: Sequence[str]) -> str:
-    more = f" and {len(keys) - HINTS} more" if len(keys) > HINTS else ""
-    return f"{', '.join(map(printable, keys[:HINTS]))}{more}."
+    return f"{first_of(list(map(printable, keys)), HINTS)}."
 
 
 def _not_set(operations: Iterable[AlterConfigOp], done: AlterConfigResult) -> Iterator[str]:

@@ -35,7 +35,14 @@ from airflow_config_providers.spark.key_notes import key_notes
 Row = Mapping[str, Any]
 
 DETAILS: Final = (
-    *("alterable_at", "applied_source", "bundle_folder", "hashes", "or_from", "synonyms", "warnings", "winner"),
+    "alterable_at",
+    "applied_source",
+    "bundle_folder",
+    "hashes",
+    "or_from",
+    "synonyms",
+    "warnings",
+    "winner",
 )
 """Columns of a description or a change that only programs get."""
 

@@ -54,7 +54,9 @@ _known: Final = KnownReversers()
 
 
 def guard_backends(reverser: ReverseTransformer) -> None:
-    """Give the backends of XComs and state references in place of values, for as long as ``reverser`` has values."""
+    """
+    Replace values by references in what the backends of XComs and state get, for as long as ``reverser`` has values.
+    """
     if reverser:
         _known.know(reverser)
         _guard_xcoms()

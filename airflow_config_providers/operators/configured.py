@@ -15,7 +15,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator, resuming_method
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.cleared_frames import clearing_frames
-from airflow_config_providers.core.text import once, one_line, printable, shortened
+from airflow_config_providers.core.text import first_of, once, one_line, printable, shortened
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
@@ -307,9 +307,10 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _has_run_its_job(self, context: Any) -> bool:
         """
-        Return whether the task goes on after its job; in ``execute``, as on EMR Serverless, it goes on before it.
+        Return whether the task goes on after its job.
 
-        So may a method that another class than those of Airflow's providers has, which can submit a job in any way.
+        In ``execute``, as on EMR Serverless, it goes on before it. A method of a class outside Airflow's providers and
+        this package can submit a job in any way, so it does not count as going on after the job either.
         """
         name = resuming_method(context.get("ti"))
         if name in {None, "execute"}:
@@ -341,9 +342,8 @@ class ConfiguredOperator(ReloadingOperator):
         changed = keeper.changed_keys(context["ti"], run.layered, run.reverser)
         if changed is None:
             return [_SETTLED_ANEW.format("this try has left no record of what its job was submitted with")]
-        named = ", ".join(map(printable, changed[:_MOST_NAMED]))
-        more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
-        differs = f"differs from what its job was submitted with, which the record of this try has: {named}{more}"
+        named = first_of(list(map(printable, changed)), _MOST_NAMED)
+        differs = f"differs from what its job was submitted with, which the record of this try has: {named}"
         return [_SETTLED_ANEW.format(differs)] if changed else []
 
     def _checked_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:

@@ -15,7 +15,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer
 from airflow_config_providers.core.policy import Moment, NamedPolicy, RequestMetadata
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
-from airflow_config_providers.core.text import counted, printable
+from airflow_config_providers.core.text import counted, first_of, printable
 from airflow_config_providers.deployment.admin import admin
 from airflow_config_providers.deployment.rows import Row, as_json, shown
 from airflow_config_providers.dynamic.policies.policy_set import DENIES, WARNS, LastRequest, PolicyVerdict, verdict_of
@@ -392,9 +392,7 @@ def _running(one: RunningJob) -> Row:
 
 def named(resources: Sequence[ConfigResource], most: int = _NAMED) -> str:
     """Return the names of the first resources, at most so many, and how many more there are."""
-    others = len(resources) - most
-    names = ", ".join(map(_name, resources[:most]))
-    return f"{names} and {others} more" if others > 0 else names
+    return first_of(list(map(_name, resources)), most)
 
 
 def _name(resource: ConfigResource) -> str:

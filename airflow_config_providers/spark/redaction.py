@@ -26,7 +26,7 @@ DEFAULT_PATTERN: Final = f"{_HIDDEN_BY_EVERY_SPARK}|credential"
 DEFAULT_OPTIONS: Final = "(?i)url"
 """The default for options of data sources. Spark hides those that match ``spark.redaction.regex``, too."""
 
-_TELLING_OPTIONS: Final = f"(?i:{TELLING_NAMES}|api[._-]?key|auth(?!or(?!i))|jaas|keystore|sslkey|uri(?![a-z]))"
+_TELLING_OPTIONS: Final = f"(?i:{TELLING_NAMES}|auth(?!or(?!i))|jaas|keystore|sslkey|uri(?![a-z]))"
 """Names of options of data sources that hold secrets, such as ``kafka.sasl.jaas.config`` and ``connection.uri``."""
 
 _SHOWN_BELOW: Final = {HADOOP_PREFIX: "", HIVE_PREFIX: "hive.", "spark.metrics.conf.": ""}

@@ -104,11 +104,19 @@ def test_layers_override_the_named_arguments_of_livy(livy, service, no_leak, pas
     assert "spark.executor.cores = 4   # DAG_CONFIG, argument executor_cores" in run.rendered["effective_config"]
 
 
-def test_policies_see_the_named_arguments_of_livy(livy, service, run_task, monkeypatch, tmp_path):
-    (tmp_path / "policies.yaml").write_text(
-        "policies:\n- name: small\n  class: bounds\n  params: {spark.executor.memory: {max: 2g}}\n"
-    )
-    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+@pytest.fixture
+def policies(monkeypatch, tmp_path):
+    """Have the deployment use the policies in a string."""
+
+    def use(text):
+        (tmp_path / "policies.yaml").write_text(text)
+        monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+
+    return use
+
+
+def test_policies_see_the_named_arguments_of_livy(livy, service, run_task, policies):
+    policies("policies:\n- name: small\n  class: bounds\n  params: {spark.executor.memory: {max: 2g}}\n")
     recorder, port = service(LIVY)
     run = run_task(livy(port, executor_memory="64g"))
 
@@ -247,10 +255,9 @@ def test_what_comes_after_the_dag_goes_before_the_conf_of_every_cluster(databric
     ]
 
 
-def test_policies_are_asked_about_the_configuration_of_every_cluster(databricks, no_leak, tmp_path, monkeypatch):
+def test_policies_are_asked_about_the_configuration_of_every_cluster(databricks, no_leak, policies):
     policy = "policies:\n- {name: memory, class: bounds, params: {spark.executor.memory: {max: 8g}}}\n"
-    (tmp_path / "policies.yaml").write_text(policy)
-    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+    policies(policy)
     task, recorder = databricks(tasks=clusters(one={}, two={"spark.executor.memory": "16g"}))
     run = no_leak(task)
 
@@ -258,10 +265,9 @@ def test_policies_are_asked_about_the_configuration_of_every_cluster(databricks,
     assert bodies(recorder, "submit") == []
 
 
-def test_a_policy_that_only_warns_stops_no_cluster(databricks, no_leak, tmp_path, monkeypatch):
+def test_a_policy_that_only_warns_stops_no_cluster(databricks, no_leak, policies):
     policy = "policies:\n- {name: soft, enforcement: warn, class: bounds, params: {spark.executor.memory: {max: 8g}}}\n"
-    (tmp_path / "policies.yaml").write_text(policy)
-    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+    policies(policy)
     task, recorder = databricks(tasks=clusters(one={}, two={"spark.executor.memory": "16g"}))
     run = no_leak(task)
 
@@ -269,10 +275,9 @@ def test_a_policy_that_only_warns_stops_no_cluster(databricks, no_leak, tmp_path
     assert "tasks[1]['new_cluster']['spark_conf']: Policy 'soft' only warns, and would deny" in run.shown
 
 
-def test_a_policy_is_content_with_what_each_cluster_has_itself(databricks, no_leak, tmp_path, monkeypatch):
+def test_a_policy_is_content_with_what_each_cluster_has_itself(databricks, no_leak, policies):
     policy = "policies:\n- {name: owner, class: required_keys, params: {keys: [spark.app.owner]}}\n"
-    (tmp_path / "policies.yaml").write_text(policy)
-    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+    policies(policy)
     task, _ = databricks(tasks=clusters(one={"spark.app.owner": "a"}, two={"spark.app.owner": "b"}))
 
     assert no_leak(task).state == "success"

@@ -17,11 +17,12 @@ class Params:
 
     :param given: name -> value, as read from YAML
     :param where: the prefix of names in messages
+    :param known: names that something else reads
     """
 
-    def __init__(self, given: Mapping[str, Any], where: str = "") -> None:
+    def __init__(self, given: Mapping[str, Any], where: str = "", *, known: Collection[str] = ()) -> None:
         self._given = given
-        self._asked: set[str] = set()
+        self._asked = set(known)
         self._where = where
         self.problems: list[str] = []
 

@@ -188,10 +188,7 @@ def _opened(entry: PolicyEntry, classes: PolicyClasses, policies: list[NamedPoli
 def _configure(policy: AlterConfigPolicy, given: Mapping[str, Any]) -> None:
     known = type(policy).params
     if isinstance(known, tuple | frozenset | set):  # a class that knows no such attribute can have another one
-        params = Params(given)
-        for name in known:
-            params.value(name)
-        params.finish()
+        Params(given, known=known).finish()
     policy.configure(given)
 
 

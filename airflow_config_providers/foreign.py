@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -256,9 +257,9 @@ TABLE: Final = (
 )
 
 
-_BY_OWNER: Final = {
-    owner: tuple(row for row in TABLE if row.owner == owner) for owner in dict.fromkeys(row.owner for row in TABLE)
-}
+_BY_OWNER: Final[defaultdict[str, list[ForeignName]]] = defaultdict(list)
+for _row in TABLE:
+    _BY_OWNER[_row.owner].append(_row)
 
 _CHECKED: Final = WeakSet[type]()
 """The classes whose bases were checked; reading a DAG file again makes new ones, and the old ones must go."""

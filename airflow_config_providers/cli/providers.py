@@ -9,8 +9,8 @@ from airflow_config_providers import settings
 from airflow_config_providers.cli.failing import Notes, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, show
 from airflow_config_providers.cli.target import require_here
+from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS
 from airflow_config_providers.core.registry import ConfiguredProviders
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.rows import Row

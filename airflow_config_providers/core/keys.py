@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.text import half_pair, of_type, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
+
+CONFIG_PROVIDERS: Final = "config.providers"
+"""The key that lists the providers. Those below it define them."""
 
 LONGEST_KEY: Final = 1000
 """The most characters of a key. Without a limit, one fills a history, and comparing it with all keys takes seconds."""
@@ -22,6 +24,11 @@ _UNSEEN: Final = (
 
 _REFUSED: Final = f"[= {_UNSEEN}]"
 """An equals sign ends a key in the argument ``key=value``, and a space ends it in a line of a file."""
+
+
+def is_reserved(key: str) -> bool:
+    """Return whether ``key`` defines providers: such keys belong to the deployment."""
+    return key == CONFIG_PROVIDERS or key.startswith(f"{CONFIG_PROVIDERS}.")
 
 
 def key_problem(key: str, where: str, *, is_stored: bool = False) -> ConfigException | None:

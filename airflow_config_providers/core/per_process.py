@@ -12,16 +12,9 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
 
 _T = TypeVar("_T")
-
-
-@dataclass(slots=True)
-class _Slot(Generic[_T]):
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    made: list[_T] = field(default_factory=list, repr=False)
 
 
 class PerProcess(Generic[_T]):
@@ -38,15 +31,15 @@ class PerProcess(Generic[_T]):
     def __init__(self, make: Callable[[], _T], *, pid: Callable[[], int] = os.getpid) -> None:
         self._make = make
         self._pid = pid
-        self._slots: dict[int, _Slot[_T]] = {}
+        self._slots: dict[int, tuple[threading.Lock, list[_T]]] = {}
 
     def __call__(self) -> _T:
         """Return the object of this process."""
-        slot = self._slots.setdefault(self._pid(), _Slot())
-        with slot.lock:
-            if not slot.made:
-                slot.made.append(self._make())
-            return slot.made[0]
+        lock, made = self._slots.setdefault(self._pid(), (threading.Lock(), []))
+        with lock:
+            if not made:
+                made.append(self._make())
+            return made[0]
 
 
 class Lock(Protocol):

@@ -2,8 +2,9 @@ r"""
 Java properties files: read and write the syntax of ``java.util.Properties``.
 
 ``javaproperties`` splits a line into key and value and decodes the escapes; most lines have none, and do not need the
-library. This module joins the lines, because the library joins continued lines in quadratic time, keeps no line
-numbers, and after a line with only a ``\`` continues with a comment or a blank line, which Java skips.
+library. Nor does writing printable ASCII, as nearly every task does. This module joins the lines, because the library
+joins continued lines in quadratic time, keeps no line numbers, and after a line with only a ``\`` continues with a
+comment or a blank line, which Java skips.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from airflow_config_providers.exceptions import ConfigException
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _BLANKS: Final = " \t\f"
 _SEPARATOR: Final = re.compile(r"(?:[ \t\f]*[=:]|[ \t\f])[ \t\f]*")
-_SPECIAL: Final = re.compile(r"[^ -~]|[\\#!=:]")
-"""What is written with an escape."""
+_SPECIAL: Final = re.compile(r"[\\#!=:]|\A ")
+"""What is written with a backslash before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,16 @@ def dump(configs: Mapping[str, str]) -> str:
 
 
 def _written(key: str, value: str) -> str:
-    if not _SPECIAL.search(f"{key}{value}") and " " not in key and not value.startswith(" "):
-        return f"{key}={value}"
+    entry = f"{key}{value}"
+    if entry.isascii() and entry.isprintable() and " " not in key:
+        return f"{_escaped(key)}={_escaped(value)}"
     from javaproperties import join_key_value  # noqa: PLC0415 - it imports an HTTP client and an XML parser
 
     return join_key_value(key, value)
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", text)
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from airflow_config_providers.core.keys import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable, no_default
 
-CONFIG_PROVIDERS: Final = "config.providers"
 _PREFIX: Final = f"{CONFIG_PROVIDERS}."
 _PARAM: Final = "param."
 
@@ -44,11 +44,6 @@ class ProviderDefinition:
     def shown_class(self) -> str:
         """The key of the class and the class, fit to print."""
         return f"{self.key('class')}: {printable(self.class_name)}"
-
-
-def is_reserved(key: str) -> bool:
-    """Return whether ``key`` defines providers: such keys belong to the deployment."""
-    return key == CONFIG_PROVIDERS or key.startswith(_PREFIX)
 
 
 def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition], list[str]]:

@@ -13,10 +13,11 @@ from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.doubtful_values import value_doubts
 from airflow_config_providers.core.foreign_errors import foreign_failure
+from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, unknown_provider
+from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.core.transformer import DEFAULT_LIMITS, ConfigTransformer, ConfigTransformerResult, Limits

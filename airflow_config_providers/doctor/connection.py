@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any, Final
 
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine
-from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
+from airflow_config_providers.core.keys import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.timed_calls import call_each

@@ -9,7 +9,7 @@ from typing import Any, Final
 from airflow_config_providers.airflow_compat import Connection
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.java_text import written
-from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
+from airflow_config_providers.core.keys import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ProviderDefinitionError

@@ -9,12 +9,8 @@ from typing import Final
 
 from airflow_config_providers.airflow_compat import Connection
 from airflow_config_providers.core import properties
-from airflow_config_providers.core.provider_definition import (
-    CONFIG_PROVIDERS,
-    ProviderDefinition,
-    read_definitions,
-    unlisted_names,
-)
+from airflow_config_providers.core.keys import CONFIG_PROVIDERS
+from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions, unlisted_names
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException

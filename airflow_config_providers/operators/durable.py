@@ -2,71 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import AirflowTaskTimeout
 from airflow_config_providers.core.text import one_line, printable, shortened
 from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
-from airflow_config_providers.masker import masked
 from airflow_config_providers.operators.configured import ConfiguredOperator
 
 if TYPE_CHECKING:
-    from airflow_config_providers.core.layers import LayeredConfig
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.record import TryRecord
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
-
-STATE_KEY: Final = "config_providers_submitted"
-"""The key in the task's state store that holds the configuration of its job, with references."""
-
-
-@dataclass(frozen=True, slots=True)
-class SubmittedConfig:
-    """
-    The configuration with which a job was submitted.
-
-    :param conf: key -> string with references
-    :param lines: the ``effective_config`` at that time
-    :param sealed: its values, sealed with ``ValueSeal``; None if they are not kept
-    :param try_number: the try that submitted it; None if an earlier version of this package did
-    """
-
-    conf: Mapping[str, str] = field(default_factory=dict)
-    lines: Sequence[str] = ()
-    sealed: str | None = None
-    try_number: int | None = None
-
-    @classmethod
-    def read(cls, state: Any, job: Any) -> Self | None:
-        """Return the configuration in ``state``, which others can write; None if it does not belong to ``job``."""
-        if not isinstance(state, dict) or state.get("job") != job:
-            return None
-        conf, lines = state.get("conf"), state.get("lines")
-        if not isinstance(conf, dict) or not isinstance(lines, list):
-            return None
-        shown = {key: str(text) for key, text in conf.items()}
-        number = state.get("try")
-        by = number if type(number) is int else None
-        return cls(shown, [one_line(str(line)) for line in lines], state.get("sealed"), by)
-
-    def state(self, job: Any) -> dict[str, Any]:
-        """Return the entry for the task's state store, which Airflow does not mask."""
-        conf = {key: masked(text) for key, text in self.conf.items()}
-        sealed = {} if self.sealed is None else {"sealed": self.sealed}
-        by = {} if self.try_number is None else {"try": self.try_number}
-        return {"job": job, "conf": conf, "lines": list(map(masked, self.lines)), **sealed, **by}
-
-    @property
-    def layered(self) -> LayeredConfig:
-        """The configuration, already settled."""
-        from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
-
-        return LayeredConfig([ConfigLayer(ConfigSource.DAG_CONFIG, "the job", self.conf)])
+    from airflow_config_providers.operators.submitted_config import SubmittedConfig
 
 
 class DurableMixin(ConfiguredOperator):
@@ -99,7 +51,7 @@ class DurableMixin(ConfiguredOperator):
         store = self._state_store(context)
         may_follow = store is not None and _has_started_before(context) and self._may_follow()
         job = store.get(self.external_id_key) if may_follow else None
-        submitted = SubmittedConfig.read(store.get(STATE_KEY), job) if job else None
+        submitted = _submitted_config(store, job) if job else None
         if not job or not self._is_followable(job, submitted, context):
             super()._resolve_job(context, jinja_env)
             return
@@ -265,6 +217,8 @@ class DurableMixin(ConfiguredOperator):
 
     def _keep_submitted(self, job: Any, context: Any) -> None:
         """Store the configuration of ``job`` for later tries that follow it."""
+        from airflow_config_providers.operators.submitted_config import STATE_KEY, SubmittedConfig
+
         sealed = self._job_seal(job, context).seal(self._job_run.reverser)
         submitted = SubmittedConfig(self._job_run.shown, self.effective_config or (), sealed, _try_number(context))
         try:
@@ -305,6 +259,12 @@ class DurableMixin(ConfiguredOperator):
             super().on_kill()
         finally:
             self._job_run.keep_leases(is_left=False)
+
+
+def _submitted_config(store: Any, job: Any) -> SubmittedConfig | None:
+    from airflow_config_providers.operators.submitted_config import STATE_KEY, SubmittedConfig
+
+    return SubmittedConfig.read(store.get(STATE_KEY), job)
 
 
 def _try_number(context: Any) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -39,8 +40,9 @@ def reverse_lineage(reverser: ReverseTransformer) -> None:
 
 def _collector() -> Any:
     """Return the collector of this process; None if no hook has asked for it, since making one takes seconds."""
-    from airflow.sdk import lineage  # it reads settings
-
+    lineage = sys.modules.get("airflow.sdk.lineage")  # a hook that asks imports it
+    if lineage is None:
+        return None
     count = getattr(lineage.get_hook_lineage_collector, "cache_info", None)
     return None if count is not None and not count().currsize else lineage.get_hook_lineage_collector()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
@@ -55,11 +54,11 @@ def _mark(error: Any, task: Any) -> None:
         task.retry_policy = _LastPolicy(policy)
 
 
-@dataclass(frozen=True, slots=True)
 class _LastPolicy:
     """Wraps a task's retry policy, and decides what that leaves to Airflow's default."""
 
-    policy: Any
+    def __init__(self, policy: Any) -> None:
+        self.policy = policy
 
     def evaluate(self, exception: BaseException, *args: Any, **kwargs: Any) -> Any:
         decision = self.policy.evaluate(exception, *args, **kwargs)

@@ -11,9 +11,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from airflow_config_providers.core.diagnosis import Diagnosis, fine
 from airflow_config_providers.core.text import counted, printable, whole_number
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
@@ -24,7 +23,6 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     gravest,
 )
-from airflow_config_providers.providers.file_rights import rights_of
 from airflow_config_providers.providers.real_path import (
     DEEPEST,
     Link,
@@ -38,6 +36,9 @@ from airflow_config_providers.providers.real_path import (
     real_path,
     steps,
 )
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.diagnosis import Diagnosis
 
 ALLOWED_PATHS: Final = "allowed.paths"
 MAX_BYTES: Final = "max.bytes"
@@ -185,6 +186,9 @@ class AllowedFiles:
 
         :raises ProviderLookupError: as in ``check``
         """
+        from airflow_config_providers.core.diagnosis import fine  # noqa: PLC0415 - no task asks for one
+        from airflow_config_providers.providers.file_rights import rights_of  # noqa: PLC0415 - see above
+
         yield fine(self.check())
         for root in self.allowed or ():
             yield from rights_of("/" + "/".join(root))

@@ -9,8 +9,8 @@ from typing import Any, Final
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.environment import EnvironmentOverrides
 from airflow_config_providers.core.java_text import written
+from airflow_config_providers.core.keys import is_reserved
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.provider_definition import is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.specification import is_specification

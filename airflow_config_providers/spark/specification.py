@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, ProviderDefinition, read_definitions
+from airflow_config_providers.core.keys import CONFIG_PROVIDERS
+from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderDefinitionError

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from airflow_config_providers.core.keys import is_reserved
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.provider_definition import is_reserved
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.exceptions import (
     AccessDeniedError,

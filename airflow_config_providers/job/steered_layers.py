@@ -19,7 +19,7 @@ from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY
 from airflow_config_providers.spark.expansion import is_substituted
 from airflow_config_providers.spark.layer_sources import mapping_layer
-from airflow_config_providers.spark.redaction import DEFAULT_OPTIONS, DEFAULT_PATTERN, OPTIONS_KEY, REDACTION_KEY
+from airflow_config_providers.spark.redaction import DEFAULT_OPTIONS, DEFAULT_PATTERN, OPTIONS_KEY, REDACTION_KEY, STRINGS_KEY
 
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.document import Sealed, StoredConfig
@@ -27,13 +27,12 @@ if TYPE_CHECKING:
     from airflow_config_providers.dynamic.snapshot import ChangeMark
 
 _STRINGS: Final = "spark.redaction.string.regex"
-_STRINGS_OF_SQL: Final = "spark.sql.redaction.string.regex"
 
 _FORMER: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     REDACTION_KEY: ((REDACTION_KEY,), DEFAULT_PATTERN),
     OPTIONS_KEY: ((OPTIONS_KEY,), DEFAULT_OPTIONS),
     _STRINGS: ((_STRINGS,), ""),
-    _STRINGS_OF_SQL: ((_STRINGS_OF_SQL, _STRINGS), ""),
+    STRINGS_KEY: ((STRINGS_KEY, _STRINGS), ""),
 }
 """Key of a pattern -> the keys of which the first that is set has the pattern otherwise, and Spark's default."""
 

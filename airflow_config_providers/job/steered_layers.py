@@ -19,7 +19,13 @@ from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY
 from airflow_config_providers.spark.expansion import is_substituted
 from airflow_config_providers.spark.layer_sources import mapping_layer
-from airflow_config_providers.spark.redaction import DEFAULT_OPTIONS, DEFAULT_PATTERN, OPTIONS_KEY, REDACTION_KEY, STRINGS_KEY
+from airflow_config_providers.spark.redaction import (
+    DEFAULT_OPTIONS,
+    DEFAULT_PATTERN,
+    OPTIONS_KEY,
+    REDACTION_KEY,
+    STRINGS_KEY,
+)
 
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.document import Sealed, StoredConfig

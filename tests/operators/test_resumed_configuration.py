@@ -6,6 +6,7 @@ import datetime
 from functools import partial
 
 import pytest
+from airflow.providers.apache.spark.operators.spark_sql import SparkSqlOperator
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.providers.standard.triggers.temporal import TimeDeltaTrigger
 from airflow.sdk import DAG
@@ -14,7 +15,9 @@ from airflow.sdk.exceptions import TaskDeferred
 from airflow_config_providers.exceptions import PolicyViolation
 from airflow_config_providers.job.record_store import record_key
 from airflow_config_providers.operators.configure import configured
+from tests.operators.conftest import recording
 from tests.operators.stock import NOT_DURABLE
+from tests.servers.recorder import Recorder
 
 pytestmark = pytest.mark.usefixtures("connections")
 
@@ -103,6 +106,49 @@ def test_a_policy_denies_a_job_that_is_submitted_after_a_deferral(go_on, deny, s
 def test_a_job_that_policies_allow_is_submitted_after_a_deferral(go_on, spark_submit, method):
     assert go_on(method).state == "success"
     assert len(spark_submit()) == 1
+
+
+class Later:
+    """Is deferred, and then calls the ``execute`` of its operator."""
+
+    has_begun = False
+
+    def execute(self, context):
+        if self.has_begun:
+            return super().execute(context)
+        raise TaskDeferred(trigger=TimeDeltaTrigger(datetime.timedelta(1)), method_name="begin")
+
+    def begin(self, context, event):
+        self.has_begun = True
+        return self.execute(context)
+
+
+@pytest.fixture(params=["livy", "spark-sql"])
+def later(request, dag, serve_livy, tmp_path, monkeypatch):
+    """Return an operator whose job is submitted after a deferral, and what counts its jobs."""
+    if request.param == "livy":
+        kind = pytest.importorskip("airflow.providers.apache.livy.operators.livy").LivyOperator
+        jobs = serve_livy(
+            Recorder({"id": 7, "state": "success", "appId": "a", "log": [], "from": 0, "total": 0})
+        ).requests
+        given = {"file": "job.py"}
+    else:
+        kind, jobs, given = SparkSqlOperator, recording("spark-sql", tmp_path, monkeypatch), {"sql": "select 1"}
+    of_airflow = type("Later", (Later, kind), {"__module__": Following.__module__})
+    monkeypatch.setattr(Later, "__module__", Following.__module__)
+    return configured(of_airflow)(task_id="job", dag=dag, conf={"spark.app.x": "1"}, **given), jobs
+
+
+@pytest.mark.parametrize("is_denied", [True, False], ids=["denied", "allowed"])
+def test_policies_are_asked_before_each_kind_of_operator_submits_after_a_deferral(later, run_task, deny, is_denied):
+    operator, jobs = later
+    if is_denied:
+        deny()
+
+    run = run_task(operator, state={}, resumed_with=("begin", {"event": "it is time"}))
+
+    assert isinstance(run.error, PolicyViolation) is is_denied
+    assert bool(jobs()) is not is_denied
 
 
 def test_the_page_of_a_task_that_goes_on_says_which_keys_were_changed_since(go_on):

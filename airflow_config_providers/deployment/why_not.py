@@ -25,7 +25,7 @@ from airflow_config_providers.deployment.chosen_files import BELOW_FILES, files_
 from airflow_config_providers.deployment.rows import SECRET, Hidden, Row, file_of, is_secret, misfits
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, ProviderUnavailableError
-from airflow_config_providers.spark.catalogue import READ_ONLY, spark_definition
+from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY, spark_definition
 from airflow_config_providers.spark.key_check import UnknownKeys, find_in
 from airflow_config_providers.spark.known_keys import SPARK, meant
 
@@ -206,14 +206,19 @@ def _explained(row: Row, synonym: Row, reading: Reading, *, wanted: str | None =
 def _verdict(row: Row, synonym: Row, winner: Row, reading: Reading) -> StatusAndReason:
     if unread := reading.unread.get(synonym["source"]):
         return SettingStatus.NOT_READ, unread
+    is_of_author = synonym["key"] in OF_AUTHOR
+    reason = READ_ONLY.get(synonym["key"])
+    if is_of_author and ConfigSource[synonym["source"]].is_steered:
+        return SettingStatus.NOT_ALLOWED, f"A run that gets it fails. It is read-only: {reason}"
     if winner is not synonym:
         return _beaten(synonym, winner)
     if problem := _of_name(synonym["key"], reading):
         return problem
-    if reason := READ_ONLY.get(synonym["key"]):
+    if reason and not is_of_author:
         return SettingStatus.NOT_READ, f"Jobs do not take it from the configuration: {reason}"
     unfit = "".join(f" A run that gets it would fail: {problem}" for problem in misfits(row["key"], row["value"]))
-    return SettingStatus.APPLIES, f"{_winning(row)}{_unless_chosen(row, synonym, reading)}{unfit}"
+    stronger = f" It has no effect if {OF_AUTHOR[synonym['key']]}." if is_of_author else ""
+    return SettingStatus.APPLIES, f"{_winning(row)}{stronger}{_unless_chosen(row, synonym, reading)}{unfit}"
 
 
 def _winning(row: Row) -> str:

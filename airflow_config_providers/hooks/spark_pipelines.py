@@ -16,7 +16,6 @@ from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHoo
 from airflow_config_providers.spark.applications import pipelines
 from airflow_config_providers.spark.delivery import Delivery, Submission
 from airflow_config_providers.spark.private_file import private_properties
-from airflow_config_providers.spark.redaction import REDACTION_KEY
 
 _REMOTE: Final = "spark.remote"
 
@@ -84,11 +83,9 @@ class ConfiguredSparkPipelinesHook(ConfiguredSparkSubmitHook, SparkPipelinesHook
             with super()._properties(submission) as pass_fds:
                 yield pass_fds
             return
-        delivery = submission.delivery
-        configs = {**delivery.plain, **delivery.private}
+        configs = self._job_run().session_configs(submission.delivery)
         if "SPARK_REMOTE" not in (self._env_vars or {}):  # it overrides the connection, as in the stock hook
             configs[_REMOTE] = self._connect.get_connection_url()
-        configs.pop(REDACTION_KEY, None)  # a static setting of the server, which a session cannot set
         with private_properties(configs) as file:
             self._properties_file = file.path
             yield file.pass_fds

@@ -30,7 +30,7 @@ from airflow_config_providers.spark.arguments import ENVIRONMENT_ON_KUBERNETES, 
 from airflow_config_providers.spark.child_process import refuse_unpassable, room
 from airflow_config_providers.spark.delivery import Delivery, Submission, plan
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
-from airflow_config_providers.spark.redaction import is_hidden_by_spark
+from airflow_config_providers.spark.redaction import OF_SESSION, REDACTION_KEY, is_hidden_by_spark
 
 _JAVA_COMMAND = "sun.java.command"
 """The property with the command that started Spark, which Spark shows."""
@@ -413,6 +413,21 @@ class JobRun:
             room=room(os.environ),
             in_process=in_process,
         )
+
+    def session_configs(self, delivery: Delivery) -> dict[str, str]:
+        """
+        Return what a session of Spark Connect sets, with values.
+
+        The server hides what its owner has chosen, which no session can change for ``spark.redaction.regex``. It could
+        replace the other patterns, but only the author and the owner of the deployment may.
+        """
+        configs = {**delivery.plain, **delivery.private}
+        left_out = {REDACTION_KEY, *(key for key in OF_SESSION & configs.keys() if not self._is_authored(key))}
+        return {key: value for key, value in configs.items() if key not in left_out}
+
+    def _is_authored(self, key: str) -> bool:
+        sources = {one.source for one in self.layered.describe(key).synonyms}
+        return any(not source.is_steered for source in sources - {ConfigSource.DEFAULT_CONFIG})
 
     def clear(self) -> None:
         """Forget the values for spark-submit, and end the run. Logs still show references."""

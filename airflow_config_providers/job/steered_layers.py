@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -16,9 +16,16 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import has_supervisor
+from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY
 from airflow_config_providers.spark.expansion import is_substituted
 from airflow_config_providers.spark.layer_sources import mapping_layer
-from airflow_config_providers.spark.redaction import DEFAULT_OPTIONS, DEFAULT_PATTERN, OPTIONS_KEY, REDACTION_KEY
+from airflow_config_providers.spark.redaction import (
+    DEFAULT_OPTIONS,
+    DEFAULT_PATTERN,
+    OPTIONS_KEY,
+    REDACTION_KEY,
+    STRINGS_KEY,
+)
 
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.document import Sealed, StoredConfig
@@ -26,13 +33,12 @@ if TYPE_CHECKING:
     from airflow_config_providers.dynamic.snapshot import ChangeMark
 
 _STRINGS: Final = "spark.redaction.string.regex"
-_STRINGS_OF_SQL: Final = "spark.sql.redaction.string.regex"
 
 _FORMER: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     REDACTION_KEY: ((REDACTION_KEY,), DEFAULT_PATTERN),
     OPTIONS_KEY: ((OPTIONS_KEY,), DEFAULT_OPTIONS),
     _STRINGS: ((_STRINGS,), ""),
-    _STRINGS_OF_SQL: ((_STRINGS_OF_SQL, _STRINGS), ""),
+    STRINGS_KEY: ((STRINGS_KEY, _STRINGS), ""),
 }
 """Key of a pattern -> the keys of which the first that is set has the pattern otherwise, and Spark's default."""
 
@@ -169,6 +175,24 @@ def _refuse_references(layer: ConfigLayer) -> None:
         f"permission to read them. Write the value itself, or set [config_providers] run_config_references."
         for key, text in layer.configs.items()
         if is_substituted(key, text) and not scan(text)
+    ]
+    if problems:
+        raise ConfigException(*problems)
+
+
+def refuse_read_only(layers: Iterable[ConfigLayer]) -> None:
+    """
+    Refuse read-only keys that dynamic and run configuration would change with an effect.
+
+    Permission to set the deploy mode would be permission to have the values sent into the cluster.
+
+    :raises ConfigException: a layer has one; names all of them
+    """
+    problems = [
+        f"'{key}' in {printable(layer.origin(key))} is read-only: {READ_ONLY[key]}"
+        for layer in layers
+        if layer.source.is_steered
+        for key in sorted(OF_AUTHOR.keys() & layer.configs.keys())
     ]
     if problems:
         raise ConfigException(*problems)

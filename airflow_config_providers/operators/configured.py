@@ -45,7 +45,7 @@ _OWN: Final = (
     *("config_files", "effective_config", "written_params"),
     *("_authorship", "_job_options", "_holds_values", "_job_run", "_job_reload", "_is_killed", "_is_outdated"),
     *("_kept_record", "_record_keeper", "_referring_texts", "_has_called_base", "_has_submitted"),
-    *("_is_executing", "_ask_policies"),
+    *("_is_executing", "_before_submit"),
 )
 """The attributes of a configured operator."""
 
@@ -58,12 +58,11 @@ _WITHOUT_BASE: Final = (
     "values. Call it where you need them, or derive the class from the stock operator, and decorate it with configured."
 )
 
-_SETTLED_ANEW: Final = (
-    "This task went on after a deferral. What is shown was settled anew, without asking the policies, and {}."
-)
+_NOT_ASKED: Final = "This task went on after a deferral. What is shown was settled anew, without asking the policies, "
+_SETTLED_ANEW: Final = f"{_NOT_ASKED}and {{}}."
 
-_FOLLOWING: Final = ("airflow.providers.", "airflow_config_providers.")
-"""The packages whose methods go on with a job, and submit none."""
+_FOLLOWING: Final = ("airflow.providers.", "airflow.sdk.", "airflow_config_providers.")
+"""The packages of which it is known what their methods do after a deferral: only ``execute`` submits a job."""
 
 _MOST_NAMED: Final = 20
 """How many keys a note names."""
@@ -110,7 +109,7 @@ class ConfiguredOperator(ReloadingOperator):
     _is_executing = False
     _has_called_base = False  # the execute of a subclass
     _has_submitted = False
-    _ask_policies: Callable[[], object] | None = None  # of a task that goes on, if it submits a job after all
+    _before_submit: Callable[[], object] | None = None  # of a task that goes on, if it submits a job after all
     _referring_texts: Mapping[str, str] | None = None  # label -> string, as rendered; None if a job is followed
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -297,12 +296,16 @@ class ConfiguredOperator(ReloadingOperator):
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:
         settled: list[LayeredConfig] = []
         configuration = replace(self._checked_configuration(context, jinja_env), when_settled=settled.append)
+        name = resuming_method(context.get("ti"))
+        if name is not None and (name != "execute" or self._is_known(name)):  # another can be called after the job, too
+            self._before_submit = partial(self._begin_late, context)
         if self._has_run_its_job(context):
-            configuration = replace(configuration, ask=self._asking_later)
+            configuration = replace(configuration, ask=partial(self._asking_later, context))
         try:
             return configuration.resolve()
         except ConfigProvidersError as error:
-            self._keep_refused(context, settled[0] if settled else None, error.problems)
+            is_late = name == "execute" and self._before_submit is not None
+            self._keep_refused(context, settled[0] if settled else None, error.problems, is_late=is_late)
             raise
 
     def _has_run_its_job(self, context: Any) -> bool:
@@ -313,24 +316,39 @@ class ConfiguredOperator(ReloadingOperator):
         this package can submit a job in any way, so it does not count as going on after the job either.
         """
         name = resuming_method(context.get("ti"))
-        if name in {None, "execute"}:
-            return False
+        return name not in {None, "execute"} and self._is_known(name)
+
+    def _is_known(self, name: str) -> bool:
         owners = [one.__module__ for one in type(self).__mro__ if name in vars(one)]
         return bool(owners) and all(owner.startswith(_FOLLOWING) for owner in owners)
 
-    def _asking_later(self, ask: Callable[[], Told]) -> Told:
-        self._ask_policies = ask
+    def _asking_later(self, context: Any, ask: Callable[[], Told]) -> Told:
+        self._before_submit = partial(self._begin_late, context, ask)
         return (), []
 
     def _ask_late(self) -> None:
         """
-        Ask the policies, before a task that went on after a deferral submits a job.
+        Ask the policies, and keep the record, before a task that went on after a deferral submits a job.
 
         :raises PolicyViolation: policies deny the configuration
         """
-        ask, self._ask_policies = self._ask_policies, None
+        before, self._before_submit = self._before_submit, None
+        if before is not None:
+            before()
+
+    def _begin_late(self, context: Any, ask: Callable[[], Told] | None = None) -> None:
+        """Keep and show what the job gets, in place of what was kept before the deferral, or keep why it is refused."""
+        run = self._job_run
         if ask is not None:
-            ask()
+            try:
+                run.allowed_by, run.warnings = ask()
+            except ConfigProvidersError as error:
+                self._keep_refused(context, run.layered, error.problems, is_late=True)
+                raise
+            lines = self.effective_config or ()
+            self.effective_config = [line for line in lines if not line.startswith(f"! {_NOT_ASKED}")]
+            self.overwrite_rtif_after_execution = True  # by which Airflow shows it
+        self._begin_record(context)
 
     def _resuming_notes(self, context: Any, run: JobRun) -> list[str]:
         """Return how what is shown differs from what the job got, if that was submitted before a deferral."""
@@ -506,7 +524,10 @@ class ConfiguredOperator(ReloadingOperator):
         earlier = None if sealed is None else self._deferral_seal(context).open(sealed)
         if earlier is not None:
             self._job_run.know(earlier)
-        return self._run_once(context, run)
+        try:
+            return self._run_once(context, run)
+        finally:
+            self._end_record()
 
     def _deferral_seal(self, context: Any) -> ValueSeal:
         from airflow_config_providers.job.sealed_values import ValueSeal

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.operators.configured import ConfiguredOperator
-from airflow_config_providers.spark.redaction import REDACTION_KEY
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.delivery import Delivery
@@ -52,8 +51,7 @@ class PySparkMixin(ConfiguredOperator):
             self.log.warning(WRITTEN_BY_SERVER)
         with ConfiguredSparkConnectHook(conn_id, self.config_conn_id) as hook:
             url, extra = hook.get_connection_url(), hook.get_connection(conn_id).extra_dejson
-            configs = {**extra, **delivery.plain, **delivery.private, "spark.remote": url}
-            configs.pop(REDACTION_KEY, None)  # a static setting of the server, which a session cannot set
+            configs = {**extra, **self._job_run.session_configs(delivery), "spark.remote": url}
             self.conn_id = None  # configs has everything from the connection
             try:
                 with giving_back_what_was_set():

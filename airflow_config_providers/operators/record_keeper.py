@@ -58,13 +58,17 @@ class RecordKeeper:
         """Keep a record, with references in place of the values that ``reverser`` knows and stars for other secrets."""
         self._guarded(lambda: self._keep(without_values(make(), reverser)))
 
-    def keep_refused(self, make: Callable[[], TryRecord]) -> None:
-        """Keep the record of a try that was refused, unless the same try submitted a job before it was deferred."""
-        self.keep_first(make, _NOTHING)
+    def keep_refused(self, make: Callable[[], TryRecord], *, is_late: bool = False) -> None:
+        """
+        Keep the record of a try that was refused, unless the same try submitted a job before it was deferred.
+
+        :param is_late: whether the try has begun and goes on before a job, so that only the id of another job counts
+        """
+        self._guarded(lambda: self._keep_new(without_values(make(), _NOTHING), job_key if is_late else record_key))
 
     def keep_first(self, make: Callable[[], TryRecord], reverser: ReverseTransformer) -> None:
         """Do as ``keep``, unless the same try has left a record before."""
-        self._guarded(lambda: self._keep_new(without_values(make(), reverser)))
+        self._guarded(lambda: self._keep_new(without_values(make(), reverser), record_key))
 
     def changed_keys(self, ti: Any, layered: LayeredConfig, reverser: ReverseTransformer) -> list[str] | None:
         """
@@ -92,8 +96,8 @@ class RecordKeeper:
         self._write(packed(record))
         self._write_file(record)
 
-    def _keep_new(self, record: TryRecord) -> None:
-        if self._stored(record_key(record.task.try_number)) is None:
+    def _keep_new(self, record: TryRecord, key: Callable[[int], str]) -> None:
+        if self._stored(key(record.task.try_number)) is None:
             self._keep(record)
 
     def _stored(self, key: str) -> Any:

@@ -64,12 +64,25 @@ class ReloadingOperator(BaseOperator):
         if self._record_keeper is not None:
             self._record_keeper.keep_job(job, self._job_run.reverser)
 
-    def _keep_refused(self, context: Any, layered: LayeredConfig | None, problems: Sequence[str]) -> None:
-        """Keep the record of a try that is refused before its job is submitted."""
+    def _begin_record(self, context: Any) -> None:
+        """Keep the record of a job that is about to begin, to which its id is added later."""
+        from airflow_config_providers.operators.record_keeper import RecordKeeper
+
+        self._record_keeper = RecordKeeper.of(context, self.log)
+        self._keep_record(context)
+
+    def _end_record(self) -> None:
+        if self._record_keeper is not None:
+            self._kept_record, self._record_keeper = self._record_keeper.record, None
+
+    def _keep_refused(
+        self, context: Any, layered: LayeredConfig | None, problems: Sequence[str], *, is_late: bool = False
+    ) -> None:
+        """Keep the record of a try that is refused before its job is submitted; parameters as for the keeper."""
         from airflow_config_providers.operators.record_keeper import RecordKeeper, refused_try
 
         ti, keeper = context.get("ti"), RecordKeeper.of(context, self.log)
-        keeper.keep_refused(lambda: refused_try(ti, layered, problems, spark=self._job_spark()))
+        keeper.keep_refused(lambda: refused_try(ti, layered, problems, spark=self._job_spark()), is_late=is_late)
 
     def _try_record(self, context: Any) -> TryRecord:
         from airflow_config_providers.operators.record_keeper import submitted_try
@@ -89,14 +102,11 @@ class ReloadingOperator(BaseOperator):
 
     def _reloading(self, context: Any, run: Callable[[], Any]) -> Any:
         """Do the same as ``_reloaded``, and leave a record."""
-        from airflow_config_providers.operators.record_keeper import RecordKeeper
-
-        self._record_keeper = keeper = RecordKeeper.of(context, self.log)
-        self._keep_record(context)
+        self._begin_record(context)
         try:
             return self._reloaded(context, run)
         finally:
-            self._kept_record, self._record_keeper = keeper.record, None
+            self._end_record()
 
     def _reloaded(self, context: Any, run: Callable[[], Any]) -> Any:
         """

@@ -45,6 +45,15 @@ stock operator follows a job according to the mode of its argument or connection
 end of a job, it makes spark-submit return at once, and fails a job on YARN whose configuration says otherwise.
 """
 
+_ELSEWHERE: Final = "the operator follows a job that runs elsewhere"
+
+OF_AUTHOR: Final[Mapping[str, str]] = {
+    "spark.kubernetes.submission.waitAppCompletion": _ELSEWHERE,
+    "spark.submit.deployMode": "deploy_mode of the operator or deploy-mode of its connection is set",
+    "spark.yarn.submit.waitAppCompletion": _ELSEWHERE,
+}
+"""Read-only key that takes effect, so that only the author and the owner may set it -> when it takes none."""
+
 
 @dataclass(frozen=True, slots=True)
 class ValidQuantity:

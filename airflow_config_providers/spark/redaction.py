@@ -14,6 +14,11 @@ from airflow_config_providers.core.sensitive import TELLING_NAMES
 REDACTION_KEY: Final = "spark.redaction.regex"
 OPTIONS_KEY: Final = "spark.sql.redaction.options.regex"
 
+STRINGS_KEY: Final = "spark.sql.redaction.string.regex"
+
+OF_SESSION: Final = frozenset({OPTIONS_KEY, STRINGS_KEY})
+"""The keys of the patterns that a session of Spark Connect can set, in place of those of its server."""
+
 PATTERN_KEYS: Final = frozenset({REDACTION_KEY, OPTIONS_KEY})
 """The keys of the patterns that this package extends."""
 

@@ -62,6 +62,31 @@ def test_the_server_takes_no_other_token(secrets_dir):
         session.stop()
 
 
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        pytest.param({}, "(?i)special", id="of the server"),
+        pytest.param({"spark.sql.redaction.options.regex": "mine"}, "|mine", id="of the author"),
+    ],
+)
+def test_a_session_hides_the_options_that_its_server_hides_unless_the_author_says_otherwise(
+    dag, run_task, password, own, expected
+):
+    seen = []
+
+    def job(spark):
+        seen.append(spark.conf.get("spark.sql.redaction.options.regex"))
+
+    with dag:
+        conf = {"spark.app.dsn": password, **own}
+        made = configured_pyspark_task(job, conn_id="spark_connect_default", config_kwargs=conf)()
+    run = run_task(made.operator)
+
+    assert run.state == "success", run.error
+    assert seen[0].endswith(expected)
+    assert seen[0] == expected or own
+
+
 HIDDEN = "spark.app.db.password"
 """A key that the server hides from its clients, from Spark 4.2.1 on."""
 

@@ -167,6 +167,34 @@ def test_a_key_that_the_connection_decides_is_not_read():
     assert "takes it from its Spark connection" in answer["reason"]
 
 
+MODE = "spark.submit.deployMode"
+UNLESS = "It wins. It has no effect if deploy_mode of the operator or deploy-mode of its connection is set."
+READ_ONLY = "A run that gets it fails. It is read-only: it decides who resolves the references"
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict", "reason"),
+    [
+        pytest.param(ConfigSource.RUN_CONFIG, "not allowed", READ_ONLY, id="a run"),
+        pytest.param(ConfigSource.DYNAMIC_DEFAULT_CONFIG, "not allowed", READ_ONLY, id="dynamic configuration"),
+        pytest.param(ConfigSource.ENVIRONMENT_CONFIG, "applies", UNLESS, id="the environment"),
+        pytest.param(ConfigSource.DAG_CONFIG, "applies", UNLESS, id="the author"),
+        pytest.param(ConfigSource.STATIC_FILE_CONFIG, "applies", UNLESS, id="Spark's defaults"),
+    ],
+)
+def test_a_deploy_mode_applies_in_the_layers_of_the_author_and_the_owner(source, verdict, reason):
+    answer = only(f"{MODE}=cluster", rows(conf({MODE: "cluster"}, source)))
+
+    assert answer["verdict"] == verdict
+    assert answer["reason"].startswith(reason)
+
+
+def test_a_key_that_spark_itself_sets_is_not_read_in_any_layer():
+    found = rows(conf({"spark.app.id": "x"}, ConfigSource.RUN_CONFIG, "a run"), conf({"spark.executor.id": "x"}))
+
+    assert {only(key, found)["verdict"] for key in ("spark.app.id", "spark.executor.id")} == {"not read"}
+
+
 def test_a_layer_that_jobs_do_not_get_is_not_read_and_beats_nothing():
     reading = Reading(unread={"DYNAMIC_DAG_CONFIG": "It is switched off."})
 

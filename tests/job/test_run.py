@@ -69,6 +69,31 @@ def test_the_content_of_a_run_is_what_spark_gets(added, is_same):
     assert (contents[0] == contents[1]) is is_same
 
 
+PATTERNS = ("spark.redaction.regex", "spark.sql.redaction.options.regex", "spark.sql.redaction.string.regex")
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        (ConfigSource.RUN_CONFIG, set()),
+        (ConfigSource.DYNAMIC_TASK_CONFIG, set()),
+        (ConfigSource.ENVIRONMENT_CONFIG, set(PATTERNS[1:])),
+        (ConfigSource.DAG_CONFIG, set(PATTERNS[1:])),
+        (ConfigSource.STATIC_FILE_CONFIG, set(PATTERNS[1:])),
+    ],
+)
+def test_only_the_author_and_the_owner_replace_what_a_server_of_spark_connect_hides(source, left):
+    layers = [
+        ConfigLayer(source, source.name, dict.fromkeys(PATTERNS, "x")),
+        ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.password": str(PASSWORD)}),
+    ]
+    vault = InMemoryConfigProvider({"db": {"password": NOW}})
+    run = JobRun(ConfigResolver({"vault": vault}).resolve(layers))
+
+    assert run.session_configs(run.delivery()).keys() == {"spark.app.password", *left}
+    run.close()
+
+
 def test_values_of_an_earlier_process_are_known_until_the_run_is_closed(capsys):
     vault = InMemoryConfigProvider({"db": {"password": NOW}})
     layers = [ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.password": str(PASSWORD)})]

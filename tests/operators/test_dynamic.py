@@ -27,7 +27,7 @@ from airflow_config_providers.job.options import JobOptions
 from airflow_config_providers.job.resolver import Driver
 from airflow_config_providers.job.steered_layers import refresh_mark
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from airflow_config_providers.spark.catalogue import READ_ONLY, spark_definition
+from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY, spark_definition
 from airflow_config_providers.spark.specification import FILE_KEY
 from tests.dynamic.written import put
 from tests.limits import eventually
@@ -720,6 +720,15 @@ def test_a_stored_master_does_not_beat_that_of_the_connection(dag, run_task, sto
 
     arguments = spark_submit.only.arguments
     assert arguments[arguments.index("--master") + 1] == "local[1]"
+
+
+@pytest.mark.parametrize("key", OF_AUTHOR)
+def test_a_stored_key_that_would_change_how_the_job_is_followed_is_refused(dag, run_task, store, key):
+    stored(store, DAG, {key: "x"})
+
+    (problem,) = run_task(operator(dag)).error.problems
+    assert problem.startswith(f"'{key}' in dynamic configuration of DAG 'flights', version ")
+    assert problem.endswith(f" is read-only: {READ_ONLY[key]}")
 
 
 def test_a_key_of_the_deployment_that_was_stored_is_refused(dag, run_task, store):

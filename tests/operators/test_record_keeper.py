@@ -104,6 +104,15 @@ def test_a_refusal_does_not_replace_the_record_of_a_job(keeper, store):
     assert unpacked(store, TASK).configs["spark.app.x"][0].value == "submitted"
 
 
+@pytest.mark.parametrize(("job", "expected"), [(None, "refused"), ("driver-1", "submitted")])
+def test_a_late_refusal_replaces_a_record_without_a_job(keeper, store, job, expected):
+    keeper.keep(lambda: record("submitted"), NOTHING)
+    keeper.keep_job(job, NOTHING)
+    RecordKeeper(store, None, None).keep_refused(lambda: record("refused"), is_late=True)
+
+    assert unpacked(store, TASK).configs["spark.app.x"][0].value == expected
+
+
 def test_a_refusal_does_not_replace_the_record_of_a_job_among_xcoms(log):
     """As above, with Airflow 3.2, which has no state of tasks."""
     xcoms = {}

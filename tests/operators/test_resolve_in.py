@@ -12,7 +12,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, R
 from airflow_config_providers.dynamic import ConfigAdmin
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY, spark_definition
 from tests.operators.conftest import structlog_to, wrapping
 from tests.operators.stock import NOT_DURABLE
 from tests.servers.recorder import Recorder
@@ -114,11 +114,6 @@ def in_cluster_by_defaults(tmp_path, monkeypatch):
     (tmp_path / "spark-conf" / "spark-defaults.conf").write_text(f"{KEY} cluster\n")
 
 
-def in_cluster_by_run(tmp_path, monkeypatch):
-    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
-    return {"conf": {"spark_conf": {KEY: "cluster"}}}
-
-
 def in_cluster_by_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("DEPLOY_MODE", "cluster")
 
@@ -128,7 +123,6 @@ def in_cluster_by_environment(tmp_path, monkeypatch):
     [
         pytest.param(None, {KEY: "cluster"}, {}, id="conf"),
         pytest.param(None, {KEY: "client"}, {"deploy_mode": "cluster"}, id="the argument, which is stronger"),
-        pytest.param(in_cluster_by_run, {}, {}, id="a run"),
         pytest.param(in_cluster_by_defaults, {}, {}, id="Spark's defaults"),
         pytest.param(in_cluster_by_environment, {}, {}, id="the worker's environment"),
         pytest.param(None, {}, {"env_vars": {"DEPLOY_MODE": "cluster"}}, id="the author's environment"),
@@ -138,12 +132,25 @@ def test_the_driver_resolves_whatever_sends_it_into_the_cluster(
     dag, run_task, define, spark_submit, tmp_path, monkeypatch, prepare, conf, fields
 ):
     define(DRIVER, YARN)
-    how = (prepare(tmp_path, monkeypatch) if prepare else None) or {}
+    if prepare:
+        prepare(tmp_path, monkeypatch)
 
-    run = run_task(job(dag, {**CONF, **conf}, **fields), **how)
+    run = run_task(job(dag, {**CONF, **conf}, **fields))
 
     assert run.state == "success", run.error
     assert {key: spark_submit.spark_conf[key] for key in CONF} == CONF
+
+
+@pytest.mark.parametrize("key", OF_AUTHOR)
+def test_attack_a_run_cannot_send_the_job_into_the_cluster(dag, run_task, define, spark_submit, monkeypatch, key):
+    define(DRIVER, YARN)
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+
+    run = run_task(job(dag, {key: "of the author"}, resolve_in="worker"), conf={"spark_conf": {key: "cluster"}})
+
+    assert isinstance(run.error, ConfigException)
+    assert run.error.problems == (f"'{key}' in dag_run.conf['spark_conf'] is read-only: {READ_ONLY[key]}",)
+    assert not spark_submit()
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,7 @@ from pyspark.sql import SparkSession
 
 spark = SparkSession.active()
 print("the pipeline got", spark.conf.get("spark.app.db.password"))
+print("options are hidden by", spark.conf.get("spark.sql.redaction.options.regex"))
 
 
 @dp.materialized_view
@@ -164,6 +165,7 @@ def test_attack_27_30_a_pipeline_on_spark_connect_gets_values_and_nobody_sees_th
 
     assert run.state == "success", run.error
     assert f"the pipeline got {password}" in run.shown
+    assert "options are hidden by (?i)special" in run.shown
     assert "writes what a session sets into its event log" in run.shown
     started = "".join(part for part in watcher.text().splitlines() if "applications.pipelines" in part)
     assert started

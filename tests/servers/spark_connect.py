@@ -15,6 +15,7 @@ _CONFS = {
     "spark.ui.enabled": "false",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": "0",
+    "spark.sql.redaction.options.regex": "(?i)special",
 }
 
 

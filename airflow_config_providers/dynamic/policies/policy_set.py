@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
@@ -187,7 +187,9 @@ def _opened(entry: PolicyEntry, classes: PolicyClasses, policies: list[NamedPoli
 
 def _configure(policy: AlterConfigPolicy, given: Mapping[str, Any]) -> None:
     known = type(policy).params
-    if isinstance(known, tuple | frozenset | set):  # a class that knows no such attribute can have another one
+    if isinstance(known, str):
+        raise ConfigException(f"params of its class is a string. Make it a tuple of names: params = ({known!r},).")
+    if isinstance(known, Collection) and all(isinstance(name, str) for name in known):  # others mean something else
         Params(given, known=known).finish()
     policy.configure(given)
 

@@ -313,7 +313,11 @@ def test_an_allowed_class_is_configured_asked_and_closed_once(opened, here, capl
     assert "hunter2" not in caplog.text
 
 
-def test_parameters_that_a_class_does_not_name_are_refused_before_it_is_configured(opened, here):
+@pytest.mark.parametrize(
+    "kind", [tuple, list, set, frozenset, dict.fromkeys, lambda names: dict.fromkeys(names).keys()]
+)
+def test_parameters_that_a_class_does_not_name_are_refused_before_it_is_configured(opened, here, monkeypatch, kind):
+    monkeypatch.setattr(Naming, "params", kind(Naming.params))
     path = f"{here}.Naming"
     text = f"policies: [{{name: p, class: {path}, params: {{prefx: a, also: b, x: c}}}}]"
 
@@ -340,6 +344,27 @@ def test_a_class_with_another_attribute_of_that_name_gets_all_parameters(opened,
     opened(f"policies: [{{name: p, class: {path}, params: {{prefix: a}}}}]", allowed_classes=[path])
 
     assert Recording.events == ["configure {'prefix': 'a'}"]
+
+
+def test_a_class_whose_parameters_are_a_string_is_refused(opened, here, monkeypatch):
+    monkeypatch.setattr(Naming, "params", "prefix")
+    path = f"{here}.Naming"
+
+    problems = refused(opened, f"policies: [{{name: p, class: {path}, params: {{p: a}}}}]", allowed_classes=[path])
+
+    assert problems == [
+        "policies.yaml:1: policy 'p': params: params of its class is a string. Make it a tuple of names: params = "
+        "('prefix',)."
+    ]
+
+
+def test_a_class_with_other_things_under_that_name_gets_all_parameters(opened, here, monkeypatch):
+    monkeypatch.setattr(Naming, "params", [1])
+    path = f"{here}.Naming"
+
+    opened(f"policies: [{{name: p, class: {path}, params: {{other: a}}}}]", allowed_classes=[path])
+
+    assert Recording.events == ["configure {'other': 'a'}"]
 
 
 def test_a_class_that_is_not_allowed_is_not_imported(opened):

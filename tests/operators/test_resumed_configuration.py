@@ -12,7 +12,7 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_config_providers.exceptions import PolicyViolation
-from airflow_config_providers.job.record_store import record_key
+from airflow_config_providers.job.record_entries import record_key
 from airflow_config_providers.operators.configure import configured
 from tests.operators.stock import NOT_DURABLE
 

@@ -26,7 +26,7 @@ from airflow_config_providers.spark import child_process, fidelity, specificatio
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
-from airflow_config_providers.spark.exposure import is_early
+from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.installation import is_file
 from airflow_config_providers.spark.jvm import reading_properties, spark_home
 from airflow_config_providers.spark.layer_files import ConfigFile, file_layer, read_text

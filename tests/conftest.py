@@ -85,12 +85,12 @@ def errors_of_py4j_itself():
 @pytest.fixture
 def nothing_reversed():
     """Put aside what others have left installed, such as a driver, whose values are known until its process ends."""
-    from airflow_config_providers.log import reversal
+    from airflow_config_providers.log import installation
 
     gc.collect()  # what is gone already undoes it itself
-    left = reversal._active.reversers
+    left = installation._active.reversers
     for reverser in left:
-        reversal._remove(reverser)
+        installation._remove(reverser)
     yield
     for reverser in left:
-        reversal.install(reverser)
+        installation.install(reverser)

@@ -20,7 +20,7 @@ from airflow_config_providers.lint.entry import WrittenEntry
 from airflow_config_providers.lint.finding import SourcePlace
 from airflow_config_providers.lint.rules import has_other_type
 from airflow_config_providers.lint.rules import literal_findings as literal_secrets
-from airflow_config_providers.spark.exposure import is_exposed
+from airflow_config_providers.spark.exposed_keys import is_exposed
 
 
 @dataclass(frozen=True, slots=True, order=True)

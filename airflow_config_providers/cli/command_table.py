@@ -43,31 +43,31 @@ _OF_PAST: Final = (*options.PAST, *options.WRITTEN_FINDINGS, *options.SPARK_JOB)
 
 _SUBCOMMANDS: Final = (
     _command(
-        "dynamic.describe",
+        "describe.describe",
         "Show the configuration of a task, a DAG or the deployment, and where each value comes from",
         (*options.RESOURCE, *options.SHOWN, options.WHY_NOT, *options.RUNS, *options.SERVER),
         help_texts.DESCRIBE,
     ),
     _command(
-        "dynamic.alter",
+        "alter.alter",
         "Change dynamic configuration",
         (*options.RESOURCE, *options.CHANGES, *options.CHECKS, *options.SERVER),
         help_texts.ALTER + help_texts.UNCHANGED,
     ),
     _command(
-        "dynamic.history",
+        "history.history",
         "List the changes of a task, a DAG or the deployment",
         (*options.RESOURCE, *options.SERVER),
         help_texts.HISTORY,
     ),
     _command(
-        "dynamic.rollback",
+        "rollback.rollback",
         "Restore the configuration of an earlier version",
         (*options.RESOURCE, options.VERSION, options.VALIDATE_ONLY, *options.SERVER),
         help_texts.ROLLBACK + help_texts.UNCHANGED,
     ),
     _command(
-        "dynamic.refresh",
+        "refresh.refresh",
         "Have processes that follow a task, a DAG or the deployment read the values of its references again",
         (*options.RESOURCE, *options.SERVER),
         help_texts.REFRESH + help_texts.UNCHANGED,
@@ -79,7 +79,7 @@ _SUBCOMMANDS: Final = (
         help_texts.BISECT,
     ),
     _command(
-        "dynamic.references",
+        "references.references",
         "List the tasks that use a reference, and those whose last job had an older value of it",
         (options.PATTERN, *options.SERVER),
         help_texts.REFERENCES,

@@ -15,8 +15,13 @@ from airflow_config_providers.core.registry import ConfiguredProviders
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError
-from airflow_config_providers.job.providers import deployment_registry
-from airflow_config_providers.job.providers_connection import CONN_TYPE, definitions_of, misspelt_fields, no_provider
+from airflow_config_providers.job.providers_connection import (
+    CONN_TYPE,
+    definitions_of,
+    deployment_registry,
+    misspelt_fields,
+    no_provider,
+)
 from airflow_config_providers.lazy import sa
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_secrets import ids_of_variables

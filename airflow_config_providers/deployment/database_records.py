@@ -18,7 +18,7 @@ from airflow_config_providers.deployment.records import (
 )
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.record import LARGEST
-from airflow_config_providers.job.record_store import ANY_KEY, FIRST_KEY, LARGEST_ENTRY
+from airflow_config_providers.job.record_entries import ANY_KEY, FIRST_KEY, LARGEST_ENTRY
 from airflow_config_providers.job.record_table import content_of, contents_of, in_utc, microseconds, name_of, times_of
 from airflow_config_providers.lazy import sa
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, sql_of

@@ -18,8 +18,8 @@ from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.unavailable_database import reason, unavailable
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
 from airflow_config_providers.job.record import TaskTry, TryRecord
+from airflow_config_providers.job.record_entries import LARGEST_ENTRY, PREFIX, entry_of, first_record, keys_of, tries_of
 from airflow_config_providers.job.record_files import RecordFiles
-from airflow_config_providers.job.record_store import LARGEST_ENTRY, PREFIX, entry_of, first_record, keys_of, tries_of
 from airflow_config_providers.lazy import sa
 
 _NAMED: Final = 50

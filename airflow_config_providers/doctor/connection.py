@@ -14,10 +14,10 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.timed_calls import call_each
 from airflow_config_providers.doctor.examination import Site, failures
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.job.providers import deployment_registry
 from airflow_config_providers.job.providers_connection import (
     CONN_TYPE,
     definitions_of,
+    deployment_registry,
     driver_definitions_of,
     meant_field,
     uri_hint,

@@ -19,8 +19,8 @@ from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, UndeliverableValueError
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
-from airflow_config_providers.log import reversal
 from airflow_config_providers.log.exceptions import reverse_exception
+from airflow_config_providers.log.installation import reversing
 from airflow_config_providers.masker import mask_secrets
 
 WRITTEN_BY_SERVER: Final = (
@@ -118,7 +118,7 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
             stack.callback(resolved.clear)
             if stack is self._stack:
                 self._reversers.append(resolved.reverser)
-            stack.enter_context(reversal.reversing(resolved.reverser))
+            stack.enter_context(reversing(resolved.reverser))
             mask_secrets(resolved.values())
             values = {name: resolved.text(name) for name in texts}
             _refuse_halves(values)

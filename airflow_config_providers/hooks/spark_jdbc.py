@@ -16,8 +16,8 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
-from airflow_config_providers.log import reversal
 from airflow_config_providers.log.exceptions import reverse_exception
+from airflow_config_providers.log.installation import reversing
 from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.spark.applications import jdbc
 from airflow_config_providers.spark.delivery import Delivery, Submission
@@ -59,7 +59,7 @@ class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
         """Submit this package's application instead of the stock script."""
-        with reversal.reversing(self._hides):
+        with reversing(self._hides):
             return super().submit(jdbc.__file__, **kwargs)
 
     def _build_jdbc_application_arguments(self, jdbc_conn: dict[str, Any]) -> list[str]:

@@ -14,8 +14,7 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.hooks.spark_connect import WRITTEN_BY_SERVER, ConfiguredSparkConnectHook
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.spark.applications import pipelines
-from airflow_config_providers.spark.delivery import Delivery, Submission
-from airflow_config_providers.spark.private_file import private_properties
+from airflow_config_providers.spark.delivery import Delivery, Submission, private_properties
 
 _REMOTE: Final = "spark.remote"
 

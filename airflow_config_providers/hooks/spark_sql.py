@@ -15,9 +15,8 @@ from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.arguments import SQL
 from airflow_config_providers.spark.child_process import refusing_too_long
-from airflow_config_providers.spark.delivery import Delivery
+from airflow_config_providers.spark.delivery import Delivery, private_properties
 from airflow_config_providers.spark.installation import require_spark_binary
-from airflow_config_providers.spark.private_file import private_properties
 from airflow_config_providers.spark.spark_env import doubt_of_defaults
 
 

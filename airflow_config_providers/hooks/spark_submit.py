@@ -29,9 +29,8 @@ from airflow_config_providers.spark.arguments import (
     SUBMIT,
 )
 from airflow_config_providers.spark.child_process import refusing_too_long
-from airflow_config_providers.spark.delivery import Delivery, Submission
+from airflow_config_providers.spark.delivery import Delivery, Submission, private_properties
 from airflow_config_providers.spark.installation import conf_directory, require_spark_binary
-from airflow_config_providers.spark.private_file import private_properties
 from airflow_config_providers.spark.spark_env import doubt_of_defaults
 
 _API_MODE: Final = "spark.api.mode"

@@ -11,7 +11,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.job.nested_texts import field_of, label_below
-from airflow_config_providers.spark import exposure
+from airflow_config_providers.spark import exposed_keys
 from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.expansion import ANY_KEY, Substitutions
 
@@ -51,7 +51,7 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
     problems = [
         _problem(printable(key), "its secret", "Pass it under another key")
         for key in secrets
-        if exposure.is_exposed(key)
+        if exposed_keys.is_exposed(key)
     ]
     problems += [problem for _, problem in exposed_texts(list(texts), providers, secrets)]
     if problems:
@@ -65,7 +65,7 @@ def refuse_added(added: Mapping[str, str]) -> None:
     :param added: key -> string with a value
     :raises ExposedValueError: other people could read one
     """
-    found = [key for key, text in added.items() if exposure.is_exposed(key, text)]
+    found = [key for key, text in added.items() if exposed_keys.is_exposed(key, text)]
     if found:
         value = "the value that the code of the operator has put there"
         raise ExposedValueError(*(_problem(printable(key), value, "Pass it under another key") for key in found))
@@ -76,7 +76,7 @@ def exposed_texts(
 ) -> Iterator[tuple[PlacedText, str]]:
     """Yield each string in which other people could read a value, with the reason; see ``refuse_exposed``."""
     for item in texts:
-        if _is_in_command(item) or exposure.is_exposed(item.key, item.text):
+        if _is_in_command(item) or exposed_keys.is_exposed(item.key, item.text):
             for variable in dict.fromkeys(variables(item.text)):
                 if variable.provider in providers:
                     value = f"the value of {printable(str(variable))}"
@@ -104,7 +104,7 @@ def substituted_secrets(
 
 
 def _can_show_another(item: PlacedText) -> bool:
-    return "${" in item.text and exposure.is_exposed(item.key, item.text)
+    return "${" in item.text and exposed_keys.is_exposed(item.key, item.text)
 
 
 def _of_cluster(name: str, texts: Iterable[PlacedText]) -> dict[str, PlacedText]:
@@ -157,7 +157,7 @@ def _shown_secrets(layered: LayeredConfig) -> Iterator[tuple[str, str]]:
         return
     secrets = {key for key, text in layered.settled.items() if layered.is_secret(key, text)}
     put_in = _put_in(layered.settled) if secrets else {}
-    shown = {key for key in put_in if exposure.is_exposed(key, layered.settled[key])}
+    shown = {key for key in put_in if exposed_keys.is_exposed(key, layered.settled[key])}
     shown |= {name for key in shown for name in put_in[key]}
     for key in sorted(shown & put_in.keys() & steered):
         yield from ((key, name) for name in sorted(secrets.intersection(put_in[key])))

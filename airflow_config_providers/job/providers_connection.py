@@ -1,19 +1,26 @@
-"""What a ``config_providers`` connection defines, and what is wrong with its fields."""
+"""The connection that defines the providers of a deployment: what it defines, and what is wrong with its fields."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
-from airflow_config_providers.airflow_compat import Connection
+from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection
 from airflow_config_providers.core import properties
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.java_text import written
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS, is_reserved
+from airflow_config_providers.core.on_demand import ProvidersOnDemand
+from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
+from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.masker import mask_parameters
+from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark.layer_files import read_text
 
 CONN_TYPE: Final = "config_providers"
@@ -27,6 +34,72 @@ _FILES: Final = ("properties_file", "properties")
 
 _FIELDS: Final = (CONFIG_PROVIDERS, *_FILES)
 """The fields of a connection's extra that define providers."""
+
+
+def deployment_registry() -> ProviderRegistry:
+    """Return the registry that makes the providers of this deployment, with the classes that it allows."""
+    return ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
+
+
+class ProvidersConnection:
+    """
+    A ``config_providers`` connection, which is read once.
+
+    :param conn_id: the id of the connection
+    """
+
+    def __init__(self, conn_id: str) -> None:
+        self.conn_id = conn_id
+
+    def on_demand(self) -> ProvidersOnDemand:
+        """
+        Return the providers, each of which is made and configured when it is needed. The caller must close them.
+
+        :raises ProviderDefinitionError: there is no such connection, or its definitions cannot be read
+        """
+        return deployment_registry().on_demand(self.definitions())
+
+    def definitions(self) -> dict[str, str]:
+        """Return ``config.providers`` and the keys below it from the connection."""
+        return definitions_of(self.conn_id, self._connection)
+
+    def driver_definitions(self) -> dict[str, str]:
+        """
+        Return ``config.providers`` and the keys below it for a driver that resolves itself, without ``driver.``.
+
+        :raises ProviderDefinitionError: the connection, or the environment variable that defines it, cannot be read
+        """
+        return driver_definitions_of(self.conn_id, self._connection)
+
+    def require_provider(self, definitions: Mapping[str, Any]) -> None:
+        """
+        Make sure that a misspelt field of the extra is not the reason why there are no ``definitions``.
+
+        :raises ProviderDefinitionError: it is
+        """
+        if self._connection is None or str(definitions.get(CONFIG_PROVIDERS, "")).strip():
+            return
+        if hints := misspelt_fields(self._connection, definitions):
+            raise ProviderDefinitionError(no_provider(self.conn_id, " ".join(hints)))
+
+    def is_defined(self) -> bool:
+        """Return whether the connection exists."""
+        return self._connection is not None
+
+    @cached_property
+    def _connection(self) -> Connection | None:
+        if airflow_secrets.broken_variable(self.conn_id) is not None:  # where Airflow would ask its database instead
+            airflow_secrets.connection(self.conn_id)  # raises, unless the deployment's own backend has it
+        with suppress(AirflowNotFoundException):
+            return BaseHook.get_connection(self.conn_id)
+        return None if has_supervisor() else _of_database(self.conn_id)
+
+
+def _of_database(conn_id: str) -> Connection | None:
+    """Return a connection that only Airflow's database has; None if it cannot be read. A preview has no other way."""
+    with suppress(ConfigProvidersError):
+        return airflow_secrets.connection(conn_id)
+    return None
 
 
 def missing_connection(conn_id: str, need: str = "holds references") -> ProviderDefinitionError:

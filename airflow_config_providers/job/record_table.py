@@ -17,8 +17,8 @@ from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import is_unicode
 from airflow_config_providers.exceptions import ConfigException, LimitExceededError
 from airflow_config_providers.job.record import FORMAT, RecordedValue, TaskTry, TryRecord, parsed, written
+from airflow_config_providers.job.record_entries import entry_of, first_record
 from airflow_config_providers.job.record_files import place_of
-from airflow_config_providers.job.record_store import entry_of, first_record
 from airflow_config_providers.spark.audit.records.record_row import Content, RecordRow, ValueRow
 from airflow_config_providers.spark.catalogue import spark_definition
 

@@ -27,7 +27,7 @@ from airflow_config_providers.settings import ResolveIn
 from airflow_config_providers.spark import child_process, specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
-from airflow_config_providers.spark.exposure import is_early
+from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.layer_files import ConfigFile
 
 

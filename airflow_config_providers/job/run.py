@@ -24,7 +24,7 @@ from airflow_config_providers.exceptions import ConfigException, ProviderUnavail
 from airflow_config_providers.job.exposed_values import refuse_added
 from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, map_texts
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
-from airflow_config_providers.log import reversal
+from airflow_config_providers.log.installation import Installation, install
 from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.spark.arguments import ENVIRONMENT_ON_KUBERNETES, IN_COMMAND
 from airflow_config_providers.spark.child_process import refuse_unpassable, room
@@ -113,7 +113,7 @@ class JobRun:
 
     def _install(self) -> None:
         """Show references in logs until this object or the process ends."""
-        self._installation = reversal.install(self.reverser)
+        self._installation = install(self.reverser)
         self._let_go = weakref.finalize(self, _let_go, self._installation, self.reverser, self._end)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JobRun:
@@ -508,7 +508,7 @@ def _filed(resolved: ResolvedConfig) -> set[str]:
     return {key for key in layered.settled if layered.source(key) is ConfigSource.STATIC_FILE_CONFIG}
 
 
-def _let_go(installation: reversal.Installation, reverser: ReverseTransformer, end: Callable[[], None] | None) -> None:
+def _let_go(installation: Installation, reverser: ReverseTransformer, end: Callable[[], None] | None) -> None:
     if end:
         end()
     installation.uninstall()

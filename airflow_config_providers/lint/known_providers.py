@@ -14,8 +14,12 @@ from airflow_config_providers.core.provider_definition import ProviderDefinition
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.providers import deployment_registry
-from airflow_config_providers.job.providers_connection import definitions_of, driver_definitions_of, json_object
+from airflow_config_providers.job.providers_connection import (
+    definitions_of,
+    deployment_registry,
+    driver_definitions_of,
+    json_object,
+)
 from airflow_config_providers.spark.layer_files import read_text
 
 _PREFIX: Final = "AIRFLOW_CONN_"

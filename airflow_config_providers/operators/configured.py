@@ -29,7 +29,7 @@ from airflow_config_providers.job.unresolved_arguments import unresolved_argumen
 from airflow_config_providers.operators.held_alarm import HeldAlarm
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.reloading import ReloadingOperator, attributes
-from airflow_config_providers.spark.installation import installed_version, locate_spark_defaults
+from airflow_config_providers.spark.installation import installed_version
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
@@ -444,7 +444,11 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _default_files(self, fields: JobFields) -> list[ConfigFile]:
         """Return Spark's defaults file, which the job reads in any case."""
-        return spark_defaults(self._spark_binary_of(fields))
+        from airflow_config_providers.spark.defaults_file import defaults_of
+
+        binary = self._spark_binary_of(fields)
+        found = defaults_of(binary, os.environ) if binary else None
+        return [found] if found else []
 
     def _spark_version(self, fields: JobFields) -> str | None:
         """Return the version of the Spark that runs the job; None if it is not known here."""
@@ -602,7 +606,7 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _reverse_deferral(self, context: Any, deferred: Any, reverser: ReverseTransformer) -> None:
         """Keep values out of a deferral, except sealed ones for the process that resumes the task."""
-        from airflow_config_providers.operators.task_output import reverse_deferral
+        from airflow_config_providers.operators.deferral import reverse_deferral
 
         reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=self.on_kill)
         if sealed := self._deferral_seal(context).seal(reverser):
@@ -720,14 +724,6 @@ def refuse_taken(kind: type, names: Collection[str]) -> None:
             f"package gives configured operators an argument or an attribute of that name. Rename it in the class. If "
             f"apply_to configures the operator, the tag 'config_providers:off' leaves its DAG alone."
         )
-
-
-def spark_defaults(binary: str) -> list[ConfigFile]:
-    """Return the defaults file that a program of Spark reads on this machine; empty if there is none."""
-    from airflow_config_providers.spark.layer_files import ConfigFile
-
-    found = locate_spark_defaults(binary, os.environ) if binary else None
-    return [ConfigFile(str(found), str(found), is_lenient=True)] if found else []
 
 
 @contextmanager

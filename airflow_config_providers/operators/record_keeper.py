@@ -14,7 +14,7 @@ from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, references_of
-from airflow_config_providers.job.record_store import job_key, packed, record_in, record_key
+from airflow_config_providers.job.record_entries import job_key, packed, record_in, record_key
 from airflow_config_providers.masker import masked
 
 if TYPE_CHECKING:

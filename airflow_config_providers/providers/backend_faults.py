@@ -21,6 +21,32 @@ MISSING: Final = frozenset({"builtins.NotImplementedError", "hvac.exceptions.Inv
 
 AWS_ERROR: Final = "botocore.exceptions.ClientError"
 
+WITHOUT_AWS_CREDENTIALS: Final = frozenset(
+    {
+        "botocore.exceptions.CredentialRetrievalError",
+        "botocore.exceptions.LoginError",
+        "botocore.exceptions.NoAuthTokenError",
+        "botocore.exceptions.NoCredentialsError",
+        "botocore.exceptions.PartialCredentialsError",
+        "botocore.exceptions.ProfileNotFound",
+        "botocore.exceptions.RefreshWithMFAUnsupportedError",
+        "botocore.exceptions.SSOError",
+        "botocore.exceptions.TokenRetrievalError",
+    }
+)
+"""
+What botocore raises before it asks AWS. A machine or a pod can lack its credentials for a while, so these are outages.
+"""
+
+_RENEW: Final = (
+    "The credentials with which this process asks AWS are wrong or expired. Renew them, correct the connection or the "
+    "arguments of the backend, or set the clock of this machine."
+)
+_SIGN_IN: Final = (
+    "This process has no credentials with which it can ask AWS. Give its machine or pod a role, or correct the "
+    "connection or the arguments of the backend."
+)
+
 _DATABASE_ERROR: Final = "sqlalchemy.exc.SQLAlchemyError"
 _OF_DATABASE: Final = (
     "Try again later. If it is Airflow's database, run airflow db check, and create its tables if it is new: airflow "
@@ -34,19 +60,20 @@ AWS_SIGNED_OUT: Final = frozenset(
         "ExpiredToken",
         "ExpiredTokenException",
         "IncompleteSignature",
+        "IncompleteSignatureException",
         "InvalidClientTokenId",
         "InvalidSignatureException",
         "MissingAuthenticationToken",
+        "MissingAuthenticationTokenException",
+        "RequestExpired",
         "SignatureDoesNotMatch",
         "UnrecognizedClientException",
     }
 )
 """Codes for credentials that are wrong or expired, whatever they ask for."""
 
-AWS_DENIED: Final = AWS_SIGNED_OUT | {"AccessDenied", "AccessDeniedException"}
+AWS_DENIED: Final = frozenset({"AccessDenied", "AccessDeniedException"})
 AWS_MISSING: Final = frozenset({"ParameterNotFound", "ParameterVersionNotFound", "ResourceNotFoundException"})
-
-
 AWS_BUSY: Final = frozenset({"RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException"})
 AWS_UNAVAILABLE: Final = AWS_BUSY | {
     "DecryptionFailure",
@@ -74,8 +101,11 @@ def fault(error: Exception, *, who: str, what: str) -> ConfigProvidersError | No
         return error
     if _names(error) & MISSING or _aws_code(error) in AWS_MISSING:
         return None
-    if any(_is_refusal(cause) for cause in _with_causes(error)):
-        return denied(who, what)
+    causes = list(_with_causes(error))
+    if refusal := next(filter(None, (_refusal(cause, who, what) for cause in causes)), None):
+        return refusal
+    if any(_names(cause) & WITHOUT_AWS_CREDENTIALS for cause in causes):
+        return unavailable(who, what, reason=type(error).__name__, way_out=_SIGN_IN)
     if _DATABASE_ERROR in _names(error):
         return unavailable(who, what, reason=type(error).__name__, way_out=_OF_DATABASE)
     code = _aws_code(error)
@@ -87,7 +117,7 @@ def aws_fault(code: str, *, who: str, what: str) -> ConfigProvidersError | None:
     if code in AWS_MISSING:
         return None
     reason = code if code in AWS_UNAVAILABLE else "ClientError"
-    return denied(who, what) if code in AWS_DENIED else unavailable(who, what, reason=reason)
+    return _aws_refusal(code, who, what) or unavailable(who, what, reason=reason)
 
 
 def denied(who: str, what: str) -> AccessDeniedError:
@@ -102,8 +132,14 @@ def unavailable(
     return ProviderUnavailableError(f"{who} could not return {what} ({reason}). {way_out}")
 
 
-def _is_refusal(error: BaseException) -> bool:
-    return bool(_names(error) & DENIED) or _aws_code(error) in AWS_DENIED
+def _refusal(error: BaseException, who: str, what: str) -> AccessDeniedError | None:
+    return denied(who, what) if _names(error) & DENIED else _aws_refusal(_aws_code(error), who, what)
+
+
+def _aws_refusal(code: str, who: str, what: str) -> AccessDeniedError | None:
+    if code in AWS_SIGNED_OUT:
+        return AccessDeniedError(f"{who} could not return {what} ({code}). {_RENEW}")
+    return denied(who, what) if code in AWS_DENIED else None
 
 
 def _with_causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -20,7 +20,7 @@ from airflow_config_providers.core.subscriptions import Subscriptions
 from airflow_config_providers.core.text import counted, printable, several
 from airflow_config_providers.core.variable import ConfigVariable, some_of, variables
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
-from airflow_config_providers.job.providers import ProvidersConnection
+from airflow_config_providers.job.providers_connection import ProvidersConnection
 from airflow_config_providers.providers.env import EnvVarConfigProvider
 
 _MOST_NAMED: Final = 10

@@ -1,15 +1,18 @@
-"""How a resolved configuration is split between the command and a private properties file."""
+"""How a resolved configuration is split between the command and a private properties file, and that file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
+from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import UndeliverableValueError
 from airflow_config_providers.spark import fidelity
 from airflow_config_providers.spark.child_process import size
+from airflow_config_providers.spark.private_file import PrivateFile, private_file
 from airflow_config_providers.spark.redaction import PATTERN_KEYS, redacting
 from airflow_config_providers.spark.specification import is_specification
 
@@ -92,6 +95,13 @@ def plan(  # noqa: PLR0913 - the first is split, and the others say how
         private, plain = private | moved, {key: value for key, value in plain.items() if key not in moved}
         _refuse_too_long(plain, room)
     return Delivery(plain, private)
+
+
+def private_properties(
+    configs: Mapping[str, str], *, anonymous: bool | None = None
+) -> AbstractContextManager[PrivateFile]:
+    """Keep ``configs`` in a private file, as Java properties, until the block ends; see ``private_file``."""
+    return private_file(dump(configs).encode("ascii"), anonymous=anonymous)
 
 
 _KEPT: Final = frozenset(

@@ -24,12 +24,12 @@ from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import child_process, fidelity, specification
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.defaults_file import defaults_in
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
-from airflow_config_providers.spark.exposure import is_early
-from airflow_config_providers.spark.installation import is_file
+from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.jvm import reading_properties, spark_home
-from airflow_config_providers.spark.layer_files import ConfigFile, file_layer, read_text
+from airflow_config_providers.spark.layer_files import file_layer, read_text
 from airflow_config_providers.spark.redaction import redacting
 
 if TYPE_CHECKING:
@@ -145,9 +145,8 @@ class Unsubmitted:
     def configs(self) -> dict[str, str]:
         """Return the content of ``spark-defaults.conf``."""
         directory = self._environ.get("SPARK_CONF_DIR") or Path(spark_home(), "conf")
-        path = Path(directory, "spark-defaults.conf")
-        file = ConfigFile(str(path), str(path), is_lenient=True)
-        return dict(file_layer(file).configs) if is_file(path) else {}
+        file = defaults_in(Path(directory))
+        return dict(file_layer(file).configs) if file else {}
 
     def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
         """

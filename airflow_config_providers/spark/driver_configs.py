@@ -17,7 +17,7 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import ConfigVariable, some_of
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
-from airflow_config_providers.log import reversal
+from airflow_config_providers.log.installation import Installation, install
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -68,7 +68,7 @@ class DriverConfigs:
         self._kept = kept
         self._first = first.reverser.pairs
         self._reverser = first.reverser
-        self._installation: reversal.Installation | None = None
+        self._installation: Installation | None = None
         self._configs: Mapping[str, str] = {}
         self._refusal: ConfigProvidersError | None = None
         self._take(first)
@@ -116,7 +116,7 @@ class DriverConfigs:
         if values != self._configs:
             changed = _changed(self._reverser, found.reverser)
             self._reverser = found.reverser.knowing(self._earlier())
-            before, self._installation = self._installation, reversal.install(self._reverser)
+            before, self._installation = self._installation, install(self._reverser)
             if before is not None:
                 before.uninstall()
             self._configs = MappingProxyType(values)

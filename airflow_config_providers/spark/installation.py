@@ -1,4 +1,4 @@
-"""The Spark that is installed: its command, its home, its defaults and its version."""
+"""The Spark that is installed: its command, its home and its version."""
 
 from __future__ import annotations
 
@@ -16,18 +16,6 @@ from airflow_config_providers.exceptions import SubmitError
 
 Which = Callable[..., str | None]
 """``shutil.which``, or a replacement that takes a command and ``path=``."""
-
-
-def locate_spark_defaults(spark_binary: str, environ: Mapping[str, str]) -> Path | None:
-    """
-    Return the path of the ``spark-defaults.conf`` that ``spark_binary`` reads if it gets no properties file.
-
-    :return: None if there is no such file, or if ``spark_binary`` is a script from which Spark cannot be located;
-        set ``SPARK_CONF_DIR`` or ``SPARK_HOME`` then
-    """
-    directory = conf_directory(find_command(spark_binary, environ), environ)
-    path = directory / "spark-defaults.conf" if directory else None
-    return path if path and is_file(path) else None
 
 
 def require_spark_binary(spark_binary: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path:

@@ -15,8 +15,8 @@ from airflow_config_providers.core.process_environment import lacking
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import child_process
-from airflow_config_providers.spark.delivery import Delivery
-from airflow_config_providers.spark.private_file import PrivateFile, private_properties
+from airflow_config_providers.spark.delivery import Delivery, private_properties
+from airflow_config_providers.spark.private_file import PrivateFile
 
 _ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 

@@ -7,13 +7,11 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-
-from airflow_config_providers.core.properties import dump
 
 _log: Final = logging.getLogger(__name__)
 
@@ -29,13 +27,6 @@ class PrivateFile:
 
     path: str
     pass_fds: tuple[int, ...] = ()
-
-
-def private_properties(
-    configs: Mapping[str, str], *, anonymous: bool | None = None
-) -> AbstractContextManager[PrivateFile]:
-    """Keep ``configs`` in a private file, as Java properties, until the block ends; see ``private_file``."""
-    return private_file(dump(configs).encode("ascii"), anonymous=anonymous)
 
 
 @contextmanager

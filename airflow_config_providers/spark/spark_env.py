@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.spark.defaults_file import defaults_in
 from airflow_config_providers.spark.installation import conf_directory, home_directory, is_file
 
 _SETS: Final = re.compile(rb"^[^#\n]*\bSPARK_CONF_DIR=", re.MULTILINE)
@@ -32,7 +33,7 @@ def doubt_of_defaults(binary: Path, environ: Mapping[str, str]) -> str:
     """
     before = conf_directory(binary, environ)
     after = _changed(before, binary, environ) if before else None
-    if before is None or after is None or not (_has_defaults(before) or _has_defaults(after)):
+    if before is None or after is None or not (defaults_in(before) or defaults_in(after)):
         return ""
     return (
         f"spark-env.sh in {printable(str(before))} sets SPARK_CONF_DIR to {printable(str(after))}, where Spark alone "
@@ -74,7 +75,3 @@ def _content(script: Path) -> bytes:
         return script.read_bytes() if is_file(script) else b""
     except OSError:
         return b""
-
-
-def _has_defaults(directory: Path) -> bool:
-    return is_file(directory / "spark-defaults.conf")

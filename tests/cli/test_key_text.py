@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.cli.dynamic import about_key
+from airflow_config_providers.cli.describe import about_key
 from airflow_config_providers.deployment.rows import key_columns
 from tests.cli.conftest import Cli
 

@@ -10,7 +10,7 @@ pytest.importorskip("airflow.models.task_state_store", reason="the state of task
 
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
-from airflow_config_providers.job.record_store import LARGEST_ENTRY, job_key, packed
+from airflow_config_providers.job.record_entries import LARGEST_ENTRY, job_key, packed
 from tests.cli.conftest import Cli
 from tests.cli.recorded import RUN, Records
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from airflow_config_providers.providers import allowed_names
-from airflow_config_providers.providers.backend_faults import AWS_ERROR, DENIED, MISSING
+from airflow_config_providers.providers.backend_faults import AWS_ERROR, DENIED, MISSING, WITHOUT_AWS_CREDENTIALS
 from tests.contract.http_client import HTTP
 
 
@@ -194,6 +194,13 @@ def test_errors_of_aws_have_the_name_by_which_they_are_known():
 
     assert dotted(exceptions.ClientError) == AWS_ERROR
     assert exceptions.ClientError({"Error": {"Code": "X"}}, "Y").response["Error"]["Code"] == "X"
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_AWS_CREDENTIALS - {"botocore.exceptions.LoginError"}))  # it is new
+def test_errors_of_a_process_without_credentials_of_aws_have_the_names_by_which_they_are_known(name):
+    exceptions = pytest.importorskip("botocore.exceptions", reason="install the extra aws")
+
+    assert dotted(getattr(exceptions, name.removeprefix(f"{exceptions.__name__}."))) == name
 
 
 def test_packages_register_backends_by_the_key_that_airflow_s_schema_has():

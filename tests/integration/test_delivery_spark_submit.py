@@ -22,8 +22,9 @@ import pytest
 
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.spark.child_process import room, size
+from airflow_config_providers.spark.defaults_file import defaults_of
 from airflow_config_providers.spark.delivery import plan
-from airflow_config_providers.spark.installation import locate_spark_defaults, require_spark_binary
+from airflow_config_providers.spark.installation import require_spark_binary
 from airflow_config_providers.spark.private_file import private_file
 from tests.limits import LONGEST
 from tests.servers import quick_java
@@ -375,7 +376,9 @@ def test_spark_reads_the_defaults_that_we_find(tmp_path: Path) -> None:
         [binary, "--verbose", "--version"], env=environ, capture_output=True, text=True, check=True, timeout=LONGEST
     )
 
-    assert locate_spark_defaults("spark-submit", environ) == tmp_path / "spark-defaults.conf"
+    found = defaults_of("spark-submit", environ)
+    assert found
+    assert found.path == str(tmp_path / "spark-defaults.conf")
     assert shutil.which("spark-submit", path=environ["PATH"]) == str(binary)
     assert str(tmp_path / "spark-defaults.conf") in run.stderr
 

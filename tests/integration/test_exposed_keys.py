@@ -26,7 +26,7 @@ from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.delivery import plan
-from airflow_config_providers.spark.exposure import is_exposed
+from airflow_config_providers.spark.exposed_keys import is_exposed
 from airflow_config_providers.spark.installation import installed_version
 from airflow_config_providers.spark.private_file import private_file
 from tests.limits import LONGEST

@@ -8,8 +8,8 @@ import pytest
 from airflow.sdk import Connection
 
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.job.providers import JobProviders, ProvidersConnection
-from airflow_config_providers.job.providers_connection import misspelt_fields
+from airflow_config_providers.job.providers import JobProviders
+from airflow_config_providers.job.providers_connection import ProvidersConnection, misspelt_fields
 from tests.providers.airflow_process import connection_result
 from tests.providers.conftest import configure_backend, in_task  # noqa: F401 - fixtures
 

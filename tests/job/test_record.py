@@ -18,7 +18,7 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import LimitExceededError
 from airflow_config_providers.foreign import TASK_RUNNER
 from airflow_config_providers.job import record as record_module
-from airflow_config_providers.job import record_store
+from airflow_config_providers.job import record_entries
 from airflow_config_providers.job.record import (
     FORMAT,
     LONGEST_VALUE,
@@ -28,7 +28,7 @@ from airflow_config_providers.job.record import (
     recorded,
     references_of,
 )
-from airflow_config_providers.job.record_store import job_key, packed, record_key, tries_of, unpacked
+from airflow_config_providers.job.record_entries import job_key, packed, record_key, tries_of, unpacked
 from airflow_config_providers.spark.catalogue import spark_definition
 
 CANARY = "c4nary/s3cret+value"
@@ -155,7 +155,7 @@ def test_a_large_record_is_kept_in_parts_below_the_limit_of_airflow():
 
 
 def test_a_record_that_is_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr(record_store, "_MOST_PARTS", 0)
+    monkeypatch.setattr(record_entries, "_MOST_PARTS", 0)
 
     with pytest.raises(LimitExceededError):
         packed(record({"spark.app.x": "1"}))
@@ -220,7 +220,7 @@ def test_what_is_no_record_is_not_read(entry):
 def test_a_compressed_record_that_would_fill_the_memory_is_not_read(monkeypatch, limit: str, padding: bytes):
     """The objects of 120 MB of ``{},``, which are 120 KB compressed, take 3 GB."""
     monkeypatch.setattr(record_module, limit, 1000)
-    monkeypatch.setattr(record_store, "LARGEST", record_module.LARGEST)
+    monkeypatch.setattr(record_entries, "LARGEST", record_module.LARGEST)
     text = b'{"configs": {}, "x": ' + (padding if padding.strip() else b"1" + padding) + b"}"
 
     assert unpacked({record_key(2): {"parts": 1, "data": opened(text)}}, TASK) is None

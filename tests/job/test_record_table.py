@@ -10,8 +10,8 @@ import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, written
+from airflow_config_providers.job.record_entries import ANY_KEY, FIRST_KEY, keys_of, packed, record_key
 from airflow_config_providers.job.record_files import place_of
-from airflow_config_providers.job.record_store import ANY_KEY, FIRST_KEY, keys_of, packed, record_key
 from airflow_config_providers.job.record_table import StoredEntry, contents_of, name_of, rows_of, times_of
 from airflow_config_providers.spark.audit.records.record_row import Content, RecordRow, ValueRow
 from tests.spark.audit.records.past import record_of

@@ -18,7 +18,7 @@ from airflow.sdk.log import configure_logging
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.log.exceptions import reverse_exception
-from airflow_config_providers.log.reversal import reversing
+from airflow_config_providers.log.installation import reversing
 
 VALUE = "Zq8-s3cr3t/val+1\"é'\\"
 TOKEN = "eyJhbGciOi.Zq8t0k3n-x"

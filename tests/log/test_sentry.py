@@ -11,7 +11,7 @@ import pytest
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.log.guards import ActiveReversers
-from airflow_config_providers.log.reversal import reversing
+from airflow_config_providers.log.installation import reversing
 from airflow_config_providers.log.sentry import SentryGuard
 
 VALUE = "Zq8-s3cr3t/val+1"
@@ -172,9 +172,9 @@ def test_what_cannot_be_checked_is_not_sent():
 
 def test_the_sdk_is_not_loaded_for_it():
     script = (
-        "import sys; from airflow_config_providers.log import reversal; "
+        "import sys; from airflow_config_providers.log import installation; "
         "from airflow_config_providers.core import ConfigVariable, ReverseTransformer; "
-        "reversal.install(ReverseTransformer({}, {ConfigVariable('v', '', 'a'): 'Zq8-s3cr3t'})); "
+        "installation.install(ReverseTransformer({}, {ConfigVariable('v', '', 'a'): 'Zq8-s3cr3t'})); "
         "print('sentry_sdk' in sys.modules)"
     )
 

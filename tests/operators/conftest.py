@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_config_providers.job.record_store import PREFIX
+from airflow_config_providers.job.record_entries import PREFIX
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.testing import InMemoryConfigStore
 from tests.operators.standalone_master import Master

@@ -11,7 +11,7 @@ from airflow.sdk.bases.xcom import BaseXCom
 from airflow.sdk.execution_time import context as airflow_context
 from airflow.sdk.execution_time import xcom
 
-from airflow_config_providers.job.record_store import PREFIX
+from airflow_config_providers.job.record_entries import PREFIX
 from tests.operators.stock import CANARY, OurOperator
 
 pytestmark = pytest.mark.usefixtures("connections")

@@ -12,8 +12,8 @@ pytest.importorskip("airflow.sdk.bases.resumablejobmixin", reason="a task's stat
 from airflow.sdk import DAG
 
 from airflow_config_providers.job.record import TaskTry
+from airflow_config_providers.job.record_entries import record_key, unpacked
 from airflow_config_providers.job.record_files import RecordFiles
-from airflow_config_providers.job.record_store import record_key, unpacked
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.operators.conftest import CANARY
 from tests.operators.standalone_master import JOB

@@ -9,7 +9,7 @@ import pytest
 from airflow.sdk import DAG
 
 from airflow_config_providers.job.record import TaskTry
-from airflow_config_providers.job.record_store import LARGEST_ENTRY, PREFIX, unpacked
+from airflow_config_providers.job.record_entries import LARGEST_ENTRY, PREFIX, unpacked
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.operators.conftest import CANARY
 

@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_config_providers.exceptions import PolicyViolation
 from airflow_config_providers.job.record import TaskTry
-from airflow_config_providers.job.record_store import first_record, record_key
+from airflow_config_providers.job.record_entries import first_record, record_key
 from airflow_config_providers.operators.configure import configured
 from tests.operators.conftest import recording
 from tests.operators.stock import NOT_DURABLE

@@ -108,7 +108,7 @@ def test_a_database_that_cannot_be_asked_is_not_taken_for_missing(tmp_path: Path
 @pytest.mark.slow
 def test_a_preview_finds_the_connection_that_only_the_database_has(home: Path) -> None:
     script = """
-from airflow_config_providers.job.providers import ProvidersConnection
+from airflow_config_providers.job.providers_connection import ProvidersConnection
 
 print(*(ProvidersConnection(conn_id).is_defined() for conn_id in ("db", "absent")))
 """

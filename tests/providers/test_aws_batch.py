@@ -268,6 +268,30 @@ def test_with_expired_credentials_no_secret_is_asked_for_alone(aws, configured, 
     assert aws.reads == Counter({action: 1})
 
 
+def test_with_expired_credentials_the_way_out_is_about_them(aws, configured):
+    aws.put_secrets(airflow__variables__a="A")
+    aws.refuse("airflow/variables/b", "ExpiredTokenException")
+
+    together, alone = fetch(configured(SECRETS_MANAGER), ":a", ":b"), fetch(configured(SECRETS_MANAGER), ":b")
+
+    for answers in (together, alone):
+        (error,) = answers.failures.values()
+        assert "(ExpiredTokenException). The credentials with which this process asks AWS are wrong" in str(error)
+
+
+@pytest.mark.parametrize("others", [(), (":b",)], ids=["alone", "among others"])
+def test_without_credentials_the_way_out_is_about_them(configured, monkeypatch, tmp_path, others):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+    (error,) = fetch(configured(SECRETS_MANAGER), ":a", *others).failures.values()
+
+    assert isinstance(error, ProviderUnavailableError)
+    assert "(NoCredentialsError). This process has no credentials with which it can ask AWS" in str(error)
+
+
 class Sparse:
     """A client whose server leaves empty lists out, as botocore then does too."""
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderUnavailableError
-from airflow_config_providers.providers.backend_faults import fault
+from airflow_config_providers.providers.backend_faults import AWS_SIGNED_OUT, aws_fault, fault
 
 
 class ClientError(Exception):
@@ -87,6 +87,62 @@ def test_the_message_says_who_what_why_and_the_way_out() -> None:
     found = fault(ClientError("ThrottlingException"), who="Secrets backend X", what="variable 'x'")
     assert str(found) == (
         "Secrets backend X could not return variable 'x' (ThrottlingException). Try again later, or check its log."
+    )
+
+
+SIGNED_OUT = (
+    "Secrets backend X could not return variable 'x' ({}). The credentials with which this process asks AWS are wrong "
+    "or expired. Renew them, correct the connection or the arguments of the backend, or set the clock of this machine."
+)
+
+
+@pytest.mark.parametrize("code", sorted(AWS_SIGNED_OUT))
+def test_wrong_credentials_of_aws_are_not_blamed_on_the_owner_of_a_secret(code: str) -> None:
+    found = fault(ClientError(code), who="Secrets backend X", what="variable 'x'")
+    of_one = aws_fault(code, who="Secrets backend X", what="variable 'x'")
+
+    assert type(found) is type(of_one) is AccessDeniedError
+    assert str(found) == str(of_one) == SIGNED_OUT.format(code)
+
+
+def test_wrong_credentials_are_found_in_what_an_error_was_raised_from() -> None:
+    error = RuntimeError("c4nary")
+    error.__cause__ = ClientError("ExpiredToken")
+
+    assert str(fault(error, who="Secrets backend X", what="variable 'x'")) == SIGNED_OUT.format("ExpiredToken")
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "AccessDeniedException"])
+def test_what_aws_denies_to_valid_credentials_is_for_the_owner_of_the_secret(code: str) -> None:
+    found = fault(ClientError(code), who="Secrets backend X", what="variable 'x'")
+    of_one = aws_fault(code, who="Secrets backend X", what="variable 'x'")
+
+    assert str(found) == str(of_one)
+    assert "Ask its owner to allow it" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("NoCredentialsError", {}),
+        ("PartialCredentialsError", {"provider": "c4nary", "cred_var": "c4nary"}),
+        ("CredentialRetrievalError", {"provider": "c4nary", "error_msg": "c4nary"}),
+        ("NoAuthTokenError", {}),
+        ("TokenRetrievalError", {"provider": "c4nary", "error_msg": "c4nary"}),
+        ("ProfileNotFound", {"profile": "c4nary"}),
+        ("RefreshWithMFAUnsupportedError", {}),
+        ("UnauthorizedSSOTokenError", {}),
+    ],
+)
+def test_a_process_without_credentials_of_aws_is_told_to_get_some(name: str, given: dict[str, str]) -> None:
+    exceptions = pytest.importorskip("botocore.exceptions", reason="install the extra aws")
+
+    found = fault(getattr(exceptions, name)(**given), who="Secrets backend X", what="variable 'x'")
+
+    assert isinstance(found, ProviderUnavailableError)
+    assert str(found) == (
+        f"Secrets backend X could not return variable 'x' ({name}). This process has no credentials with which it can "
+        f"ask AWS. Give its machine or pod a role, or correct the connection or the arguments of the backend."
     )
 
 

@@ -26,7 +26,7 @@ from airflow.sdk.execution_time import comms
 from airflow.sdk.serde import serialize
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.log import reversal
+from airflow_config_providers.log import installation
 from airflow_config_providers.operators import configure
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
@@ -666,13 +666,13 @@ def test_when_a_task_is_gone_so_is_all_that_hid_its_values(dag, password):
     streams = sys.stdout, sys.__stderr__
     job = OurOperator(task_id="job", dag=dag, payload=password, do=lambda *_: None).prepare_for_execution()
     job.render_template_fields({})
-    assert reversal._active
+    assert installation._active
     assert sys.stdout is not streams[0]
     job.resume_execution("go_on", {"event": 1}, {})
     del job
     gc.collect()
 
-    assert not reversal._active
+    assert not installation._active
     assert (sys.stdout, sys.__stderr__) == streams
 
 
@@ -711,7 +711,7 @@ def test_attack_19_tasks_side_by_side_in_one_process(dag, secrets_dir, capfd):
     assert len(problems) == 6
     assert "${dir:" in out
     assert not re.search(r"c4nary-\d-zq8v", out + "".join(problems))
-    assert not reversal._active
+    assert not installation._active
 
 
 # What a task leaves

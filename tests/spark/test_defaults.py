@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.spark.defaults_file import defaults_of
 from airflow_config_providers.spark.installation import (
     conf_directory,
     installed_version,
-    locate_spark_defaults,
     require_spark_binary,
 )
 
@@ -44,7 +44,8 @@ def pip_scripts(path: Path) -> Path:
 
 
 def located(binary: str = "spark-submit", **environ: object) -> Path | None:
-    return locate_spark_defaults(binary, {name: str(value) for name, value in environ.items()})
+    found = defaults_of(binary, {name: str(value) for name, value in environ.items()})
+    return Path(found.path) if found else None
 
 
 def test_the_defaults_of_spark_conf_dir_come_first(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.spark.exposure import is_early, is_exposed
+from airflow_config_providers.spark.exposed_keys import is_early, is_exposed
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import structlog
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.log.reversal import install, reversing
+from airflow_config_providers.log.installation import install, reversing
 
 pytestmark = pytest.mark.usefixtures("nothing_reversed")
 
@@ -88,7 +88,7 @@ def _structlog_formatter(kind):
 
 
 def test_importing_it_imports_neither_airflow_nor_structlog():
-    script = "import sys, airflow_config_providers.log.reversal; print(*sys.modules)"
+    script = "import sys, airflow_config_providers.log.installation; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
 
     assert not {"airflow", "structlog"} & set(loaded)

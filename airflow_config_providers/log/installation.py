@@ -1,4 +1,4 @@
-"""Reversal of everything that this process logs and prints while it holds values."""
+"""Installs the guards that reverse everything that this process logs and prints while it holds values."""
 
 from __future__ import annotations
 

@@ -1,0 +1,98 @@
+"""The command that shows what a task, a DAG or the deployment is configured with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from airflow_config_providers.cli import arguments, runs, shell
+from airflow_config_providers.cli.columns import show_columns
+from airflow_config_providers.cli.failing import Notes, reporting_errors
+from airflow_config_providers.cli.output import is_for_people, show
+from airflow_config_providers.cli.runs import known_history
+from airflow_config_providers.cli.target import address_in, check, configurations, configurations_at
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.deployment.differences import differences, with_authors
+from airflow_config_providers.deployment.rows import KeySelection, Row
+
+if TYPE_CHECKING:
+    from airflow_config_providers.cli.target import Configurations
+
+
+def about_key(row: Row) -> str:
+    """Return what Spark says of the key of a description; a server of an older version says less."""
+    sentences = " ".join(_sentences(row))
+    return f"{printable(row['key'])}: {sentences or 'Spark does not document this key.'}"
+
+
+def _sentences(row: Row) -> Iterator[str]:
+    if text := row.get("documentation"):
+        yield text if text.endswith(".") else f"{text}."
+    if row.get("type"):
+        yield f"Type {row['type']}."
+    if unit := row.get("unit"):
+        yield f"A number without a unit is in {unit}."
+    if allowed := row.get("allowed_values"):
+        yield f"Allowed values: {', '.join(allowed)}."
+    if (default := row.get("default")) is not None:
+        yield f"Default: {printable(default)}." if default else "Default: empty."
+    if since := row.get("since"):
+        yield f"Since Spark {since}."
+    yield from _successor(row)
+
+
+def _successor(row: Row) -> Iterator[str]:
+    removed, deprecated, successor = (row.get(name) for name in ("removed", "deprecated", "successor"))
+    if removed:
+        yield f"Removed in Spark {removed}."
+    elif deprecated:
+        yield f"Deprecated since Spark {deprecated}."
+    if successor:
+        yield f"Use {printable(successor)}."
+
+
+@reporting_errors
+def describe(args: Any) -> None:
+    """Show what a resource is configured with."""
+    resource, _, sides = arguments.together(
+        partial(arguments.resource, args), partial(check, args), partial(runs.sides, args)
+    )
+    notes = Notes()
+    found, selection = configurations(args, notes), KeySelection(tuple(args.key or ()), args.all, notes=True)
+    if args.why_not is not None:
+        shell.note_setting(args.why_not, notes)
+        show_columns(found.why_not(resource, args.why_not, sides[0].choice), args.output)
+        return
+    at = [configurations_at(side.address, args, notes) if side.address else found for side in sides]
+    rows, *other = (_described(one, resource, side, selection) for one, side in zip(at, sides, strict=True))
+    if other:
+        # Of two deployments, neither changed into the other.
+        history = (lambda _: ()) if address_in(args) else partial(known_history, found, notes)
+        first, second = (_unread(one, resource, side) for one, side in zip(at, sides, strict=True))
+        differing = with_authors(differences(rows, other[0], unread=(first, second)), resource, history)
+        show(differing, args.output, nothing="There are no differences.")
+        return
+    if args.key and is_for_people(args.output):
+        for row in rows:
+            notes(about_key(row))
+    nothing = "This try has no configuration." if args.run else _unconfigured(resource)
+    show_columns(rows, args.output, synonyms=args.synonyms, nothing=nothing)
+
+
+def _unconfigured(resource: ConfigResource) -> str:
+    tasks = " Its tasks can have keys of their own: name one with --task."
+    is_dag = bool(resource.dag_id) and not resource.task_id
+    return f"Nothing is configured for {resource}.{tasks if is_dag else ''}"
+
+
+def _unread(found: Configurations, resource: ConfigResource, side: runs.Side) -> str:
+    """Return why a side of a comparison lacks layer files; empty if it has all."""
+    return "" if side.choice or not resource.task_id else found.unread_files(resource)
+
+
+def _described(found: Configurations, resource: ConfigResource, side: runs.Side, selection: KeySelection) -> list[Row]:
+    if side.choice:
+        return found.describe_run(resource, side.choice, selection)
+    return found.describe(resource, selection)

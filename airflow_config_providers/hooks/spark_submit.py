@@ -166,11 +166,8 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
                 "In cluster mode, Spark copies its configuration to the cluster, where others can read it. "
                 "See 'Resolve in the driver' in the documentation."
             )
-        elif self._is_yarn:
-            self.log.warning(
-                "On YARN, Spark copies its configuration into the staging directory and onto nodes in client mode, "
-                "too. Use cluster mode, and see 'Resolve in the driver' in the documentation."
-            )
+        elif doubt := delivery.doubt_of_yarn(self._connection["master"]):
+            self.log.warning(doubt)
 
     def _warn_of_unread_defaults(self, submission: Submission, binary: Path) -> None:
         if not submission.delivery.private or submission.properties_file:

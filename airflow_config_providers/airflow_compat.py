@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -39,6 +41,7 @@ __all__ = [
     "Connection",
     "conf",
     "config_errors",
+    "dag_files",
     "iteration_of",
     "map_index_of",
     "region_of",
@@ -72,6 +75,37 @@ def __getattr__(name: str) -> Any:
     from airflow.providers.common.compat import sdk  # noqa: PLC0415 - see above
 
     return getattr(sdk, name)
+
+
+def dag_files(folder: str, *, safe_mode: bool) -> list[str]:
+    """
+    Return the files in which Airflow looks for DAGs, in no order.
+
+    :param safe_mode: leave out those that do not look as if they had some
+    :raises RuntimeError: a link in the folder leads to a folder above it
+    :raises ValueError: a file with patterns to ignore cannot be read
+    """
+    try:
+        from airflow.utils.file import list_py_file_paths  # noqa: PLC0415 - only a command that runs needs it
+    except ImportError:  # since Airflow 3.4
+        return _discovered(folder, safe_mode=safe_mode)
+    return list(list_py_file_paths(folder, safe_mode))
+
+
+def _discovered(folder: str, *, safe_mode: bool) -> list[str]:
+    from airflow.sdk.importers.base import find_file_dag_definitions  # noqa: PLC0415 - as above
+    from airflow.sdk.importers.python_importer import PythonDagImporter  # noqa: PLC0415 - as above
+
+    def can_have_dags(found: Any) -> bool:
+        if found.path.suffix == ".zip":
+            return zipfile.is_zipfile(found.path)
+        try:
+            return bool(importer.might_contain_dag(found, safe_mode))
+        except OSError:
+            return True  # and reading it says what is wrong
+
+    importer = PythonDagImporter()
+    return [str(one.path) for one in find_file_dag_definitions(Path(folder), (".py", ".zip")) if can_have_dags(one)]
 
 
 def map_index_of(model: Any) -> Any:

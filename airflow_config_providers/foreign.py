@@ -213,6 +213,7 @@ TABLE: Final = (
     ForeignName(_JDBC_SCRIPT, "_run_spark", "the job of the operator", ("arguments",)),
     ForeignName(_SQL, "_conf", "the configuration that is submitted"),
     ForeignName(_SQL, "_prepare_command", "the command", ("self", "cmd")),
+    ForeignName(_SQL, "_master", "where the query runs"),
     ForeignName(_SQL, "_sp", "the process of spark-sql"),
     *(ForeignName(_SQL, f"_{name}", "an argument of the operator") for name in _SQL_ARGUMENTS),
     ForeignName(_SQL_OPERATOR, "_conf", "the configuration that is submitted"),

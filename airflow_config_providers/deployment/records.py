@@ -91,7 +91,8 @@ def record_of(task: ConfigResource, choice: RunChoice) -> TryRecord:
     :raises ConfigException: the task is mapped, and the choice names no instance
     :raises ProviderUnavailableError: the database or the files are unavailable
     """
-    record = reading(lambda session: _found(session, task, choice)) or _filed(task, choice)
+    one = reading(lambda session: _chosen(session, task, choice))
+    record = (_of_try(one) if one else None) or _filed(task, choice)
     if record is None:
         raise UnknownResourceError(reading(lambda session: _no_record(session, task, choice)))
     return _with_followed(record)
@@ -119,15 +120,29 @@ def _with_followed(record: TryRecord) -> TryRecord:
     if record.follows is None or record.follows == record.task.try_number:
         return record
     submitted = replace(record.task, try_number=record.follows)
-    found = reading(lambda session: kept(session, submitted)) or _of_files(lambda files: files.read(submitted))
+    found = _of_try(submitted)
     note = f"This try submitted nothing: it followed job {printable(record.job or '?')} of try {record.follows}."
     if found is None:
         return replace(record, notes=(note, *record.notes))
     return replace(found, task=record.task, at=record.at, follows=record.follows, notes=(note, *found.notes))
 
 
-def _found(session: Any, task: ConfigResource, choice: RunChoice) -> TryRecord | None:
-    """Return the record in the database, without the one that it follows."""
+def _of_try(one: TaskTry) -> TryRecord | None:
+    """Return the record of a try in the database or else in the files, without the one that it follows."""
+
+    def filed() -> TryRecord | None:
+        return _of_files(lambda files: files.read(one))
+
+    try:
+        return reading(lambda session: kept(session, one)) or filed()
+    except ConfigException:  # a custom backend of the workers keeps it
+        if (found := filed()) is None:
+            raise
+        return found
+
+
+def _chosen(session: Any, task: ConfigResource, choice: RunChoice) -> TaskTry | None:
+    """Return the try, if the database has a record of it."""
     keys = list(_keys(session, task, choice))
     places = {(index, region) for index, region, _ in keys}
     _require_one(task, [index for index, _ in places])
@@ -136,7 +151,7 @@ def _found(session: Any, task: ConfigResource, choice: RunChoice) -> TryRecord |
     if number not in tries:
         return None
     index, region = places.pop()
-    return kept(session, TaskTry(task.dag_id, task.task_id, choice.run_id, index, number, region))
+    return TaskTry(task.dag_id, task.task_id, choice.run_id, index, number, region)
 
 
 def _require_one(task: ConfigResource, indexes: Sequence[int]) -> None:

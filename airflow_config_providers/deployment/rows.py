@@ -138,7 +138,7 @@ def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
 
 def _warnings(result: AlterConfigResult) -> dict[str, list[str]]:
     """Return changed key -> the warnings that name it, and those that name no changed key."""
-    named = {text: keys_in(text, result.entries) for text in result.warnings}
+    named = {text: keys_in(result.reasons.get(text, ""), result.entries) for text in result.warnings}
     return {key: [text for text, keys in named.items() if not keys or key in keys] for key in result.entries}
 
 

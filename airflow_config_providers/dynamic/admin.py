@@ -77,6 +77,7 @@ class AlterConfigResult:
     :param layers: all layers of the resource after the change
     :param absent: key -> how many of the elements that were to be subtracted were not in the list, if any
     :param warnings: why policies that only warn would deny the change
+    :param reasons: warning -> what its policy says, without the names of the policy and of the resource
     """
 
     resource: ConfigResource
@@ -84,6 +85,7 @@ class AlterConfigResult:
     layers: Sequence[ConfigLayer] = field(default=(), repr=False)
     absent: Mapping[str, int] = field(default_factory=dict)
     warnings: Sequence[str] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class ConfigAdmin:
@@ -350,7 +352,7 @@ class ConfigAdmin:
             before = _stored(resource, snapshot)
             _refuse_stale(resource, before.version, request.if_version.get(resource))
         is_judged = not reasons
-        warnings: tuple[str, ...] = ()
+        warnings: Mapping[str, str] = {}
         checked = self._checked(resource, before, request.edits[resource], partial(_layers_after, snapshot), reasons)
         if static.unknown and not (checked and checked.is_cleanup):
             reasons.add(_unknown(static.unknown, before))
@@ -369,10 +371,11 @@ class ConfigAdmin:
             return checked
         return None
 
-    def _judge(self, checked: CheckedChange, reasons: Reasons, settle: Settle) -> tuple[str, ...]:
-        """Ask the policies, add what they deny to ``reasons``, and return what others only warn of."""
+    def _judge(self, checked: CheckedChange, reasons: Reasons, settle: Settle) -> Mapping[str, str]:
+        """Ask the policies, add what they deny to ``reasons``, and return what others only warn of: text -> reason."""
         found = [judged(self._policies, request) for request in checked.requests()]
-        warnings = tuple(listed([one.text for one in in_all([one.warnings for one in found])]))
+        said = {one.text: one.reason for one in in_all([one.warnings for one in found])}
+        warnings = {text: said.get(text, "") for text in listed(list(said))}
         reasons.extend(PolicyViolation(one.text) for one in in_all([one.denials for one in found]))
         if reasons and not checked.problem:
             reasons.extend(self._followers.refusals([checked.plan], settle).values())
@@ -418,7 +421,8 @@ class ConfigAdmin:
             changed = {key: entries.get(key) for key in plan.keys}
             operations = request.operations.get(plan.resource, ())
             absent = absent_elements(shown(plan.before.values), operations, self._definition)
-            results[plan.resource] = AlterConfigResult(plan.resource, changed, layers, absent, plan.warnings)
+            told = tuple(plan.warnings), plan.warnings
+            results[plan.resource] = AlterConfigResult(plan.resource, changed, layers, absent, *told)
         return results
 
 

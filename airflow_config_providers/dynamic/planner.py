@@ -114,13 +114,13 @@ class PlannedChange:
 
     :param before: the stored configuration
     :param after: the values after the change
-    :param warnings: why policies that only warn would deny it
+    :param warnings: why policies that only warn would deny it -> what the policy says
     """
 
     resource: ConfigResource
     before: StoredConfig
     after: Mapping[str, Value] = field(repr=False)
-    warnings: tuple[str, ...] = ()
+    warnings: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def keys(self) -> list[str]:

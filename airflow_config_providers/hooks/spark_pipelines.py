@@ -50,9 +50,9 @@ class ConfiguredSparkPipelinesHook(ConfiguredSparkSubmitHook, SparkPipelinesHook
     def _is_connected(self) -> bool:
         return bool(self._connection.get("spark_remote"))
 
-    def _warn_of_copies(self, delivery: Delivery) -> None:
+    def _warn_of_copies(self, delivery: Delivery, binary: Path) -> None:
         if not self._is_connected:
-            super()._warn_of_copies(delivery)
+            super()._warn_of_copies(delivery, binary)
         elif delivery.has_secrets:
             self.log.warning(WRITTEN_BY_SERVER)
 

@@ -57,6 +57,8 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
         environ = child_process.without(os.environ, self._job_run().withheld)
         if delivery.private and (doubt := doubt_of_defaults(binary, environ)):
             self.log.warning(doubt)
+        if doubt := delivery.doubt_of_yarn(self._master):
+            self.log.warning(doubt)
         words: Any = cmd.split() if isinstance(cmd, str) else cmd  # the stock hook accepts both
         with refusing_too_long(), self._holding(delivery), ExitStack() as stack:
             self._streams = stack.enter_context(TwoStreams())

@@ -31,7 +31,7 @@ from airflow_config_providers.spark.arguments import (
 from airflow_config_providers.spark.child_process import refusing_too_long
 from airflow_config_providers.spark.delivery import Delivery, Submission, private_properties
 from airflow_config_providers.spark.installation import conf_directory, require_spark_binary
-from airflow_config_providers.spark.spark_env import doubt_of_defaults
+from airflow_config_providers.spark.spark_env import doubt_of_defaults, doubt_of_mode
 
 _API_MODE: Final = "spark.api.mode"
 _DEPLOY_MODE: Final = "spark.submit.deployMode"
@@ -41,6 +41,8 @@ _DEPLOY_MODE_VARIABLE: Final = "DEPLOY_MODE"
 def runs_in_cluster(hook: SparkSubmitHook, configs: Mapping[str, str], variables: Mapping[str, Any]) -> bool:
     """
     Return whether spark-submit starts the driver in the cluster, by its own order: option, configuration, environment.
+
+    A mode that ``spark-env.sh`` sets is not known here: ``doubt_of_mode`` tells of it when the job is submitted.
 
     A mode that is a reference counts as well, because it can become ``cluster``. The master needs no such search:
     ``hook`` always gives it as an option, which wins.
@@ -130,7 +132,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         submission = self._submitted()
         configs = {**submission.delivery.plain, **submission.delivery.private}
         self.is_in_cluster = runs_in_cluster(self, configs, {**(self._env_vars or {}), **submission.environment})
-        self._warn_of_copies(submission.delivery)
+        self._warn_of_copies(submission.delivery, binary)
         self._warn_of_unread_defaults(submission, binary)
         application = submission.arguments.get("application", application)
         with (
@@ -149,7 +151,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     def _submitted(self) -> Submission:
         return self._submission(self._conf, self.environment_prefix, {})
 
-    def _warn_of_copies(self, delivery: Delivery) -> None:
+    def _warn_of_copies(self, delivery: Delivery, binary: Path) -> None:
         """Warn if Spark itself writes private values where others can read them."""
         if not delivery.has_secrets:
             return
@@ -165,11 +167,13 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
                 "In cluster mode, Spark copies its configuration to the cluster, where others can read it. "
                 "See 'Resolve in the driver' in the documentation."
             )
-        elif self._is_yarn:
-            self.log.warning(
-                "On YARN, Spark copies its configuration into the staging directory and onto nodes in client mode, "
-                "too. Use cluster mode, and see 'Resolve in the driver' in the documentation."
-            )
+        elif doubt := delivery.doubt_of_yarn(self._connection["master"]) or self._doubt_of_mode(delivery, binary):
+            self.log.warning(doubt)
+
+    def _doubt_of_mode(self, delivery: Delivery, binary: Path) -> str:
+        """Return why it is not known where the driver runs; empty if an option or a key says it, before variables."""
+        is_given = self._connection["deploy_mode"] or {**delivery.plain, **delivery.private}.get(_DEPLOY_MODE)
+        return "" if is_given else doubt_of_mode(binary, os.environ)
 
     def _warn_of_unread_defaults(self, submission: Submission, binary: Path) -> None:
         if not submission.delivery.private or submission.properties_file:

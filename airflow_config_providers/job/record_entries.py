@@ -109,8 +109,8 @@ def entry_of(text: str | None) -> Any:
 def _refuse_external(entries: Mapping[str, Any]) -> None:
     if any(isinstance(entry, dict) and _EXTERNAL in entry for entry in entries.values()):
         raise ConfigException(
-            "The record is in the [workers] state_store_backend, which is read only in tasks. To see the records of "
-            "later tries, set [config_providers] records_path."
+            "The record is in the [workers] state_store_backend, which is read only in tasks. To see later tries in "
+            "describe --run, diff, bisect and audits, set [config_providers] records_path."
         )
 
 

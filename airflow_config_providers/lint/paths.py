@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import conf
+from airflow_config_providers.airflow_compat import conf, dag_files
 from airflow_config_providers.core.named_file import LARGEST
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import printable
@@ -145,10 +145,8 @@ def _dag_files(folder: str) -> list[str]:
     :raises ConfigException: a link in the folder leads to a folder above it, so that Airflow refuses to look, or a
         file with patterns to ignore cannot be read
     """
-    from airflow.utils.file import list_py_file_paths  # noqa: PLC0415 - only a command that runs needs it
-
     try:
-        return sorted(list_py_file_paths(folder, conf.getboolean("core", "dag_discovery_safe_mode")))
+        return sorted(dag_files(folder, safe_mode=conf.getboolean("core", "dag_discovery_safe_mode")))
     except RuntimeError:
         why = "a link in it leads to a folder above the link. Remove the link, or name it in .airflowignore."
     except ValueError:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 _CONNECT: Final = "spark_connect"
 """The type of a connection to a Spark Connect server, which gets its configuration and starts no JVM here."""
 
+_MASTER: Final = "spark.master"
+_REMOTE: Final = "spark.remote"
+
 
 class PySparkMixin(ConfiguredOperator):
     """
@@ -36,8 +39,11 @@ class PySparkMixin(ConfiguredOperator):
         self._check_added(self.config_kwargs)
         delivery = self._job_run.delivery(self.config_kwargs, in_process=True)
         with guarded_descriptors(self._job_run.reverser):
-            if self.conn_id and BaseHook.get_connection(self.conn_id).conn_type == _CONNECT:
-                return self._call_connected(self.conn_id, delivery)
+            connection = BaseHook.get_connection(self.conn_id) if self.conn_id else None
+            if connection and connection.conn_type == _CONNECT:
+                return self._call_connected(connection.conn_id, delivery)
+            if doubt := delivery.doubt_of_yarn(_master(connection, {**delivery.plain, **delivery.private})):
+                self.log.warning(doubt)
             if jvm.has_started():
                 return self._call({**delivery.plain, **delivery.private})
             with jvm.launching_without(self._job_run.withheld), jvm.submitting(delivery):
@@ -51,7 +57,7 @@ class PySparkMixin(ConfiguredOperator):
             self.log.warning(WRITTEN_BY_SERVER)
         with ConfiguredSparkConnectHook(conn_id, self.config_conn_id) as hook:
             url, extra = hook.get_connection_url(), hook.get_connection(conn_id).extra_dejson
-            configs = {**extra, **self._job_run.session_configs(delivery), "spark.remote": url}
+            configs = {**extra, **self._job_run.session_configs(delivery), _REMOTE: url}
             self.conn_id = None  # configs has everything from the connection
             try:
                 with giving_back_what_was_set():
@@ -62,3 +68,11 @@ class PySparkMixin(ConfiguredOperator):
     def _call(self, configs: Mapping[str, Any]) -> Any:
         self.config_kwargs = configs
         return super().execute_callable()  # type: ignore[misc]  # of the operator
+
+
+def _master(connection: Any, configs: Mapping[str, str]) -> str:
+    """Return the master, by the order of the stock operator; a session with ``spark.remote`` has none."""
+    if _REMOTE in configs:
+        return ""
+    extra = connection.extra_dejson if connection else {}
+    return str(configs.get(_MASTER) or extra.get(_MASTER) or (connection and connection.host) or "")

@@ -16,6 +16,11 @@ from airflow_config_providers.spark.private_file import PrivateFile, private_fil
 from airflow_config_providers.spark.redaction import PATTERN_KEYS, redacting
 from airflow_config_providers.spark.specification import is_specification
 
+_COPIED_BY_YARN: Final = (
+    "On YARN, Spark copies its configuration into the staging directory and onto nodes in client mode, too. To avoid "
+    "that, submit the job in cluster mode, and see 'Resolve in the driver' in the documentation."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
@@ -33,6 +38,10 @@ class Delivery:
     def has_secrets(self) -> bool:
         """Whether the private keys can hold a secret. Patterns and the definitions of a driver's providers do not."""
         return not all(key in PATTERN_KEYS or is_specification(key) for key in self.private)
+
+    def doubt_of_yarn(self, master: object) -> str:
+        """Return the warning that Spark in client mode writes secrets down; empty if it has none, or no YARN."""
+        return _COPIED_BY_YARN if self.has_secrets and str(master).startswith("yarn") else ""
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("A Delivery cannot be pickled or copied: it holds secrets. Send the settled configuration.")

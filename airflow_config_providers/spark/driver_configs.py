@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -14,7 +15,7 @@ from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.core.text import one_line
+from airflow_config_providers.core.text import once, one_line
 from airflow_config_providers.core.variable import ConfigVariable, some_of
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.log.installation import Installation, install
@@ -43,7 +44,8 @@ class DriverConfigs:
     """
     Resolves the configuration of a driver again when its values could have changed. Thread-safe.
 
-    If a secret store cannot answer, the last values stay in effect; if it refuses, the error is raised.
+    If a secret store cannot answer, the last values stay in effect; if it refuses, the error is raised. A warning names
+    the references whose values are empty or end with a line end, once.
 
     Output shows a reference in place of its value, of its last ``KEPT`` earlier ones, and of the first one, which
     ``spark.conf`` has as long as the driver runs. Searching for all of them would take longer with each change.
@@ -71,6 +73,7 @@ class DriverConfigs:
         self._installation: Installation | None = None
         self._configs: Mapping[str, str] = {}
         self._refusal: ConfigProvidersError | None = None
+        self._warn = once(partial(_log.warning, "%s"))
         self._take(first)
         forget_in_children(self)
 
@@ -123,6 +126,8 @@ class DriverConfigs:
             if changed:
                 has = "has a new value" if len(changed) == 1 else "have new values"
                 _log.info("%s %s.", some_of(changed, most=_NAMED), has)
+            for doubt in found.value_doubts():
+                self._warn(doubt)
 
     def _earlier(self) -> ReverseTransformer:
         """Return a reverser of the last values and the first one of each reference."""

@@ -1,4 +1,4 @@
-"""Spark's ``spark-env.sh``, which runs before each program of Spark, and can lead it to another configuration."""
+"""Spark's ``spark-env.sh``, which runs before each program of Spark, and can change what it reads and where it runs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from airflow_config_providers.spark.defaults_file import defaults_in
 from airflow_config_providers.spark.installation import conf_directory, home_directory, is_file
 
 _SETS: Final = re.compile(rb"^[^#\n]*\bSPARK_CONF_DIR=", re.MULTILINE)
+
+_SETS_MODE: Final = re.compile(rb"^[^#\n]*\bDEPLOY_MODE=(?!['\"]?client\b)", re.MULTILINE)
 
 _ASK: Final = 'exec 3>&1 >&2; set -a; . "$0"; printf %s "$SPARK_CONF_DIR" >&3'
 """Runs a script as Spark's ``load-spark-env.sh`` does, and prints only the variable that it leaves."""
@@ -39,6 +41,26 @@ def doubt_of_defaults(binary: Path, environ: Mapping[str, str]) -> str:
         f"spark-env.sh in {printable(str(before))} sets SPARK_CONF_DIR to {printable(str(after))}, where Spark alone "
         f"would read spark-defaults.conf. This job has the defaults of the first directory. Set SPARK_CONF_DIR in the "
         f"environment of the worker instead."
+    )
+
+
+def doubt_of_mode(binary: Path, environ: Mapping[str, str]) -> str:
+    """
+    Return the warning that ``spark-env.sh`` may start the driver in the cluster; empty if it sets no ``DEPLOY_MODE``.
+
+    The script is not run. What it sets has no effect if an option of spark-submit or a key of the job sets the mode.
+
+    :param binary: a program of Spark
+    :param environ: its environment
+    """
+    directory = conf_directory(binary, environ)
+    is_run = directory is not None and not environ.get("SPARK_ENV_LOADED")
+    if directory is None or not is_run or not _SETS_MODE.search(_content(directory / "spark-env.sh")):
+        return ""
+    return (
+        f"spark-env.sh in {printable(str(directory))} sets DEPLOY_MODE, so it is not known here whether the driver "
+        f"starts in the cluster. This job is treated as one in client mode, but in cluster mode others can read its "
+        f"values. Set deploy_mode, or spark.submit.deployMode in a layer, instead."
     )
 
 

@@ -103,6 +103,16 @@ def test_a_leak_is_one_line_of_json_and_exit_code_1(audit: Audit) -> None:
     assert len(row["id"]) == 20
 
 
+@pytest.mark.parametrize("output", ["plain", "json"])
+def test_an_audit_that_finds_leaks_says_that_only_current_values_were_searched_for(audit: Audit, output: str) -> None:
+    (audit.logs / "a.log").write_text(VALUE)
+
+    done = audit("--output", output)
+
+    assert done.code == 1
+    assert done.err.endswith(": 1 leak. Only current values were searched for.\n")
+
+
 def test_a_leak_in_parquet_has_a_column_and_a_row(audit: Audit) -> None:
     pa = pytest.importorskip("pyarrow")
     rows = [{"user": {"note": "nothing"}}, {"user": {"note": f"pw={VALUE}"}}]

@@ -779,6 +779,15 @@ def test_a_row_has_no_warning_about_a_key_whose_name_begins_with_its_own(cli: Cl
     assert {row["key"]: len(row["warnings"]) for row in rows} == {"spark.app.memory": 0, "spark.app.memoryMore": 1}
 
 
+def test_the_name_of_a_policy_is_no_key_that_a_warning_is_about(cli: Cli):
+    (path := cli.deployment.home / "named.yaml").write_text(
+        "policies: [{name: spark.app.a, enforcement: warn, class: forbidden_keys, params: {keys: [spark.app.b]}}]"
+    )
+    rows = cli.json("alter --dag flights --add-config spark.app.a=1,spark.app.b=2", policies_file=str(path))
+
+    assert {row["key"]: len(row["warnings"]) for row in rows} == {"spark.app.a": 0, "spark.app.b": 1}
+
+
 def test_a_rollback_passes_a_policy_that_only_warns(cli: Cli, warning: str):
     cli("alter --dag flights --add-config spark.executor.memory=8g")
     cli("alter --dag flights --delete-config spark.executor.memory")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ pytest.importorskip("airflow.models.task_state_store", reason="the state of task
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
 from airflow_config_providers.job.record_entries import LARGEST_ENTRY, job_key, packed
+from airflow_config_providers.job.record_files import RecordFiles
 from tests.cli.conftest import Cli
 from tests.cli.recorded import RUN, Records
 
@@ -219,6 +221,19 @@ def test_a_record_in_a_backend_of_the_workers_says_so(cli: Cli, records: Records
     records.entries(TaskTry("flights", "report", RUN), {"config_providers_record_1": {"__airflow_state_ref__": "s3"}})
 
     assert "state_store_backend" in cli(f"describe {REPORT} --run {RUN}").err
+
+
+def test_a_record_in_a_backend_of_the_workers_is_read_from_the_files(cli: Cli, records: Records, tmp_path: Path):
+    """A task of the database followed one, too, whose record is in the backend."""
+    for number, follows in ((1, None), (2, 1)):
+        task = TaskTry("flights", "report", RUN, try_number=number)
+        records.entries(task, {f"config_providers_record_{number}": {"__airflow_state_ref__": "s3"}})
+        configs = {"spark.app.a": [RecordedValue("DAG_CONFIG", "conf", str(number))]}
+        RecordFiles(str(tmp_path)).write(TryRecord(task, "2026-11-23T17:00:00.000+00:00", configs, follows=follows))
+    words = f"describe {REPORT} --run {RUN} --output json"
+
+    assert [cli(f"{words} --try {n}", records_path=str(tmp_path)).rows[0]["value"] for n in (1, 2)] == ["1", "1"]
+    assert "state_store_backend" in cli(words, records_path=str(tmp_path / "empty")).err
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -102,3 +103,28 @@ def test_attack_27_30_the_function_and_spark_get_values_and_nobody_else(
     assert f"java has jdbc:x?password={password}" in output
     assert CANARY not in told + output + repr(vars(run.task))
     assert CANARY not in repr(dict(os.environ))
+
+
+@pytest.mark.parametrize(
+    ("spark", "conf", "is_warned"),
+    [
+        pytest.param({"host": "yarn"}, {}, True, id="the connection"),
+        pytest.param({"host": "local", "extra": {"spark.master": "yarn"}}, {}, True, id="its extra"),
+        pytest.param({"host": "local"}, {"spark.master": "yarn"}, True, id="the configuration"),
+        pytest.param({"host": "yarn"}, {"spark.master": "nothing"}, False, id="another master"),
+    ],
+)
+def test_values_that_yarn_writes_down_are_warned_of(
+    dag, run_task, password, own_jvm, capfd, monkeypatch, spark, conf, is_warned
+):
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK", json.dumps({"conn_type": "spark", **spark}))
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    with dag:
+        made = configured_pyspark_task(
+            lambda spark: None, task_id="job", conn_id="spark", config_kwargs={"spark.app.x": password, **conf}
+        )()
+    run = run_task(made.operator)
+
+    assert run.error is not None  # there is no YARN
+    assert ("onto nodes in client mode" in "".join(capfd.readouterr())) is is_warned

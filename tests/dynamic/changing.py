@@ -66,6 +66,12 @@ def started(url: str, processes: int, times: int, *dags: str, every: int = 1) ->
                 os.killpg(parent.pid, signal.SIGKILL)
 
 
+def children_of(parent: subprocess.Popen[str]) -> list[str]:
+    """Return the ids that the parent prints, after what Airflow logs there while it is imported."""
+    assert parent.stdout is not None
+    return next(ids for line in parent.stdout if (ids := line.split()) and all(map(str.isdigit, ids)))
+
+
 def expected(processes: int, times: int, every: int = 1) -> list[str]:
     """Return everything that the list contains at the end."""
     return sorted(f"{process}-{number}" for process in range(processes) for number in range(0, times, every))

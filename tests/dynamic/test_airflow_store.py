@@ -26,7 +26,7 @@ from airflow_config_providers.dynamic.store import AuditEntry, Kept
 from airflow_config_providers.dynamic.unavailable_database import is_read_only
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from tests.dynamic import following
-from tests.dynamic.changing import DEFAULT, expected, jars, started
+from tests.dynamic.changing import DEFAULT, children_of, expected, jars, started
 from tests.dynamic.written import task_layers
 from tests.limits import LONGEST
 
@@ -464,7 +464,7 @@ def test_no_change_of_several_processes_is_lost(store, sessions):
 @pytest.mark.slow
 def test_a_process_that_is_killed_leaves_the_old_or_the_new(store, sessions):
     with started(url_of(sessions), 1, 5_000, "flights", "") as parent:
-        (child,) = parent.stdout.readline().split()
+        (child,) = children_of(parent)
         while not jars(store, DAG):
             time.sleep(0.01)
         os.kill(int(child), signal.SIGKILL)

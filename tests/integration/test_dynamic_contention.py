@@ -24,7 +24,7 @@ from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.snapshot import Snapshot
 from tests.dynamic import following
-from tests.dynamic.changing import DEFAULT, expected, jars, started
+from tests.dynamic.changing import DEFAULT, children_of, expected, jars, started
 from tests.servers.postgresql import postgresql, postgresql_programs
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -89,7 +89,7 @@ def test_eight_processes_lose_none_of_their_changes(url, sessions, store):
 def test_a_kill_at_any_point_leaves_the_old_or_the_new(url, sessions, store):
     """Each change is one of two documents, their histories and two entries of the log."""
     with started(url, KILLS, 1000, "flights", "") as parent:
-        children = parent.stdout.readline().split()
+        children = children_of(parent)
         while not jars(store, DAG):
             time.sleep(0.05)
         for child in children:

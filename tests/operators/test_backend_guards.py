@@ -11,7 +11,8 @@ from airflow.sdk.bases.xcom import BaseXCom
 from airflow.sdk.execution_time import context as airflow_context
 from airflow.sdk.execution_time import xcom
 
-from airflow_config_providers.job.record_entries import PREFIX
+from airflow_config_providers.job.record import TaskTry
+from airflow_config_providers.job.record_entries import PREFIX, record_key, unpacked
 from tests.operators.stock import CANARY, OurOperator
 
 pytestmark = pytest.mark.usefixtures("connections")
@@ -87,6 +88,15 @@ def test_a_backend_of_state_gets_references(dag, run_task, password, state, else
         "flights/seen": [password],
         "flights/later": password,
     }
+
+
+def test_a_backend_of_state_gets_the_record_and_airflow_its_address(dag, run_task, password, state, elsewhere):
+    run_task(OurOperator(task_id="job", dag=dag, payload=password, do=lambda self, context: None), state=state)
+
+    kept = {place.removeprefix("task/"): entry for place, entry in elsewhere.items()}
+    record = unpacked(kept, TaskTry("flights", "job", "run-1", -1, 1))
+    assert list(record.references) == [password]
+    assert list(state[record_key(1)].values()) == [f"memory://{BUCKET}/task/{record_key(1)}"]
 
 
 def test_a_state_whose_key_has_a_value_is_found_again_and_deleted(dag, run_task, password, state, elsewhere):

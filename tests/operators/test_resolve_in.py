@@ -198,6 +198,28 @@ def test_values_that_yarn_writes_down_in_client_mode_are_warned_of(
     assert ("into the staging directory and onto nodes in client mode" in capfd.readouterr().out) is is_warned
 
 
+@pytest.mark.parametrize(
+    ("fields", "conf", "is_warned"),
+    [
+        pytest.param({}, {}, True, id="no mode"),
+        pytest.param({"deploy_mode": "client"}, {}, False, id="the argument, which is stronger"),
+        pytest.param({}, {KEY: "client"}, False, id="a key, which is stronger"),
+    ],
+)
+def test_a_job_with_secrets_whose_mode_spark_env_sh_decides_is_warned_of(
+    dag, run_task, define, secrets_dir, spark_submit, tmp_path, capfd, fields, conf, is_warned
+):
+    (secrets_dir / "key").write_text(CANARY)
+    define(DRIVER, {"conn_type": "spark", "host": "spark://master:7077"})
+    (tmp_path / "spark-conf").mkdir()
+    (tmp_path / "spark-conf" / "spark-env.sh").write_text("DEPLOY_MODE=cluster\n")
+
+    run = run_task(job(dag, {"spark.app.key": f"${{dir:{secrets_dir}:key}}", **conf}, **fields))
+
+    assert run.state == "success", run.error
+    assert ("sets DEPLOY_MODE, so it is not known here" in capfd.readouterr().out) is is_warned
+
+
 JVM = [
     pytest.param({"application": "job.jar"}, "application", id="jar"),
     pytest.param({"application": "job.jar", "java_class": "org.example.Job"}, "java_class", id="class"),

@@ -729,6 +729,24 @@ def test_other_defaults_to_which_spark_env_sh_leads_a_query_are_told(sql, spark_
     assert f"sets SPARK_CONF_DIR to {tmp_path}/other, where Spark alone would read" in "".join(capfd.readouterr())
 
 
+@pytest.mark.parametrize(
+    ("master", "is_warned"), [("yarn", True), ("spark://yarn:7077", False)], ids=["YARN", "standalone"]
+)
+def test_values_that_yarn_writes_down_for_a_query_are_warned_of(
+    sql, spark_sql, run_task, password, capfd, master, is_warned
+):
+    run = run_task(sql(sql="select 1", conf={"spark.app.x": password}, master=master))
+
+    assert run.state == "success", run.error
+    assert ("into the staging directory and onto nodes in client mode" in capfd.readouterr().out) is is_warned
+
+
+def test_a_query_on_yarn_without_a_secret_is_not_warned_of(sql, spark_sql, run_task, capfd):
+    run_task(sql(sql="select 1", conf={"spark.app.x": "1"}, master="yarn"))
+
+    assert "onto nodes in client mode" not in capfd.readouterr().out
+
+
 def test_a_row_that_a_line_of_the_log_cuts_in_two_is_whole(sql, spark_sql, no_leak, password, tmp_path, capfd):
     program = tmp_path / "bin" / "spark-sql"
     program.write_text(

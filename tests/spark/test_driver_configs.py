@@ -93,6 +93,29 @@ def test_a_new_value_is_logged_by_its_reference_and_the_first_one_is_not(driver,
     assert caplog.messages == ["${vault:db:password} has a new value."]
 
 
+@pytest.mark.parametrize(
+    ("value", "doubt"), [("", "is empty."), ("c4nary\n", "ends with a line end,")], ids=["empty", "line end"]
+)
+def test_a_doubtful_value_is_told_once_by_its_reference(caplog, value, doubt):
+    driver = Driver(value=value)
+    for later in (VALUES[1], value):
+        driver.provider.data["db"]["password"] = later
+        driver.clock.sleep(10)
+        configs()
+
+    (told,) = [one for one in caplog.messages if doubt in one]
+    assert told.startswith("The value of ${vault:db:password} ")
+    assert "c4nary" not in caplog.text
+
+
+def test_a_doubtful_value_that_comes_later_is_told(driver, caplog):
+    driver.provider.data["db"]["password"] = ""
+    driver.clock.sleep(10)
+    configs()
+
+    assert "The value of ${vault:db:password} is empty." in caplog.text
+
+
 def test_while_the_store_does_not_answer_the_last_values_stay(driver, caplog):
     driver.provider.error = ProviderUnavailableError("Vault is sealed.")
     driver.clock.sleep(10)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.spark.spark_env import doubt_of_defaults
+from airflow_config_providers.spark.spark_env import doubt_of_defaults, doubt_of_mode
 from tests.limits import LONGEST
 
 
@@ -90,3 +91,38 @@ def test_sparks_own_script_leaves_the_directory_that_the_doubt_names(before: Pat
 
     assert loaded.stdout == str(after)
     assert f"sets SPARK_CONF_DIR to {after}," in found
+
+
+@pytest.mark.parametrize(
+    ("script", "environ", "is_told"),
+    [
+        pytest.param("DEPLOY_MODE=cluster", {}, True, id="set"),
+        pytest.param("export DEPLOY_MODE=${DEPLOY_MODE:-cluster}", {}, True, id="default"),
+        pytest.param("DEPLOY_MODE=client", {}, False, id="client"),
+        pytest.param("# DEPLOY_MODE=cluster", {}, False, id="comment"),
+        pytest.param("OUR_DEPLOY_MODE=cluster", {}, False, id="another variable"),
+        pytest.param("DEPLOY_MODE=cluster", {"SPARK_ENV_LOADED": "1"}, False, id="not run again"),
+    ],
+)
+def test_a_script_that_sets_the_mode_is_told(
+    before: Path, script: str, environ: Mapping[str, str], is_told: bool
+) -> None:
+    (before / "spark-env.sh").write_text(script)
+    found = doubt_of_mode(Path("/opt/bin/spark-submit"), {"SPARK_CONF_DIR": str(before), **environ})
+
+    assert found.startswith(f"spark-env.sh in {before} sets DEPLOY_MODE") is is_told
+
+
+def test_spark_takes_the_mode_that_its_script_sets(before: Path) -> None:
+    home = Path(pytest.importorskip("pyspark").__file__).parent
+    (before / "spark-env.sh").write_text("DEPLOY_MODE=cluster")
+    done = subprocess.run(
+        [home / "bin" / "spark-submit", "--master", "local", "job.py"],
+        env={**os.environ, "SPARK_CONF_DIR": str(before), "SPARK_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+        check=False,
+    )
+
+    assert 'Cluster deploy mode is not compatible with master "local"' in done.stderr

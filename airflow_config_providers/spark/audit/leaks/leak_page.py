@@ -44,9 +44,9 @@ def summary(report: LeakReport) -> str:
 
 
 def _limit(report: LeakReport) -> str:
-    """Return what no leaks do not mean: a value that was rotated before the search is not found."""
+    """Return what was not searched for: a value that was rotated before the search is not found."""
     only_current = report.sought.secrets and not report.sought.fingerprints
-    return " Only current values were searched for." if only_current and not report.leaks else ""
+    return " Only current values were searched for." if only_current else ""
 
 
 def nothing_found(report: LeakReport) -> str:

@@ -60,7 +60,7 @@ def doubt_of_mode(binary: Path, environ: Mapping[str, str]) -> str:
     return (
         f"spark-env.sh in {printable(str(directory))} sets DEPLOY_MODE, so it is not known here whether the driver "
         f"starts in the cluster. This job is treated as one in client mode, but in cluster mode others can read its "
-        f"values. Set deploy_mode, or spark.submit.deployMode in a layer, instead."
+        f"values. Set deploy_mode, or spark.submit.deployMode in conf or in a file, instead."
     )
 
 

@@ -75,12 +75,15 @@ class FetchOptions:
     :param timeout: seconds for all requests together; None for no limit
     :param in_callers_thread: ask for one path after another, in the caller's thread; a call that hangs is not
         interrupted, and after the timeout no further call is made
+    :param waits_if_busy: a provider that says when to ask again is asked until the timeout, whatever ``attempts`` is,
+        unless that is 1
     """
 
     max_workers: int = 32
     attempts: int = 1
     timeout: float | None = None
     in_callers_thread: bool = False
+    waits_if_busy: bool = True
 
 
 class FetchKeywords(TypedDict, total=False):
@@ -90,6 +93,7 @@ class FetchKeywords(TypedDict, total=False):
     attempts: int
     timeout: float | None
     in_callers_thread: bool
+    waits_if_busy: bool
 
 
 ONCE: Final = FetchOptions()
@@ -148,7 +152,13 @@ class _Fetch:
         self._clock = lookup.clock
         self._wanted = wanted
         self._until = math.inf if self._options.timeout is None else self._clock() + self._options.timeout
-        self._retries = Retries(self._options.attempts, sleep=lookup.sleep, clock=self._clock, until=self._until)
+        self._retries = Retries(
+            self._options.attempts,
+            sleep=lookup.sleep,
+            clock=self._clock,
+            until=self._until,
+            waits_if_busy=self._options.waits_if_busy,
+        )
 
     def outcomes(self) -> dict[Place, Outcome]:
         """Return the outcome for each place."""

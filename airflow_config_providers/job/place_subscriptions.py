@@ -63,11 +63,17 @@ class PlaceSubscriptions:
 
     def _subscribe_each(self, run: JobRun, places: Sequence[Place], noticed: dict[Place, bool]) -> None:
         """Subscribe to places of one provider, and note whether changes there are noticed."""
+        down: list[Place] = []
         for place in places:
-            noticed[place] = not self._is_watched(run) or self._subscribe(run, place)
+            noticed[place] = not self._is_watched(run) or self._subscribe(run, place, down)
+        self._plan_again(run, down)
 
-    def _subscribe(self, run: JobRun, place: Place, *, is_again: bool = False) -> bool:
-        """Have changes of values at ``place`` noticed; return whether its provider can do that."""
+    def _subscribe(self, run: JobRun, place: Place, down: list[Place], *, is_again: bool = False) -> bool:
+        """
+        Have changes of values at ``place`` noticed; return whether its provider can do that.
+
+        :param down: gets the place if its provider is not available
+        """
         try:
             run.subscribe(place, lambda: self._note(run, place_name(place)))
         except NotImplementedError:
@@ -75,17 +81,28 @@ class PlaceSubscriptions:
         except ProviderUnavailableError as error:
             if not is_again:
                 self._log.warning(_NOT_NOTICED, place_name(place), run.reverser.reverse_text(str(error)))
-            if self._is_watched(run):  # its job can have ended while the provider was asked
-                at = self._timetable.clock() + AFTER_FAILURE
-                self._timetable.add((run, place), at, lambda: self._subscribe_again(run, place))
+            down.append(place)
         except BaseException as error:  # noqa: BLE001 - a provider of another package can raise anything
             self._warn_of_no_watch(run, place, error)
         return True
 
-    def _subscribe_again(self, run: JobRun, place: Place) -> None:
-        """Subscribe after an outage, which can last."""
-        if self._is_watched(run) and not self._subscribe(run, place, is_again=True):
-            self._poll(run, place)
+    def _plan_again(self, run: JobRun, down: Sequence[Place]) -> None:
+        """Have places of one provider subscribed to again, unless the job has ended while the provider was asked."""
+        if down and self._is_watched(run):
+            at = self._timetable.clock() + AFTER_FAILURE
+            self._timetable.add((run, down[0]), at, lambda: self._begin_again(run, down))
+
+    def _begin_again(self, run: JobRun, down: Sequence[Place]) -> None:
+        """Subscribe in a thread of its own: a provider that hangs must not stop the reloads, which are made in this."""
+        in_thread(self._subscribe_again, run, down)
+
+    def _subscribe_again(self, run: JobRun, places: Sequence[Place]) -> None:
+        """Subscribe to places of one provider after an outage, which can last."""
+        down: list[Place] = []
+        for place in places:
+            if self._is_watched(run) and not self._subscribe(run, place, down, is_again=True):
+                self._poll(run, place)
+        self._plan_again(run, down)
 
     def _warn_of_no_watch(self, run: JobRun, place: Place, error: BaseException) -> None:
         is_ours = isinstance(error, ConfigProvidersError)  # another's message can contain a value

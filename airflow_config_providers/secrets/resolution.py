@@ -56,6 +56,7 @@ def _values(wanted: Mapping[str, str], providers: Mapping[str, ConfigProvider]) 
         providers,
         max_workers=settings.max_workers(),
         attempts=attempts,
+        waits_if_busy=False,
         timeout=settings.resolve_timeout(),
         in_callers_thread=airflow_is_starting(),
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.lookup import ONCE, PATIENT, FetchOptions
 from airflow_config_providers.core.process_environment import lacking
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ProviderRegistry
@@ -73,7 +74,7 @@ def session(
         resolve = partial(resolved, configs, opened, unresolved=Unresolved(unresolved), has_begun=process.has_begun)
         found = resolve()
         values = with_redaction(found)
-        current = DriverConfigs(resolve, found)
+        current = DriverConfigs(partial(resolve, options=ONCE), found)
         _start(process, values, found, withheld=child_process.withheld(opened.environment_names()))
         keep(current)
         atexit.register(stack.pop_all().close)
@@ -89,11 +90,13 @@ def resolved(
     *,
     unresolved: Unresolved = Unresolved.FAIL,
     has_begun: bool,
+    options: FetchOptions = PATIENT,
 ) -> ResolvedConfig:
     """
     Return ``configs`` resolved, without the keys that define providers for the driver.
 
     :param has_begun: whether the driver's JVM already runs
+    :param options: how providers are asked
     :raises ExposedValueError: a reference is in a key that Spark reads before Python runs, or that it shows
     :raises UndeliverableValueError: Spark would change a value
     :raises ConfigProvidersError: for the reasons of ``ConfigResolver.resolve``
@@ -101,7 +104,9 @@ def resolved(
     written = {key: text for key, text in configs.items() if not specification.is_specification(key)}
     if has_begun:
         _refuse_early(written, providers)
-    resolver = ConfigResolver(providers, spark_definition(), unresolved=unresolved, foreign=SUBSTITUTED_BY_SPARK)
+    resolver = ConfigResolver(
+        providers, spark_definition(), unresolved=unresolved, foreign=SUBSTITUTED_BY_SPARK, options=options
+    )
     found = resolver.resolve([ConfigLayer(ConfigSource.DAG_CONFIG, "Spark's configuration", written)])
     _refuse_changes(found)
     return found

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -17,6 +18,7 @@ from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import once, one_line
 from airflow_config_providers.core.variable import ConfigVariable, some_of
+from airflow_config_providers.core.workers import in_thread
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.log.installation import Installation, install
 
@@ -34,6 +36,9 @@ DEFAULT_AGE: Final = 10.0
 KEPT: Final = 500
 """How many earlier values of each reference are known: those of 83 minutes, if a value changes every ten seconds."""
 
+_PATIENCE: Final = 5.0
+"""Seconds for which a call waits for a read; one that takes longer goes on while the last values are returned."""
+
 _NAMED: Final = 10
 """How many references with new values are named in a log line."""
 
@@ -44,13 +49,14 @@ class DriverConfigs:
     """
     Resolves the configuration of a driver again when its values could have changed. Thread-safe.
 
-    If a secret store cannot answer, the last values stay in effect; if it refuses, the error is raised. A warning names
-    the references whose values are empty or end with a line end, once.
+    If a secret store cannot answer, the last values stay in effect; if it refuses, the error is raised. A store that
+    hangs holds up one call for ``_PATIENCE`` seconds, and then none until it has answered. A warning names the
+    references whose values are empty or end with a line end, once.
 
     Output shows a reference in place of its value, of its last ``KEPT`` earlier ones, and of the first one, which
     ``spark.conf`` has as long as the driver runs. Searching for all of them would take longer with each change.
 
-    :param resolve: resolves the references of the configuration
+    :param resolve: resolves the references of the configuration, in another thread; never called twice at a time
     :param first: its first result
     :param clock: seconds that never go back
     :param kept: how many earlier values of each reference are known besides the first one
@@ -73,14 +79,17 @@ class DriverConfigs:
         self._installation: Installation | None = None
         self._configs: Mapping[str, str] = {}
         self._refusal: ConfigProvidersError | None = None
+        self._reading: Future[None] | None = None
+        self._waits = True
         self._warn = once(partial(_log.warning, "%s"))
         self._take(first)
         forget_in_children(self)
 
     def forget(self) -> None:
         """In a forked child: make the read again that a thread of the parent was making, which does not exist here."""
-        if self._lock.locked():
+        if self._reading is not None or self._lock.locked():
             self._lock = threading.Lock()
+            self._reading = None
             self._good_until = self._clock()
 
     def __call__(self) -> Mapping[str, str]:
@@ -89,12 +98,46 @@ class DriverConfigs:
 
         :raises ConfigProvidersError: a reference can no longer be resolved
         """
+        reading = self._read_if_due()
+        if reading is not None and self._waits:
+            self._wait_for(reading)
         with self._lock:
-            if self._clock() >= self._good_until:
-                self._refresh()
             if self._refusal is not None:
                 raise self._refusal.again()
             return self._configs
+
+    def _read_if_due(self) -> Future[None] | None:
+        """Begin a read if the values are too old, and return the one that is under way; None if there is none."""
+        with self._lock:
+            if self._reading is not None or self._clock() < self._good_until:
+                return self._reading
+            reading = self._reading = Future()
+        in_thread(self._read, reading)
+        return reading
+
+    def _wait_for(self, reading: Future[None]) -> None:
+        done, _ = wait([reading], _PATIENCE)
+        if done:
+            reading.result()
+        elif self._waits:
+            self._waits = False
+            _log.warning("The last values stay in effect: no answer within %g seconds.", _PATIENCE)
+
+    def _read(self, reading: Future[None]) -> None:
+        """Read the values, and then let those go on who wait for ``reading``."""
+        try:
+            self._refresh()
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            self._end(reading)
+            reading.set_exception(error)
+        else:
+            self._end(reading)
+            reading.set_result(None)
+
+    def _end(self, reading: Future[None]) -> None:
+        with self._lock:
+            if self._reading is reading:
+                self._reading = None
 
     def _refresh(self) -> None:
         try:
@@ -105,10 +148,11 @@ class DriverConfigs:
             return
         except ConfigProvidersError as error:
             self._good_until = self._clock() + SHORTEST
-            self._refusal = error.again()  # without its traceback
+            self._refusal, self._waits = error.again(), True  # without its traceback
             return
-        self._refusal = None
-        self._take(found)
+        with self._lock:
+            self._refusal, self._waits = None, True
+            self._take(found)
         found.clear()
 
     def _take(self, found: ResolvedConfig) -> None:
@@ -163,6 +207,8 @@ def configs() -> Mapping[str, str]:
     without one, and at most once in a second. What Python prints and logs shows references in place of new and old
     values: the last 500 of each reference, and the first one. ``spark.conf`` keeps the values that it had at the start.
     Thread-safe; works only in the driver.
+
+    A store that takes longer than five seconds is read while the last values are returned.
 
     :raises ConfigException: ``session()`` was not called
     :raises ConfigProvidersError: a reference can no longer be resolved; while a secret store cannot answer, the last

@@ -503,6 +503,7 @@ def test_a_provider_that_is_unavailable_at_first_is_subscribed_to_afterwards(cap
     assert "Changes of ${dir:/secrets} are not noticed until its provider answers: Vault is sealed." in caplog.text
 
     job.after(60)
+    assert eventually(lambda: run.callback)
     job.secret.value = "second"
     run.callback()
     job.after(0)
@@ -514,8 +515,8 @@ def test_a_change_while_a_provider_was_unavailable_is_found_when_it_answers():
     job.reload.watch(Sealed(job.secret))
     job.secret.value = "second"
     job.after(60)
-    job.after(0)
 
+    assert eventually(lambda: (job.after(0), job.stops)[1])
     assert len(job.stops) == 1
 
 
@@ -524,11 +525,42 @@ def test_a_longer_outage_is_logged_once(caplog):
     run = Sealed(job.secret)
     run.outages = 3
     job.reload.watch(run)
-    for _ in range(3):
-        job.after(60)
 
+    assert eventually(lambda: (job.after(60), run.callback)[1])
     assert caplog.text.count("are not noticed") == 1
-    assert run.callback is not None
+
+
+class AwayAndHanging(Run):
+    """A run with a second provider, which is unavailable at first, and hangs when it is subscribed to again."""
+
+    def __init__(self, secret):
+        super().__init__(secret, places=(PLACE, ("away", "/secrets")))
+        self.is_away, self.has_answered = True, False
+        self.is_asked, self.goes_on = threading.Event(), threading.Event()
+
+    def subscribe(self, place, callback):
+        if place == PLACE:
+            super().subscribe(place, callback)
+        elif self.is_away:
+            self.is_away = False
+            raise ProviderUnavailableError("It is away.")
+        else:
+            self.is_asked.set()
+            self.goes_on.wait(LONGEST)
+            self.has_answered = True
+
+
+def test_a_provider_that_hangs_when_it_is_subscribed_to_again_keeps_no_other_change_from_a_reload():
+    job = Job()
+    job.reload.watch(run := AwayAndHanging(job.secret))
+    job.after(60)
+    assert run.is_asked.wait(LONGEST)
+    job.secret.value = "second"
+    run.callback()
+    job.after(0)
+    assert (len(job.stops), run.has_answered) == (1, False)
+
+    run.goes_on.set()
 
 
 def test_after_the_end_of_a_job_nothing_is_subscribed_to_again():
@@ -746,8 +778,8 @@ def test_after_an_outage_a_ttl_counts_of_a_provider_without_subscriptions(caplog
     job.reload.watch(run := SealedAndUnsubscribed(job.secret, 5_000))
     job.after(60)
     job.secret.value = "second"
-    job.after(5.1)
 
+    assert eventually(lambda: (job.after(5.1), run.runs)[1])
     assert [next_run.content for next_run in run.runs] == ["second"]
     assert caplog.text.count("are not noticed") == 1
 

@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
+from airflow_config_providers.core.lookup import ONCE
 from airflow_config_providers.core.resolver import ResolvedConfig, Unresolved
-from airflow_config_providers.exceptions import ExposedValueError, UndeliverableValueError, UnresolvedReferenceError
+from airflow_config_providers.exceptions import (
+    ExposedValueError,
+    ProviderUnavailableError,
+    UndeliverableValueError,
+    UnresolvedReferenceError,
+)
 from airflow_config_providers.spark import driver
 from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, OPTIONS_KEY, REDACTION_KEY
 from airflow_config_providers.testing import InMemoryConfigProvider
@@ -130,6 +136,13 @@ def test_a_reference_that_nobody_answers_fails_unless_it_may_stay() -> None:
     with pytest.raises(UnresolvedReferenceError):
         resolved(configs)
     assert resolved(configs, unresolved=Unresolved.KEEP).configs() == configs
+
+
+def test_a_provider_that_is_away_is_asked_as_often_as_the_caller_wants() -> None:
+    provider = InMemoryConfigProvider({}, error=ProviderUnavailableError("It is away."))
+    with pytest.raises(ProviderUnavailableError):
+        driver.resolved({"spark.app.a": "${vault:a:b}"}, {"vault": provider}, has_begun=True, options=ONCE)
+    assert len(provider.calls) == 1
 
 
 def test_what_spark_replaces_itself_is_left_to_it() -> None:

@@ -145,6 +145,97 @@ def test_a_refusal_is_asked_for_once_in_a_second_and_ends(driver):
     assert configs()[KEY] == VALUES[0]
 
 
+@pytest.fixture
+def hanging(monkeypatch):
+    """A driver whose store hangs at each read until the test lets it go on, and whose next read is due."""
+    driver, driver.goes_on, driver.reads = Driver(), threading.Event(), []
+
+    def resolve():
+        driver.reads.append(threading.current_thread())
+        driver.goes_on.wait(LONGEST)
+        return driver.resolve()
+
+    monkeypatch.setattr(driver_configs, "_PATIENCE", 0.05)
+    keep(DriverConfigs(resolve, driver.resolve(), clock=driver.clock))
+    driver.clock.sleep(10)
+    yield driver
+    driver.goes_on.set()
+
+
+def go_on(hanging):
+    """Let the store answer, and wait until the answer is known."""
+    hanging.goes_on.set()
+    hanging.reads[-1].join(LONGEST)
+
+
+def test_while_the_store_hangs_the_last_values_stay_and_it_is_asked_once(hanging, caplog):
+    for _ in range(5):
+        assert configs()[KEY] == VALUES[0]
+        hanging.clock.sleep(60)
+    assert len(hanging.reads) == 1
+    assert caplog.messages == ["The last values stay in effect: no answer within 0.05 seconds."]
+
+
+def test_while_the_store_hangs_only_the_first_call_waits(hanging, monkeypatch):
+    configs()
+    monkeypatch.setattr(driver_configs, "_PATIENCE", LONGEST)
+
+    assert configs()[KEY] == VALUES[0]
+    assert not hanging.goes_on.is_set()
+
+
+def test_a_late_answer_counts_from_the_next_call_on(hanging):
+    configs()
+    hanging.rotate(1)
+    go_on(hanging)
+
+    assert configs()[KEY] == VALUES[1]
+
+
+def test_after_a_late_answer_calls_wait_again(hanging, monkeypatch):
+    configs()
+    go_on(hanging)
+    monkeypatch.setattr(driver_configs, "_PATIENCE", LONGEST)
+    hanging.rotate(1)
+    hanging.clock.sleep(10)
+
+    assert configs()[KEY] == VALUES[1]
+
+
+def test_a_late_refusal_is_raised_at_the_next_call(hanging):
+    configs()
+    hanging.provider.error = AccessDeniedError("The policy has changed.")
+    go_on(hanging)
+
+    with pytest.raises(AccessDeniedError, match="The policy has changed"):
+        configs()
+
+
+def test_threads_that_ask_at_the_same_time_share_one_read(hanging, monkeypatch):
+    monkeypatch.setattr(driver_configs, "_PATIENCE", LONGEST)
+    hanging.rotate(1)
+    found = []
+    asking = [threading.Thread(target=lambda: found.append(configs()[KEY])) for _ in range(8)]
+    for thread in asking:
+        thread.start()
+    hanging.goes_on.set()
+    for thread in asking:
+        thread.join(LONGEST)
+
+    assert (found, len(hanging.reads)) == ([VALUES[1]] * 8, 1)
+
+
+def test_an_error_of_somebody_else_is_raised_by_each_call(driver):
+    def fail():
+        raise ZeroDivisionError
+
+    keep(DriverConfigs(fail, driver.resolve(), clock=driver.clock))
+    driver.clock.sleep(10)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            configs()
+
+
 def test_what_is_printed_shows_references_in_place_of_all_values_so_far(driver, capsys):
     driver.rotate(1)
     driver.clock.sleep(10)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.providers.vault.logins.login import seconds
+from airflow_config_providers.providers.vault.refused_renewals import RefusedRenewals
 from airflow_config_providers.providers.vault.session import when_to_renew, when_to_retry
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ class Leases:
         return lease
 
     def _plan_renewal(self, lease: Lease) -> None:
-        self._session.plan_renewal(lease, when_to_renew(lease.since, lease.duration), lambda: self._renew(lease))
+        refusals = RefusedRenewals(self._session.where, "a lease")
+        at = when_to_renew(lease.since, lease.duration)
+        self._session.plan_renewal(lease, at, lambda: self._renew(lease, refusals))
         if self._is_closed:  # perhaps after ``give_back`` has dropped it
             self._session.renewals.drop(lease)
 
@@ -174,7 +177,7 @@ class Leases:
     def _ongoing(self, now: float) -> list[Lease]:
         return [lease for lease in self._held if lease.left(now)]
 
-    def _renew(self, lease: Lease) -> float | None:
+    def _renew(self, lease: Lease, refusals: RefusedRenewals) -> float | None:
         now = self._session.clock()
         asked = {"lease_id": lease.id, "increment": int(lease.duration)}
         try:
@@ -183,12 +186,21 @@ class Leases:
             return when_to_retry(now, lease.expires)
         duration = seconds(answer.body.get("lease_duration")) if answer.is_good else 0.0
         if not duration:
+            return self._retry(lease, answer, refusals)
+        refusals.renewed()
+        before, (lease.since, lease.current) = lease.expires, (now, duration)
+        return when_to_renew(now, duration) if lease.expires > before + duration / 10 else None
+
+    def _retry(self, lease: Lease, answer: VaultAnswer, refusals: RefusedRenewals) -> float | None:
+        """Return when to try again what Vault has not done; None if that is no use. Its database can be away."""
+        if answer.is_good or answer.says_lease_has_ended or answer.says_token_has_ended:
             _log.info("%s: a lease is not renewed (%s)", self._session.where, answer.shown)
             if answer.says_lease_has_ended:
                 self._end(lease)
             return None
-        before, (lease.since, lease.current) = lease.expires, (now, duration)
-        return when_to_renew(now, duration) if lease.expires > before + duration / 10 else None
+        now = self._session.clock()
+        refusals.refused(answer, left=lease.left(now))
+        return when_to_retry(now, lease.expires)
 
 
 def _has_no_time_left(answer: VaultAnswer) -> bool:

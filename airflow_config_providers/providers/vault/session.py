@@ -21,6 +21,7 @@ from airflow_config_providers.providers.vault.logins.attempts import LoginAttemp
 from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
+from airflow_config_providers.providers.vault.refused_renewals import RefusedRenewals
 from airflow_config_providers.providers.vault.revocation import Revocations, RevokeRequest
 from airflow_config_providers.providers.vault.transport import Breakers, Clients, MakeClient, Transport, make_client
 
@@ -359,7 +360,8 @@ class Session:
             new = replace(new, key=self._revocations.hold(RevokeRequest.of_login(new.text)))
         self._take(new, transport)
         if given.is_ours and given.is_renewable and given.ttl is not None:
-            self.plan_renewal("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text))
+            refusals = RefusedRenewals(self.where, "the login")
+            self.plan_renewal("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text, refusals))
         return new
 
     def _asked(self) -> VaultToken:
@@ -379,7 +381,7 @@ class Session:
             self._give_back(new, transport)
             raise ProviderLookupError(f"The session with {self.where} was closed while it signed in.")
 
-    def _renew(self, text: str) -> float | None:
+    def _renew(self, text: str, refusals: RefusedRenewals) -> float | None:
         held, now = self._held, self.clock()
         if held is None or held.text != text or held.expires is None:
             return None
@@ -388,9 +390,13 @@ class Session:
         except ConfigProvidersError:
             return when_to_retry(now, held.expires)
         ttl = _ttl(answer)
-        if ttl == 0:
+        if ttl == 0 and (answer.is_good or answer.says_token_has_ended):
             _log.info("%s: the login is not renewed (%s); the next read signs in anew", self.where, answer.shown)
             return None
+        if ttl == 0:  # what it was signed in with can be away, such as a directory
+            refusals.refused(answer, left=held.expires - now)
+            return when_to_retry(now, held.expires)
+        refusals.renewed()
         with self._lock:
             if self._held is held:
                 self._held = replace(held, since=now, ttl=ttl)

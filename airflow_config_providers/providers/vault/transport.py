@@ -305,9 +305,15 @@ def is_limit(response: requests.Response) -> bool:
 
 
 def retry_after(response: requests.Response) -> float | None:
-    """Return the seconds in the header ``Retry-After``; None for a date, which Vault does not send."""
+    """
+    Return the seconds in the header ``Retry-After``. A date, which Vault does not send, counts as no header.
+
+    :return: without the header, a second if there are too many requests, and None for other reasons
+    """
     text = response.headers.get("Retry-After", "")
-    return float(text) if text.isascii() and text.isdecimal() and len(text) < 7 else None
+    if text.isascii() and text.isdecimal() and len(text) < 7:
+        return float(text)
+    return _PAUSE if is_limit(response) else None
 
 
 def _mount(path: str) -> str:

@@ -214,7 +214,7 @@ def test_too_many_requests_for_one_mount_delay_no_other(vault) -> None:
 
 @pytest.mark.parametrize(
     ("status", "header", "seconds"),
-    [(429, "7", 7), (503, "120", 120), (429, "", None), (429, "Wed, 21 Oct 2026 07:28:00 GMT", None), (500, "7", None)],
+    [(429, "7", 7), (503, "120", 120), (429, "", 1), (429, "Wed, 21 Oct 2026 07:28:00 GMT", 1), (500, "7", None)],
 )
 def test_how_long_vault_wants_to_be_left_alone_is_in_the_error(vault, status: int, header: str, seconds) -> None:
     error = error_of_a_read(vault, status, headers={"Retry-After": header} if header else {})

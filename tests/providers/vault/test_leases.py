@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
 
 import pytest
 
@@ -118,16 +120,64 @@ def test_a_lease_that_cannot_be_renewed_any_longer_is_let_go(vault, manual: Manu
         assert eventually(lambda: not vault.live_leases())
 
 
-def test_a_refused_renewal_is_the_last(vault, manual: ManualSessions, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("status", [400, 403], ids=["the database is away", "a policy is away"])
+def test_a_refused_renewal_is_tried_again(
+    vault, manual: ManualSessions, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    caplog.set_level(logging.INFO)
+    path = vault.creds(ttl=90, max_ttl=900)
+    with opened(vault, sessions=manual) as provider:
+        before = provider.get(path)
+        vault.fail(2, status, path="sys/leases/renew", body='{"errors": ["canary"]}')
+        for seconds in (64, 7, 6):
+            manual.pass_time(seconds, vault)
+        assert counted(vault)[f"POST sys/leases/renew {status}"] == 2
+        assert counted(vault)[RENEW] == 1
+        assert provider.get(path).data == before.data
+    assert [record.levelname for record in caplog.records if "renewed" in record.getMessage()] == ["WARNING", "INFO"]
+    assert "canary" not in caplog.text
+
+
+def test_a_refused_renewal_says_when_the_lease_ends(
+    vault, manual: ManualSessions, caplog: pytest.LogCaptureFixture
+) -> None:
     path = vault.creds(ttl=90)
     with opened(vault, sessions=manual) as provider:
         provider.get(path)
-        vault.fail(9, 403, path="sys/leases/renew", body='{"errors": ["canary"]}')
-        for _ in range(3):
-            manual.clock.sleep(80)
+        vault.fail(9, 403, path="sys/leases/renew")
+        manual.pass_time(70, vault)
+    assert "a lease is not renewed (status 403). It ends in 20 seconds" in caplog.text
+
+
+def test_a_lease_whose_renewal_is_refused_to_its_end_is_not_renewed_any_longer(vault, manual: ManualSessions) -> None:
+    path = vault.creds(ttl=90)
+    with opened(vault, sessions=manual) as provider:
+        provider.get(path)
+        vault.fail(99, 403, path="sys/leases/renew")
+        for _ in range(91):
+            manual.clock.sleep(1)
             manual.made[0].renewals.run_due()
-        assert counted(vault)["POST sys/leases/renew 403"] == 1
-    assert "canary" not in caplog.text
+        asked = counted(vault)["POST sys/leases/renew 403"]
+        manual.clock.sleep(500)
+        manual.made[0].renewals.run_due()
+        assert counted(vault)["POST sys/leases/renew 403"] == asked
+        assert 5 < asked < 15
+
+
+@pytest.mark.parametrize(
+    ("status", "errors"),
+    [(400, ["lease not found"]), (403, ["2 errors occurred:\n\t* permission denied\n\t* invalid token\n\n"])],
+    ids=["lease", "token"],
+)
+def test_what_has_ended_is_not_renewed_again(vault, manual: ManualSessions, status: int, errors: list[str]) -> None:
+    path = vault.creds(ttl=90)
+    with opened(vault, sessions=manual) as provider:
+        provider.get(path)
+        vault.fail(9, status, path="sys/leases/renew", body=json.dumps({"errors": errors}))
+        for _ in range(3):
+            manual.clock.sleep(28)
+            manual.made[0].renewals.run_due()
+        assert counted(vault)[f"POST sys/leases/renew {status}"] == 1
 
 
 def test_the_last_provider_gives_leases_back_with_the_login(vault) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -120,6 +122,33 @@ def test_a_renewal_that_vault_cannot_do_now_is_tried_again(vault, secret: str, m
         manual.pass_time(43, vault)
         manual.pass_time(5, vault)
         assert counted(vault) == {LOGIN: 1, f"{READ} 200": 1, "POST auth/token/renew-self 503": 1, RENEW: 1}
+
+
+@pytest.mark.parametrize("status", [400, 403], ids=["what was signed in with is away", "a policy is away"])
+def test_a_refused_renewal_of_a_login_is_tried_again(
+    vault, secret: str, manual: ManualSessions, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    caplog.set_level(logging.INFO)
+    with opened(vault, sessions=manual, role=vault.approle("*", ttl=60)) as provider:
+        provider.get(secret, {"k"})
+        vault.fail(2, status, path="auth/token/renew-self")
+        manual.pass_time(43, vault)
+        manual.pass_time(5, vault)
+        manual.pass_time(5, vault)
+        assert counted(vault)[RENEW] == 1
+    said = [(record.levelname, record.getMessage()) for record in caplog.records if "renewed" in record.getMessage()]
+    assert [level for level, _ in said] == ["WARNING", "INFO"]
+    assert f"the login is not renewed (status {status}). It ends in 17 seconds" in said[0][1]
+
+
+def test_a_login_that_has_ended_is_not_renewed_again(vault, secret: str, manual: ManualSessions) -> None:
+    with opened(vault, sessions=manual, role=vault.approle("*", ttl=60)) as provider:
+        provider.get(secret, {"k"})
+        errors = ["2 errors occurred:\n\t* permission denied\n\t* invalid token\n\n"]
+        vault.fail(9, 403, path="auth/token/renew-self", body=json.dumps({"errors": errors}))
+        manual.pass_time(43, vault)
+        manual.pass_time(5, vault)
+        assert counted(vault)["POST auth/token/renew-self 403"] == 1
 
 
 def test_after_a_revocation_there_is_one_login(vault, secret: str) -> None:

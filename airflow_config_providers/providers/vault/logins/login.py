@@ -16,6 +16,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     system_reason,
 )
+from airflow_config_providers.providers.debug_logs import keep_values_out_of_debug_logs
 
 if TYPE_CHECKING:
     import hvac
@@ -133,11 +134,12 @@ def token_of(answer: object) -> VaultToken:
 
 def library(module: str, *, package: str, auth_type: str) -> Any:
     """
-    Import ``module``, which only this kind of login needs.
+    Import ``module``, which only this kind of login needs. Its debug logs are kept free of credentials.
 
     :param package: what to install for it
     :raises ProviderDefinitionError: it is not installed
     """
+    keep_values_out_of_debug_logs()  # no guard of the log knows the values
     try:
         return importlib.import_module(module)
     except ImportError:

@@ -182,6 +182,34 @@ def test_a_role_that_cannot_be_assumed(
     assert type(failure) is expected
 
 
+@pytest.mark.parametrize(
+    ("code", "status", "expected", "message"),
+    [
+        pytest.param("AccessDenied", 403, AccessDeniedError, "Correct its trust policy", id="no trust"),
+        pytest.param("ExpiredToken", 403, AccessDeniedError, "renew them", id="expired"),
+        pytest.param("ExpiredTokenException", 400, AccessDeniedError, "renew them", id="expired token of a pod"),
+        pytest.param("InvalidClientTokenId", 403, AccessDeniedError, "renew them", id="wrong"),
+        pytest.param("Throttling", 400, ProviderUnavailableError, "Try again later", id="too many requests"),
+        pytest.param("IDPCommunicationError", 400, ProviderUnavailableError, "Try again later", id="away"),
+    ],
+)
+def test_what_sts_refuses_is_told_apart(
+    address: str, monkeypatch: pytest.MonkeyPatch, code: str, status: int, expected: type[Exception], message: str
+) -> None:
+    pytest.importorskip("boto3")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "c4nary")
+    answer = Response(status, REFUSED.replace(b"AccessDenied", code.encode()), {"Content-Type": "text/xml"})
+    with WebServer(lambda request: answer) as sts:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts.address)
+
+        failure = failure_of(AwsIamLogin(region="eu-west-1", assume_role=ROLE), address)
+
+    assert type(failure) is expected
+    assert f"({code})" in str(failure)
+    assert message in str(failure)
+
+
 ASSUMED = b"""<Answer><AssumeRole{0}Result><Credentials>
 <AccessKeyId>AKIAROLE</AccessKeyId><SecretAccessKey>c4nary-key</SecretAccessKey><SessionToken>c4nary-session</SessionToken>
 <Expiration>2999-01-01T00:00:00Z</Expiration>

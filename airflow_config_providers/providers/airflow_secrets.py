@@ -18,7 +18,7 @@ from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     ProviderUnavailableError,
 )
-from airflow_config_providers.foreign import has_supervisor
+from airflow_config_providers.foreign import BACKEND, CONTEXT, has_supervisor, require
 from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
 from airflow_config_providers.providers.connection_fields import extra_mistake, mistake
 from airflow_config_providers.providers.debug_logs import keep_values_out_of_debug_logs
@@ -270,6 +270,7 @@ def _make_configured(of_worker: bool | None = None) -> Any | None:
 def _with_connections(backend: Any) -> Any:
     from airflow.sdk import Connection  # noqa: PLC0415 - heavy
 
+    require(BACKEND)
     backend._set_connection_class(Connection)
     return backend
 
@@ -298,6 +299,7 @@ def _connection_of_execution_api(conn_id: str) -> Any | None:
     from airflow.sdk.execution_time.comms import GetConnection  # noqa: PLC0415 - heavy; only a task has it at hand
     from airflow.sdk.execution_time.context import _process_connection_result_conn  # noqa: PLC0415 - as above
 
+    require(CONTEXT)
     answer = _ask_execution_api(GetConnection(conn_id=conn_id), f"connection '{printable(conn_id)}'")
     return None if answer is None else _process_connection_result_conn(answer)
 

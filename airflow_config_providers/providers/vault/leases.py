@@ -101,7 +101,7 @@ class Leases:
             is_closed, before = self._is_closed, self._held
             self._held = [] if is_closed else [*self._ongoing(since), lease]
         for ended in (one for one in before if not one.left(since)):
-            self._session.drop_lease(ended.key)
+            self._session.revocations.drop(ended.key)
         if is_closed:  # while a thread was reading it
             self._give_back_late(lease, token)
         elif body.get("renewable") is True:
@@ -169,7 +169,7 @@ class Leases:
         """Remember that Vault has ended ``lease``: it is neither used nor renewed nor given back."""
         lease.current = 0.0
         self._session.renewals.drop(lease)
-        self._session.drop_lease(lease.key)
+        self._session.revocations.drop(lease.key)
 
     def _ongoing(self, now: float) -> list[Lease]:
         return [lease for lease in self._held if lease.left(now)]

@@ -24,7 +24,7 @@ from airflow_config_providers.exceptions import (
 )
 from airflow_config_providers.providers.debug_logs import _PRINTING
 from airflow_config_providers.providers.vault.logins.aws_iam import AwsIamLogin
-from airflow_config_providers.providers.vault.logins.azure import AzureLogin, AzureMachine
+from airflow_config_providers.providers.vault.logins.azure import AzureLogin
 from airflow_config_providers.providers.vault.logins.gcp import GcpLogin
 from airflow_config_providers.providers.vault.logins.login import Login
 from airflow_config_providers.providers.vault.parameters import read_settings
@@ -525,7 +525,8 @@ def test_azure_s_identity_is_what_the_settings_say(address: str) -> None:
 
     assert isinstance(principal, AzureLogin)
     assert isinstance(principal.identity(), identity.ClientSecretCredential)
-    assert principal.machine == AzureMachine()
+    machine = (principal.subscription_id, principal.resource_group_name, principal.vm_name, principal.vmss_name)
+    assert machine == ("", "", "", "")
     assert "c4nary" not in repr(principal)
 
 

@@ -2,14 +2,14 @@
 The private names of other packages that this package leans on: one table, checked at first use.
 
 A release can rename a private method that a class here overrides. The override would then never be called, and its
-protection of logs and commands would silently be gone. ``require`` raises an error instead.
+protection of logs and commands would silently be gone. ``require`` raises an error instead; whoever leans on an owner
+calls it before. Nothing checks the stock script of JDBC jobs, which a driver runs that need not have this package.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -41,17 +41,17 @@ SECRETS_MASKER: Final = "airflow.sdk._shared.secrets_masker:SecretsMasker"
 SERVER_SECRETS_MASKER: Final = "airflow._shared.secrets_masker:SecretsMasker"
 
 _OPERATOR: Final = "airflow.sdk.bases.operator:BaseOperator"
-_MAPPED: Final = "airflow.sdk.definitions.mappedoperator:MappedOperator"
-_MAPPED_GROUP: Final = "airflow.sdk.definitions.taskgroup:MappedTaskGroup"
-_STORED_MAPPED: Final = "airflow.serialization.definitions.mappedoperator:SerializedMappedOperator"
-_TASK_MASKER: Final = "airflow.sdk._shared.secrets_masker"
-_SERVER_MASKER: Final = "airflow._shared.secrets_masker"
-_DAG_PARAM: Final = "airflow.sdk.definitions.param:DagParam"
-_CONTEXT: Final = "airflow.sdk.execution_time.context"
-_OUTLET_EVENTS: Final = "airflow.sdk.execution_time.context:OutletEventAccessors"
-_LINEAGE: Final = "airflow.sdk.lineage:HookLineageCollector"
-_XCOM: Final = "airflow.sdk.bases.xcom:BaseXCom"
-_BACKEND: Final = "airflow.sdk.bases.secrets_backend:BaseSecretsBackend"
+MAPPED: Final = "airflow.sdk.definitions.mappedoperator:MappedOperator"
+MAPPED_GROUP: Final = "airflow.sdk.definitions.taskgroup:MappedTaskGroup"
+STORED_MAPPED: Final = "airflow.serialization.definitions.mappedoperator:SerializedMappedOperator"
+TASK_MASKER: Final = "airflow.sdk._shared.secrets_masker"
+SERVER_MASKER: Final = "airflow._shared.secrets_masker"
+DAG_PARAM: Final = "airflow.sdk.definitions.param:DagParam"
+CONTEXT: Final = "airflow.sdk.execution_time.context"
+OUTLET_EVENTS: Final = "airflow.sdk.execution_time.context:OutletEventAccessors"
+LINEAGE: Final = "airflow.sdk.lineage:HookLineageCollector"
+XCOM: Final = "airflow.sdk.bases.xcom:BaseXCom"
+BACKEND: Final = "airflow.sdk.bases.secrets_backend:BaseSecretsBackend"
 
 _SUBMIT: Final = "airflow.providers.apache.spark.hooks.spark_submit:SparkSubmitHook"
 _JDBC: Final = "airflow.providers.apache.spark.hooks.spark_jdbc:SparkJDBCHook"
@@ -68,16 +68,16 @@ _KUBERNETES_OPERATOR: Final = "airflow.providers.cncf.kubernetes.operators.spark
 _DATABRICKS_OPERATOR: Final = "airflow.providers.databricks.operators.databricks:DatabricksSubmitRunOperator"
 
 SPARK_CONTEXT: Final = "pyspark:SparkContext"
-_GATEWAY: Final = "pyspark.java_gateway"
-_CONNECT_SESSION: Final = "pyspark.sql.connect.session"
+GATEWAY: Final = "pyspark.java_gateway"
+CONNECT_SESSION: Final = "pyspark.sql.connect.session"
 CONNECT_CONF: Final = "pyspark.sql.connect.conf:RuntimeConf"
-_SESSION_BUILDER: Final = "pyspark.sql.session:SparkSession.Builder"
-_FIND_SPARK: Final = "pyspark.find_spark_home"
+SESSION_BUILDER: Final = "pyspark.sql.session:SparkSession.Builder"
+FIND_SPARK: Final = "pyspark.find_spark_home"
 
-_SENTRY: Final = "sentry_sdk.scope"
-_SENTRY_API: Final = "sentry_sdk.api"
+SENTRY: Final = "sentry_sdk.scope"
+SENTRY_API: Final = "sentry_sdk.api"
 
-_FILE_SYSTEM: Final = "fsspec.asyn:AsyncFileSystem"
+FILE_SYSTEM: Final = "fsspec.asyn:AsyncFileSystem"
 
 _ARGUMENTS: Final = (
     *("application_args", "archives", "driver_class_path", "driver_memory", "exclude_packages", "executor_cores"),
@@ -138,39 +138,39 @@ TABLE: Final = (
     ),
     ForeignName(_OPERATOR, "_render", "rendering of one template", ("self", "template", "context", "dag")),
     ForeignName(_OPERATOR, "_lock_for_execution", "distinguishes a run from a preview"),
-    ForeignName(_MAPPED, "_get_specified_expand_input", "what a task is mapped over", ("self",)),
-    ForeignName(_MAPPED_GROUP, "_expand_input", "what a task group is mapped over"),
-    ForeignName(_STORED_MAPPED, "_expand_input_attr", "what a stored task is mapped over"),
-    ForeignName(_STORED_MAPPED, "_task_module", "the module of a stored task's operator"),
-    ForeignName(_DAG_PARAM, "_name", "the parameter that a field takes"),
-    ForeignName(_OUTLET_EVENTS, "_dict", "what a task records of its assets"),
-    ForeignName(_LINEAGE, "_inputs", "what hooks report"),
-    ForeignName(_LINEAGE, "_input_counts", "what hooks report"),
-    ForeignName(_LINEAGE, "_outputs", "what hooks report"),
-    ForeignName(_LINEAGE, "_output_counts", "what hooks report"),
-    ForeignName(_LINEAGE, "_extra", "what hooks report"),
-    ForeignName(_LINEAGE, "_extra_counts", "what hooks report"),
-    ForeignName(_LINEAGE, "_generate_asset_entry_id", "what hooks report", ("self", "asset", "context")),
-    ForeignName(_LINEAGE, "_generate_extra_entry_id", "what hooks report", ("self", "key", "value", "context")),
-    ForeignName(_XCOM, "_push", "what a task pushes", since="3.4"),
-    ForeignName(_XCOM, "_apush", "what a task pushes", since="3.4"),
-    ForeignName(_CONTEXT, "_EXTERNAL_STATE_REF_KEY", "where a backend keeps a state", since="3.3"),
-    ForeignName(_CONTEXT, "_get_worker_state_store_backend", "the backend of state", (), since="3.3"),
-    ForeignName(_CONTEXT, "_process_connection_result_conn", "connections of the server", ("conn_result",)),
+    ForeignName(MAPPED, "_get_specified_expand_input", "what a task is mapped over", ("self",)),
+    ForeignName(MAPPED_GROUP, "_expand_input", "what a task group is mapped over"),
+    ForeignName(STORED_MAPPED, "_expand_input_attr", "what a stored task is mapped over"),
+    ForeignName(STORED_MAPPED, "_task_module", "the module of a stored task's operator"),
+    ForeignName(DAG_PARAM, "_name", "the parameter that a field takes"),
+    ForeignName(OUTLET_EVENTS, "_dict", "what a task records of its assets"),
+    ForeignName(LINEAGE, "_inputs", "what hooks report"),
+    ForeignName(LINEAGE, "_input_counts", "what hooks report"),
+    ForeignName(LINEAGE, "_outputs", "what hooks report"),
+    ForeignName(LINEAGE, "_output_counts", "what hooks report"),
+    ForeignName(LINEAGE, "_extra", "what hooks report"),
+    ForeignName(LINEAGE, "_extra_counts", "what hooks report"),
+    ForeignName(LINEAGE, "_generate_asset_entry_id", "what hooks report", ("self", "asset", "context")),
+    ForeignName(LINEAGE, "_generate_extra_entry_id", "what hooks report", ("self", "key", "value", "context")),
+    ForeignName(XCOM, "_push", "what a task pushes", since="3.4"),
+    ForeignName(XCOM, "_apush", "what a task pushes", since="3.4"),
+    ForeignName(CONTEXT, "_EXTERNAL_STATE_REF_KEY", "where a backend keeps a state", since="3.3"),
+    ForeignName(CONTEXT, "_get_worker_state_store_backend", "the backend of state", (), since="3.3"),
+    ForeignName(CONTEXT, "_process_connection_result_conn", "connections of the server", ("conn_result",)),
     ForeignName(TASK_RUNNER, "SUPERVISOR_COMMS", "what a task sends to its supervisor"),
     ForeignName(RUNNING_TASK, "_ti_context_from_server", "whether a task goes on, or is in a loop"),
-    ForeignName(_TASK_MASKER, "redact", "the masker of tasks"),
-    ForeignName(_TASK_MASKER, "_secrets_masker", "the masker of tasks", ()),
+    ForeignName(TASK_MASKER, "redact", "the masker of tasks"),
+    ForeignName(TASK_MASKER, "_secrets_masker", "the masker of tasks", ()),
     ForeignName(SECRETS_MASKER, "add_mask", "the masker of tasks", ("self", "secret", "name")),
     ForeignName(SECRETS_MASKER, "should_hide_value_for_key", "the masker of tasks", ("self", "name")),
     ForeignName(SECRETS_MASKER, "patterns", "the secrets that it masks"),
     ForeignName(SECRETS_MASKER, "replacer", "the secrets that it masks, compiled"),
-    ForeignName(_SERVER_MASKER, "_secrets_masker", "the masker of servers", ()),
+    ForeignName(SERVER_MASKER, "_secrets_masker", "the masker of servers", ()),
     ForeignName(SERVER_SECRETS_MASKER, "add_mask", "the masker of servers", ("self", "secret", "name")),
     ForeignName(SERVER_SECRETS_MASKER, "should_hide_value_for_key", "the masker of servers", ("self", "name")),
     ForeignName(SERVER_SECRETS_MASKER, "patterns", "the secrets that it masks"),
     ForeignName(SERVER_SECRETS_MASKER, "replacer", "the secrets that it masks, compiled"),
-    ForeignName(_BACKEND, "_set_connection_class", "connections of a backend", ("self", "conn_class")),
+    ForeignName(BACKEND, "_set_connection_class", "connections of a backend", ("self", "conn_class")),
     # Its Spark provider
     ForeignName(_SUBMIT, "_build_spark_common_args", "the command", ("self",)),
     ForeignName(_SUBMIT, "_build_spark_submit_command", "the command", ("self", "application")),
@@ -238,19 +238,19 @@ TABLE: Final = (
     ForeignName(SPARK_CONTEXT, "_ensure_initialized", "starts the JVM"),
     ForeignName(SPARK_CONTEXT, "_gateway", "whether there is a JVM"),
     ForeignName(SPARK_CONTEXT, "_jvm", "the JVM, which forgets what was resolved"),
-    ForeignName(_GATEWAY, "launch_gateway", "starts the JVM"),
-    ForeignName(_SESSION_BUILDER, "_options", "the configuration of a session"),
-    ForeignName(_FIND_SPARK, "_find_spark_home", "where spark-defaults.conf is", ()),
-    ForeignName(_CONNECT_SESSION, "RuntimeConf", "the configuration of a session of Spark Connect"),
+    ForeignName(GATEWAY, "launch_gateway", "starts the JVM"),
+    ForeignName(SESSION_BUILDER, "_options", "the configuration of a session"),
+    ForeignName(FIND_SPARK, "_find_spark_home", "where spark-defaults.conf is", ()),
+    ForeignName(CONNECT_SESSION, "RuntimeConf", "the configuration of a session of Spark Connect"),
     ForeignName(CONNECT_CONF, "_client", "the session of Spark Connect"),
     ForeignName(CONNECT_CONF, "_set_all", "the configuration of a session of Spark Connect", since="4.0"),
     # Sentry's SDK
-    ForeignName(_SENTRY, "global_event_processors", "what Sentry gets"),
-    ForeignName(_SENTRY, "add_global_event_processor", "what Sentry gets", ("processor",)),
-    ForeignName(_SENTRY_API, "get_client", "what Sentry gets", ()),
+    ForeignName(SENTRY, "global_event_processors", "what Sentry gets"),
+    ForeignName(SENTRY, "add_global_event_processor", "what Sentry gets", ("processor",)),
+    ForeignName(SENTRY_API, "get_client", "what Sentry gets", ()),
     # fsspec
     ForeignName(
-        _FILE_SYSTEM,
+        FILE_SYSTEM,
         "_find",
         "whether a store lists all objects at once",
         ("self", "path", "maxdepth", "withdirs", "kwargs"),
@@ -258,9 +258,9 @@ TABLE: Final = (
 )
 
 
-_BY_OWNER: Final[defaultdict[str, list[ForeignName]]] = defaultdict(list)
+_BY_OWNER: Final[dict[str, list[ForeignName]]] = {}
 for _row in TABLE:
-    _BY_OWNER[_row.owner].append(_row)
+    _BY_OWNER.setdefault(_row.owner, []).append(_row)
 
 _CHECKED: Final = WeakSet[type]()
 """The classes whose bases were checked; reading a DAG file again makes new ones, and the old ones must go."""
@@ -272,6 +272,7 @@ def require(owner: str) -> None:
     Check the rows of one owner, once in a process.
 
     :param owner: as in the table; it is imported if it was not
+    :raises KeyError: the table has no such owner
     :raises UnsupportedVersionError: the installed version lacks one of the names, or it takes other parameters
     """
     require_rows(_BY_OWNER[owner], imported(owner))

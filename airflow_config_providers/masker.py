@@ -12,7 +12,9 @@ from airflow_config_providers.core.per_process import hold_forks
 from airflow_config_providers.core.text import is_unicode
 from airflow_config_providers.foreign import (
     SECRETS_MASKER,
+    SERVER_MASKER,
     SERVER_SECRETS_MASKER,
+    TASK_MASKER,
     has_supervisor,
     has_supervisor_here,
     require,
@@ -104,6 +106,7 @@ def mask_parameters(definitions: Mapping[str, str]) -> None:
 def _mask_in_server(secrets: list[str]) -> None:
     from airflow._shared.secrets_masker import _secrets_masker  # noqa: PLC0415 - slow to import
 
+    require(SERVER_MASKER)
     require(SERVER_SECRETS_MASKER)
     _register(_secrets_masker(), secrets)
 
@@ -111,6 +114,7 @@ def _mask_in_server(secrets: list[str]) -> None:
 def _mask_in_task(secrets: list[str], name: str | None = None) -> None:
     from airflow.sdk._shared.secrets_masker import _secrets_masker  # noqa: PLC0415 - slow to import
 
+    require(TASK_MASKER)
     require(SECRETS_MASKER)
     _register(_secrets_masker(), secrets, name)
     if has_supervisor() and not has_supervisor_here():  # that one has the same masker, and would log the secrets
@@ -157,6 +161,7 @@ def masked(text: str) -> str:
     """Return ``text`` with stars in place of the secrets that this process's masker knows, as in rendered fields."""
     from airflow.sdk._shared.secrets_masker import redact  # noqa: PLC0415 - slow to import, and only a task masks
 
+    require(TASK_MASKER)
     return str(redact(text))
 
 
@@ -164,4 +169,5 @@ def is_starred(name: str) -> bool:
     """Return whether Airflow takes what it finds under ``name``, such as a key of an extra, for a secret."""
     from airflow.sdk._shared.secrets_masker import redact  # noqa: PLC0415 - slow to import
 
+    require(TASK_MASKER)
     return str(redact("value", name)) != "value"

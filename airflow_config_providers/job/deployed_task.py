@@ -8,6 +8,7 @@ from typing import Any, Final
 from airflow_config_providers import settings
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.foreign import STORED_MAPPED, require
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob
 from airflow_config_providers.job.fields import OURS, JobFields
 from airflow_config_providers.job.mapped_task import differing_arguments, shared_arguments
@@ -45,6 +46,7 @@ def is_configured(task: Any) -> bool:
 
 def stored_spec(task: Any) -> OperatorSpec | None:
     """Return the description of a stored task's operator; None for a custom class, whose bases are not stored."""
+    require(STORED_MAPPED)
     return spec_of_path(f"{task._task_module}.{task.task_type}")
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from airflow.sdk.definitions.param import DagParam
 from airflow.sdk.definitions.template import literal
 
+from airflow_config_providers.foreign import DAG_PARAM, MAPPED, MAPPED_GROUP, STORED_MAPPED, require
 from airflow_config_providers.job.nested_texts import instances, strings
 
 _LITERAL: Final[Any] = type(literal(""))
@@ -31,7 +32,7 @@ def authors_texts(operator: Any) -> dict[int, str] | None:
     task = _written_task(operator)
     if task is None or not task.is_mapped:
         return None
-    given = task._get_specified_expand_input().value
+    given = _mapped_over(task)
     literals = list(_literals(given))
     if len(literals) == (len(given) if isinstance(given, Mapping | Sequence) else None):
         return None
@@ -44,9 +45,9 @@ def unrendered_texts(operator: Any) -> dict[int, str]:
 
     They are in ``literal``, and in what the mapped task groups around an operator are mapped over.
     """
-    mapped_over = [list(_literals(group._expand_input.value)) for group in operator.iter_mapped_task_groups()]
+    groups = [list(_literals(_group_mapped_over(group))) for group in operator.iter_mapped_task_groups()]
     made = [each.value for each in instances(_LITERAL, _written_arguments(operator))]
-    return {id(text): text for text in strings([mapped_over, made])}
+    return {id(text): text for text in strings([groups, made])}
 
 
 def _written_arguments(operator: Any) -> list[Any]:
@@ -56,7 +57,7 @@ def _written_arguments(operator: Any) -> list[Any]:
         return []
     if not task.is_mapped:
         return [getattr(task, name, None) for name in task.template_fields]
-    return [*_defaults(operator), task.partial_kwargs, *_literals(task._get_specified_expand_input().value)]
+    return [*_defaults(operator), task.partial_kwargs, *_literals(_mapped_over(task))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +93,20 @@ def authors_params(operator: Any, context: Mapping[str, Any]) -> AuthorsChoices:
     return AuthorsChoices(params, not run, paths)
 
 
+def _mapped_over(task: Any) -> Any:
+    """Return the argument of ``expand_kwargs``, or the arguments of ``expand``, of a mapped task."""
+    require(MAPPED)
+    return task._get_specified_expand_input().value
+
+
+def _group_mapped_over(group: Any) -> Any:
+    require(MAPPED_GROUP)
+    return group._expand_input.value
+
+
 def _may_map_params(task: Any) -> bool:
     """Return whether another task could set the parameters of a mapped task."""
-    given = task._get_specified_expand_input().value
+    given = _mapped_over(task)
     return not isinstance(given, Mapping) or "params" in given
 
 
@@ -118,6 +130,7 @@ def _made(written: Any, became: Any, run: Mapping[str, Any]) -> Iterator[Any]:
 def _is_made_by_author(written: Any, run: Mapping[str, Any]) -> bool:
     """Return whether an object in a field has its author's value: it reads no result, and no run has set it."""
     if isinstance(written, DagParam):
+        require(DAG_PARAM)
         return written._name not in run
     references = getattr(written, "iter_references", tuple)
     return callable(written) or (hasattr(written, "resolve") and not tuple(references()))
@@ -159,6 +172,7 @@ def shared_arguments(task: Any, names: Collection[str]) -> dict[str, Any]:
 
 def differing_arguments(task: Any) -> list[str] | None:
     """Return the sorted arguments of a stored mapped task that its instances do not share; None if a run decides."""
+    require(STORED_MAPPED)
     if task._expand_input_attr != "expand_input":  # only the arguments of a decorated function differ
         return []
     value = task.expand_input.value

@@ -6,10 +6,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from airflow_config_providers.foreign import require
+from airflow_config_providers.foreign import SENTRY, SENTRY_API, require
 from airflow_config_providers.log.guards import ActiveReversers
-
-_SCOPE, _API = "sentry_sdk.scope", "sentry_sdk.api"
 
 _APART: Final = ("before_breadcrumb", "before_send_log", "before_send_metric", "before_send_span")
 """Options of a client whose functions get what is no event, or is kept for a later one."""
@@ -51,8 +49,8 @@ def guard_sentry(active: ActiveReversers) -> None:
     """
     if "sentry_sdk" not in sys.modules:
         return
-    require(_SCOPE)
-    require(_API)
+    require(SENTRY)
+    require(SENTRY_API)
     from sentry_sdk import scope  # noqa: PLC0415 - as below
     from sentry_sdk.api import get_client  # noqa: PLC0415 - a process that has not loaded it sends nothing
 

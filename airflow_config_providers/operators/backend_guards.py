@@ -9,6 +9,7 @@ from inspect import getattr_static
 from typing import Any, Final
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_text
+from airflow_config_providers.foreign import CONTEXT, XCOM, require
 from airflow_config_providers.operators.stored_objects import reverse_stored
 
 _log = logging.getLogger(__name__)
@@ -56,6 +57,8 @@ _known: Final = KnownReversers()
 def guard_backends(reverser: ReverseTransformer) -> None:
     """
     Replace values by references in what the backends of XComs and state get, for as long as ``reverser`` has values.
+
+    :raises UnsupportedVersionError: the installed Airflow has no such place to do that
     """
     if reverser:
         _known.know(reverser)
@@ -67,6 +70,7 @@ def is_reference(value: object) -> bool:
     """Return whether a state that is sent to Airflow only says where a backend has put the actual one."""
     from airflow.sdk.execution_time import context
 
+    require(CONTEXT)
     marker = getattr(context, "_EXTERNAL_STATE_REF_KEY", None)  # since Airflow 3.3
     is_marked = marker is not None and isinstance(value, Mapping) and list(value) == [marker]
     return is_marked and context._get_worker_state_store_backend() is not None
@@ -75,6 +79,7 @@ def is_reference(value: object) -> bool:
 def _guard_xcoms() -> None:
     from airflow.sdk.execution_time.xcom import XCom  # heavy, and not needed to parse a DAG
 
+    require(XCOM)
     for name, parameters in _SETTERS.items():
         method = getattr_static(XCom, name, None)
         if method is not None and not isinstance(method, _ReversedSetter):
@@ -84,6 +89,7 @@ def _guard_xcoms() -> None:
 def _guard_state() -> None:
     from airflow.sdk.execution_time import context
 
+    require(CONTEXT)
     get = getattr(context, "_get_worker_state_store_backend", None)  # since Airflow 3.3
     if get is not None and not isinstance(get, _GuardedGetter):
         vars(context)["_get_worker_state_store_backend"] = _GuardedGetter(get)

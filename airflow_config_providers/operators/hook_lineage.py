@@ -6,15 +6,13 @@ import copy
 import logging
 import sys
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.foreign import require
+from airflow_config_providers.foreign import LINEAGE, require
 from airflow_config_providers.operators.stored_objects import reverse_stored
 
 _log = logging.getLogger(__name__)
-
-_COLLECTOR: Final = "airflow.sdk.lineage:HookLineageCollector"
 
 _Entry = tuple[Any, ...]
 """What the collector keeps of one asset, or of one extra. Its last part is the hook."""
@@ -31,7 +29,7 @@ def reverse_lineage(reverser: ReverseTransformer) -> None:
     if collector is None:
         return
     try:
-        require(_COLLECTOR)
+        require(LINEAGE)
         _CollectorReversal(collector, reverser).run()
     except Exception:  # noqa: BLE001 - of a foreign object; the job has run, and must not fail because of its lineage
         _log.warning("The lineage that hooks reported is dropped: it could not be searched for values.")

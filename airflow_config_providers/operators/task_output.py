@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
+from airflow_config_providers.foreign import OUTLET_EVENTS, require
 from airflow_config_providers.operators.backend_guards import KnownReversers, guard_backends, is_reference
 from airflow_config_providers.operators.hook_lineage import reverse_lineage
 from airflow_config_providers.operators.stored_objects import reverse_stored
@@ -187,6 +188,7 @@ def _reverse_events(events: Any, declared: Collection[str], reverser: ReverseTra
     """
     if events is None or not reverser:
         return
+    require(OUTLET_EVENTS)
     found = dict(events._dict)
     events._dict.clear()
     for key, outlet in found.items():

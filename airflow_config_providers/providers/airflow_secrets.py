@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -19,23 +18,15 @@ from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     ProviderUnavailableError,
 )
-from airflow_config_providers.foreign import has_supervisor
+from airflow_config_providers.foreign import BACKEND, CONTEXT, has_supervisor, require
 from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
 from airflow_config_providers.providers.connection_fields import extra_mistake, mistake
+from airflow_config_providers.providers.debug_logs import keep_values_out_of_debug_logs
 
 EXECUTION_API: Final = "Airflow's Execution API"
 
 _CONN: Final = "AIRFLOW_CONN_"
 """What the names of environment variables that define connections begin with."""
-
-_PRINTING_ANSWERS: Final = (
-    "azure.core.pipeline.policies._universal",
-    "botocore.parsers",
-    "google.auth",
-    "google.cloud.secretmanager_v1",
-    "kubernetes.client.rest",
-)
-"""Loggers that print whole answers of secret stores at DEBUG. hvac, urllib3 and grpc print none."""
 
 _T = TypeVar("_T")
 
@@ -175,7 +166,7 @@ def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
     :raises AccessDeniedError: it raised an error that means so
     :raises ProviderUnavailableError: it raised any other error that is not from this package
     """
-    _keep_values_out_of_debug_logs()  # no guard of the log knows the values yet
+    keep_values_out_of_debug_logs()  # no guard of the log knows the values yet
     try:
         return ask()
     except Exception as error:  # noqa: BLE001 - a third party's backend can raise anything
@@ -183,13 +174,6 @@ def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
     if problem is None:
         return None
     raise problem.alone()
-
-
-def _keep_values_out_of_debug_logs() -> None:
-    """Silence the loggers that print whole answers, unless the deployment has set their levels."""
-    for logger in map(logging.getLogger, _PRINTING_ANSWERS):
-        if logger.level == logging.NOTSET and logger.isEnabledFor(logging.DEBUG):
-            logger.setLevel(logging.INFO)
 
 
 def ids_of_variables() -> list[str]:
@@ -286,6 +270,7 @@ def _make_configured(of_worker: bool | None = None) -> Any | None:
 def _with_connections(backend: Any) -> Any:
     from airflow.sdk import Connection  # noqa: PLC0415 - heavy
 
+    require(BACKEND)
     backend._set_connection_class(Connection)
     return backend
 
@@ -314,6 +299,7 @@ def _connection_of_execution_api(conn_id: str) -> Any | None:
     from airflow.sdk.execution_time.comms import GetConnection  # noqa: PLC0415 - heavy; only a task has it at hand
     from airflow.sdk.execution_time.context import _process_connection_result_conn  # noqa: PLC0415 - as above
 
+    require(CONTEXT)
     answer = _ask_execution_api(GetConnection(conn_id=conn_id), f"connection '{printable(conn_id)}'")
     return None if answer is None else _process_connection_result_conn(answer)
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from airflow_config_providers.foreign import CONNECT_CONF, require
+from airflow_config_providers.foreign import CONNECT_CONF, CONNECT_SESSION, require
 
 
 @contextmanager
@@ -20,6 +20,7 @@ def giving_back_what_was_set() -> Iterator[None]:
     with ``SET`` or ``getAll``, stays hidden. The values are forgotten when the block ends. Not thread-safe.
     """
     session: Any = import_module("pyspark.sql.connect.session")  # slow, and not installed where DAGs are read
+    require(CONNECT_SESSION)
     require(CONNECT_CONF)
     stock = session.RuntimeConf
     known: dict[Any, dict[str, str]] = {}

@@ -21,7 +21,7 @@ from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfi
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UndeliverableValueError
-from airflow_config_providers.foreign import SPARK_CONTEXT, require
+from airflow_config_providers.foreign import SESSION_BUILDER, SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import child_process, fidelity, specification
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -66,6 +66,7 @@ def session(
     :raises ValueError: ``unresolved`` is neither ``fail`` nor ``keep``
     """
     builder = builder or pyspark.sql.SparkSession.builder
+    require(SESSION_BUILDER)
     own = {key: str(value) for key, value in builder._options.items()}
     process = driver_process(os.environ)
     configs = {**process.configs(), **own}

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
 
 from airflow_config_providers.core.process_environment import lacking
-from airflow_config_providers.foreign import SPARK_CONTEXT, require
+from airflow_config_providers.foreign import FIND_SPARK, GATEWAY, SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.delivery import Delivery, private_properties
@@ -34,6 +34,7 @@ def spark_home() -> str:
     """Return the folder of the Spark that PySpark starts."""
     from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415 - PySpark is loaded when it is used
 
+    require(FIND_SPARK)
     return str(_find_spark_home())
 
 
@@ -91,6 +92,7 @@ def submitting(delivery: Delivery) -> Iterator[None]:
 @contextmanager
 def launching_without(names: Collection[str]) -> Iterator[None]:
     """Keep the variables ``names`` from the environment of the JVM that PySpark starts. This process keeps them."""
+    require(GATEWAY)
     place = vars(sys.modules[pyspark.SparkContext.__module__])
     launch = place["launch_gateway"]
 

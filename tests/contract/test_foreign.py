@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dis
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk import BaseOperator
 
 import airflow_config_providers
 from airflow_config_providers import foreign
+from airflow_config_providers.exceptions import UnsupportedVersionError
 from airflow_config_providers.foreign import TABLE, ForeignName, imported
+from airflow_config_providers.operators import backend_guards
+from airflow_config_providers.operators.configure import configured
 
 OURS = airflow_config_providers.__name__
 ROOT = Path(airflow_config_providers.__file__).parent
@@ -165,6 +170,83 @@ def test_no_row_is_there_for_nothing() -> None:
     made_of_a_word = {f"_{name}" for name in foreign._ARGUMENTS}  # f"_{name}" in hooks.spark_submit
 
     assert {name for name in NAMES - made_of_a_word if not re.search(rf"\b{name}\b", text)} == set()
+
+
+CHECKS_BASES = {"require_bases", "taken_over"}
+"""What a method of ours calls that checks the rows of each class that its own class is derived from."""
+IN_DRIVERS_WITHOUT_US = {foreign._JDBC_SCRIPT}
+
+
+def test_every_owner_is_required_where_it_is_leaned_on() -> None:
+    """Not only by the doctor, or nobody else would notice that a release has renamed what a guard takes."""
+    trees = [ast.parse(path.read_text()) for path in SOURCES]
+    checking = {name for tree in trees for name in checking_classes(tree)}
+    asked = {owner for tree in trees for owner in required(tree)} | set(required_bases(checking))
+    imported_by_name = {owner for tree in trees for owner in of_imports(tree)}
+
+    assert OWNERS - asked - imported_by_name == IN_DRIVERS_WITHOUT_US
+
+
+def required(tree: ast.AST) -> Iterator[str]:
+    """Yield the owners that a module of ours calls ``require`` with, by the names of their constants."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "require" and isinstance(node.args[0], ast.Name):
+            yield getattr(foreign, node.args[0].id, "")
+
+
+def checking_classes(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            calls = {ast.unparse(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)}
+            yield from {node.name} if calls & CHECKS_BASES else ()
+
+
+def required_bases(checking: set[str]) -> Iterator[str]:
+    """Yield the classes that those of ours are derived from which check their bases."""
+    operators = [kind for row in TABLE for kind in classes_of(row) if issubclass(kind, BaseOperator)]
+    for cls in [*classes_of_ours(), *map(configured, operators)]:
+        if any(base.__module__.startswith(f"{OURS}.") and base.__name__ in checking for base in cls.__mro__):
+            yield from (f"{base.__module__}:{base.__qualname__}" for base in cls.__mro__)
+
+
+def classes_of_ours() -> Iterator[type]:
+    for module in MODULES:
+        with contextlib.suppress(ModuleNotFoundError):
+            yield from filter(inspect.isclass, vars(importlib.import_module(module)).values())
+
+
+def of_imports(tree: ast.AST) -> Iterator[str]:
+    """Yield the modules of which an import names all rows, and which have no parameters to check: it fails itself."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            rows, names = [row for row in TABLE if row.owner == node.module], {alias.name for alias in node.names}
+            if rows and all(row.name in names and row.parameters is None for row in rows):
+                yield rows[0].owner
+
+
+@pytest.mark.parametrize(
+    ("name", "guard"),
+    [
+        pytest.param("_get_worker_state_store_backend", backend_guards._guard_state, id="the backend of state"),
+        pytest.param("_EXTERNAL_STATE_REF_KEY", lambda: backend_guards.is_reference({}), id="the mark of a reference"),
+    ],
+)
+def test_a_guard_does_not_vanish_when_a_release_renames_what_it_guards(
+    name: str, guard: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = imported(foreign.CONTEXT)
+    if not hasattr(context, name):
+        pytest.skip("an older Airflow has no backend of state")
+    foreign.require.cache_clear()
+    monkeypatch.delattr(context, name)
+
+    with pytest.raises(UnsupportedVersionError, match=name):
+        guard()
+
+
+def test_an_owner_that_is_not_in_the_table_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        foreign.require("json")
 
 
 def test_no_name_has_two_rows() -> None:

@@ -12,10 +12,13 @@ from airflow_config_providers.providers.airflow_secrets import asked
 CANARY = "c4nary-of-a-backend"
 NAMES = [
     "azure.core.pipeline.policies._universal",
+    "botocore.auth",
+    "botocore.endpoint",
     "botocore.parsers",
     "google.auth.transport.requests",
     "google.cloud.secretmanager_v1.services.secret_manager_service.transports.grpc",
     "kubernetes.client.rest",
+    "msal.managed_identity",
 ]
 SILENCED = [*NAMES, "google.auth", "google.cloud.secretmanager_v1"]
 

@@ -398,7 +398,7 @@ def test_attack_19_reading_renewing_and_giving_back_show_nothing(vault, caplog, 
     (lease,), held = cache._leases._held, cache.session._held
     generated = provider.get(creds).data["password"]
     objects = [provider, cache, cache._kept, cache._reader, cache.session, cache.session.settings, held, lease]
-    objects += [cache.session.transport, cache.session._revocations, provider.get(creds), provider.get(secret)]
+    objects += [cache.session.transport, cache.session.revocations, provider.get(creds), provider.get(secret)]
     shown = "\n".join(f"{thing!r} {thing!s} {thing}" for thing in objects) + told_by(caught.value)
     provider.close()
 

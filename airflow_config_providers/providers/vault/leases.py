@@ -27,6 +27,9 @@ _RENEW: Final = "sys/leases/renew"
 _LEFT: Final = 1 / 4
 """The part of its duration that a lease has at least; it is renewed before it has three tenths."""
 
+_LEAST: Final = 16
+"""How many leases are kept, at least, before those that have ended are removed."""
+
 _SECONDS_DENIED: Final = 3600.0
 """For how long Vault is not asked again about leases after it refused to answer; policies change."""
 
@@ -81,6 +84,7 @@ class Leases:
         """In a forked child: leave them to the parent."""
         self._lock = threading.Lock()
         self._held: list[Lease] = []
+        self._most = _LEAST
         self._is_closed = False
         self._no_lookup_before = -math.inf
 
@@ -99,15 +103,29 @@ class Leases:
         key = self._session.hold_lease(id_, token=token)
         lease = Lease(id_, token.text, duration, since, duration, key)
         with self._lock:
-            is_closed, before = self._is_closed, self._held
-            self._held = [] if is_closed else [*self._ongoing(since), lease]
-        for ended in (one for one in before if not one.left(since)):
-            self._session.drop_lease(ended.key)
+            is_closed, ended = self._is_closed, self._sweep(since)
+            if not is_closed:
+                self._held.append(lease)
+        for one in ended:
+            self._session.revocations.drop(one.key)
         if is_closed:  # while a thread was reading it
             self._give_back_late(lease, token)
         elif body.get("renewable") is True:
             self._plan_renewal(lease)
         return lease
+
+    def _sweep(self, now: float) -> list[Lease]:
+        """
+        Remove the leases that have ended, with the lock held, and return them.
+
+        That is done when the number of leases has doubled since, so that a new one costs the same however many there
+        are.
+        """
+        if len(self._held) < self._most:
+            return []
+        before, self._held = self._held, self._ongoing(now)
+        self._most = max(_LEAST, 2 * len(self._held))
+        return [lease for lease in before if not lease.left(now)]
 
     def _plan_renewal(self, lease: Lease) -> None:
         refusals = RefusedRenewals(self._session.where, "a lease")
@@ -172,7 +190,7 @@ class Leases:
         """Remember that Vault has ended ``lease``: it is neither used nor renewed nor given back."""
         lease.current = 0.0
         self._session.renewals.drop(lease)
-        self._session.drop_lease(lease.key)
+        self._session.revocations.drop(lease.key)
 
     def _ongoing(self, now: float) -> list[Lease]:
         return [lease for lease in self._held if lease.left(now)]

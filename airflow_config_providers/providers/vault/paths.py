@@ -76,16 +76,27 @@ def _refuse_odd(text: str, segments: tuple[str, ...]) -> None:
     )
 
 
+def could_be_own(segments: Segments) -> bool:
+    """Return whether a path could be one of Vault's own, perhaps in a namespace below, as ``team/auth/token/...``."""
+    return not SYSTEM.isdisjoint(_names(segments))
+
+
 def _refuse_wandering(text: str, segments: tuple[str, ...]) -> None:
     if any(_decoded(segment) in {".", ".."} for segment in segments):
         raise AccessDeniedError(
             f"The path '{printable(text)}' of a reference to Vault contains '.' or '..'. Write it without them."
         )
-    if segments[0] in SYSTEM:
+    first = next(iter(_names(segments)), "")
+    if first in SYSTEM:
         raise AccessDeniedError(
-            f"The path '{printable(text)}' begins with '{segments[0]}', which belongs to Vault itself; no reference "
-            f"can read there. If you mean a secret of that name, begin with its mount, as in secret/{segments[0]}/..."
+            f"The path '{printable(text)}' begins with '{first}', which belongs to Vault itself; no reference can "
+            f"read there. If you mean a secret of that name, begin with its mount, as in secret/{first}/..."
         )
+
+
+def _names(segments: Segments) -> list[str]:
+    """Return the names that a proxy in front of Vault would see that decodes a path more than once."""
+    return [name for segment in segments for name in _decoded(segment).split("/") if name]
 
 
 def _decoded(segment: str) -> str:

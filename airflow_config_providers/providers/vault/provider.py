@@ -41,7 +41,7 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
     A subscription is called when values have changed, and when a lease was replaced because it was revoked or would
     have ended.
 
-    The parameters are those of ``parameters.read_settings``. Providers with equal parameters share one login.
+    Its parameters are listed in docs/reference/providers.md. Providers with equal parameters share one login.
 
     :param connections: returns Airflow's connection of an ID
     :param environ: the process's environment

@@ -16,7 +16,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.providers.vault.faults import VaultAnswer
-from airflow_config_providers.providers.vault.paths import SYSTEM, Mount, Segments, VaultPath, question, quoted
+from airflow_config_providers.providers.vault.paths import Mount, Segments, VaultPath, could_be_own, question, quoted
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.session import HeldToken, Session
@@ -349,7 +349,7 @@ class VaultReader:
         if guess.proves_itself(outcome.answer.body):
             self.session.mounts.remember(guess)
             return outcome
-        if guess.kv_version == 1 and outcome.answer.is_good:
+        if guess.kv_version == 1 and outcome.answer.is_good and not could_be_own(place.segments):
             return outcome
         mount = self._mount_of(place.segments)
         if mount is None:
@@ -357,14 +357,18 @@ class VaultReader:
         return outcome if mount == guess else self._ask(place, path, mount)
 
     def _said(self, place: VaultPlace) -> Mount | None:
+        """Return the mount that the definition describes; None where only Vault can say that it is one."""
         version = self.session.settings.kv_version
-        return Mount(place.segments[: place.guess], version) if place.is_given and version is not None else None
+        if version is None or not place.is_given or could_be_own(place.segments):
+            return None
+        return Mount(place.segments[: place.guess], version)
 
     def _plain(self, path: VaultPath, places: Iterable[VaultPlace]) -> list[VaultOutcome]:
         """Read without knowing the engine, as behind a gateway that blocks the question for the mount."""
-        if path.version is not None or not SYSTEM.isdisjoint(path.segments):
+        if path.version is not None:
             return []
-        return [replace(self._ask(place, path, Mount(place.segments[:1])), mount=None) for place in places]
+        open_ = [place for place in places if not could_be_own(place.segments)]
+        return [replace(self._ask(place, path, Mount(place.segments[:1])), mount=None) for place in open_]
 
     def _ask(self, place: VaultPlace, path: VaultPath, mount: Mount) -> VaultOutcome:
         if path.version is not None and mount.kv_version != 2:

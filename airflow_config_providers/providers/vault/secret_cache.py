@@ -131,8 +131,8 @@ class SecretCache:
 
         A secret with a lease is returned again while the lease is good and Vault still has it.
         """
-        kept = self._leased(path)
-        if kept is not None and kept.lease is not None and self._leases.is_known(kept.lease):
+        kept = self._kept.get(path)
+        if kept is not None and kept.lease and self._is_good_lease(kept) and self._leases.is_known(kept.lease):
             return kept, None
         new_mark = self._versions.mark(path)
         if new_mark is None:
@@ -153,7 +153,7 @@ class SecretCache:
     def keep_leases(self, *, is_left: bool) -> None:
         """Do the same as the provider's; without a lease, the login is given back in any case."""
         if not is_left or self._leases:
-            self.session.keep_leases(is_left=is_left)
+            self.session.revocations.leave(is_left=is_left)
 
     def close(self) -> None:
         """Revoke the leases and, if no other provider uses it, the login. Raises nothing."""
@@ -187,11 +187,6 @@ class SecretCache:
         if lease is None and (outcome.mount is None or outcome.mount.kv_version == 1) and "ttl" in document:
             return CachedSecret(document, now, ttl=int(seconds(body.get("lease_duration")) * 1000) or None)
         return CachedSecret(document, now, lease=lease)
-
-    def _leased(self, path: VaultPath) -> CachedSecret | None:
-        """Return the secret at ``path`` if it has a lease that is good."""
-        kept = self._kept.get(path)
-        return kept if kept is not None and self._is_good_lease(kept) else None
 
     def _is_good(self, kept: CachedSecret) -> bool:
         if kept.lease is not None:

@@ -92,10 +92,6 @@ class HeldToken:
         """When it no longer lasts long enough for a read, by the session's clock."""
         return math.inf if self.ttl is None else self.since + self.ttl - min(self.ttl / 10, _LONGEST_MARGIN)
 
-    def is_good_at(self, now: float) -> bool:
-        """Return whether it lasts long enough for a read."""
-        return now < self.good_until
-
 
 class Session:
     """
@@ -124,7 +120,7 @@ class Session:
         self._start = start
         no_fork = no_fork or threading.Lock()
         self._clients = Clients(settings, no_fork, make_client)
-        self._revocations = Revocations(settings, no_fork, clock=clock)
+        self.revocations = Revocations(settings, no_fork, clock=clock)
         self._attempts = attempts or LoginAttempts()
         self._left_behind: list[object] = []  # kept alive, so that a child finalizes nothing of its parent
         self._begin()
@@ -150,7 +146,7 @@ class Session:
     def forget(self) -> None:
         """In a forked child: leave login, connections and threads to the parent, untouched."""
         self._left_behind += [self._transport, self.flights, self.renewals]
-        self._revocations.forget()
+        self.revocations.forget()
         self._begin()
 
     def token(self) -> HeldToken:
@@ -233,22 +229,14 @@ class Session:
         """Have a lease given back after a kill, and return its key; None if it ends with its token."""
         if token.can_be_given_back:
             return None
-        return self._revocations.hold(RevokeRequest.of_lease(lease_id, token=token.text))
-
-    def drop_lease(self, key: int | None) -> None:
-        """Have a lease that has ended no longer given back after a kill."""
-        self._revocations.drop(key)
+        return self.revocations.hold(RevokeRequest.of_lease(lease_id, token=token.text))
 
     def give_back_lease(self, lease_id: str, *, token: str, key: int | None) -> bool:
         """Have Vault end a lease, even after ``close``, and return whether Vault could be asked; raises nothing."""
         with self._lock:
             transport = self._transport
         owed = RevokeRequest.of_lease(lease_id, token=token)
-        return transport is not None and self._revocations.give_back(owed, transport, key=key)
-
-    def keep_leases(self, *, is_left: bool) -> None:
-        """Let the login and leases of this session expire by themselves, or give them back after all."""
-        self._revocations.leave(is_left=is_left)
+        return transport is not None and self.revocations.give_back(owed, transport, key=key)
 
     def has_until(self, token: str) -> float:
         """Return when ``token`` is no longer used, unless it is renewed. Its leases end with it."""
@@ -306,7 +294,7 @@ class Session:
         if transport is not None:
             self._give_back(held, transport)
             transport.close()
-        self._revocations.close()
+        self.revocations.close()
         self.settings.login.forget()
 
     @property
@@ -331,7 +319,7 @@ class Session:
 
     def _is_good(self, held: HeldToken) -> bool:
         mark = self.settings.login.version()
-        return held.is_good_at(self.clock()) and (mark is None or mark == held.mark)
+        return self.clock() < held.good_until and (mark is None or mark == held.mark)
 
     def _learn_end_of(self, token: HeldToken) -> None:
         now = self.clock()
@@ -357,7 +345,7 @@ class Session:
         if held is not None and held.text == new.text:
             new = replace(held, mark=mark)  # the same token again: what we know of its end stays true
         if new.can_be_given_back:
-            new = replace(new, key=self._revocations.hold(RevokeRequest.of_login(new.text)))
+            new = replace(new, key=self.revocations.hold(RevokeRequest.of_login(new.text)))
         self._take(new, transport)
         if given.is_ours and given.is_renewable and given.ttl is not None:
             refusals = RefusedRenewals(self.where, "the login")
@@ -376,7 +364,7 @@ class Session:
         with self._lock:
             old, is_closed = self._held, self._is_closed
             self._held = None if is_closed else new
-        self._revocations.drop(None if old is None else old.key)
+        self.revocations.drop(None if old is None else old.key)
         if is_closed:
             self._give_back(new, transport)
             raise ProviderLookupError(f"The session with {self.where} was closed while it signed in.")
@@ -403,8 +391,8 @@ class Session:
         return when_to_renew(now, ttl) if now + ttl > held.expires + ttl / 10 else None
 
     def _give_back(self, held: HeldToken | None, transport: Transport) -> None:
-        if held is not None and held.can_be_given_back and (held.ttl is None or self.clock() < held.since + held.ttl):
-            self._revocations.give_back(RevokeRequest.of_login(held.text), transport, key=held.key)
+        if held is not None and held.can_be_given_back and held.left(self.clock()) != 0:
+            self.revocations.give_back(RevokeRequest.of_login(held.text), transport, key=held.key)
 
 
 def _ttl(answer: VaultAnswer) -> float:

@@ -8,7 +8,11 @@ import pytest
 
 from airflow_config_providers.core import ConfigTransformer
 from airflow_config_providers.exceptions import AccessDeniedError
-from airflow_config_providers.providers.vault.session import Sessions
+from airflow_config_providers.providers.vault.leases import Lease, Leases
+from airflow_config_providers.providers.vault.logins.credentials import TokenLogin
+from airflow_config_providers.providers.vault.logins.login import Credential
+from airflow_config_providers.providers.vault.session import HeldToken, Session, Sessions
+from airflow_config_providers.providers.vault.settings import VaultSettings
 from tests.limits import eventually
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, seen, side_by_side
 
@@ -322,3 +326,16 @@ def test_a_given_token_that_somebody_renews_goes_on(vault, manual: ManualSession
         vault.admin.write_data("auth/token/renew", data={"token": token, "increment": "4s"})
         manual.pass_time(2, vault)
         assert provider.get(path).ttl > 0
+
+
+def test_a_lease_costs_the_same_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(VaultSettings("http://127.0.0.1:1", TokenLogin(Credential("t")), gives_back_after_kill=False))
+    leases, token = Leases(session), HeldToken("t", is_ours=False, since=0, ttl=None)
+    asked: list[Lease] = []
+    left = Lease.left
+    monkeypatch.setattr(Lease, "left", lambda lease, now: asked.append(lease) or left(lease, now))
+
+    for number in range(1000):
+        leases.add({"lease_id": f"database/creds/app/{number}", "lease_duration": 3600}, token=token, since=0)
+
+    assert len(asked) <= 5 * 1000

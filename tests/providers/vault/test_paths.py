@@ -62,7 +62,13 @@ def test_what_is_no_path_is_refused(text: str, problem: str) -> None:
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize("text", ["sys/mounts", "auth/token/lookup-self", "sys", "auth?version=1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("sys/mounts", "auth/token/lookup-self", "sys", "auth?version=1"),
+        *("s%79s/mounts", "%2561uth/token/lookup-self", "auth%2Ftoken/lookup-self", "%2Fauth/token/lookup-self"),
+    ],
+)
 def test_where_vault_keeps_itself_is_refused(text: str) -> None:
     with pytest.raises(AccessDeniedError, match="which belongs to Vault itself"):
         VaultPath.parse(text)
@@ -191,6 +197,33 @@ def test_a_kv_1_that_looks_like_a_kv_2_is_a_kv_1(vault) -> None:
     vault.put_v1("data/a", {"k": "wrong", "data": {"k": "wrong"}, "metadata": {"k": "wrong"}})
     with opened(vault, token=vault.root_token) as provider:
         assert provider.get(f"{vault.kv1}/a", {"k"}).data == {"k": "right"}
+
+
+@pytest.mark.parametrize(
+    ("mount_point", "path"), [("auth", "token/lookup-self"), ("auth/token", "lookup-self"), ("sys", "mounts/secret")]
+)
+def test_a_version_that_is_given_leads_no_reference_to_where_vault_keeps_itself(
+    vault, mount_point: str, path: str
+) -> None:
+    given = {"token": vault.root_token, "mount_point": mount_point, "kv_engine_version": "1"}
+    with opened(vault, **given) as provider, pytest.raises(AccessDeniedError):
+        provider.get(path, {"id"})
+
+
+@pytest.mark.parametrize("has_mount_point", [False, True])
+def test_a_version_that_is_given_reads_a_folder_named_like_vault_s_own(vault, *, has_mount_point: bool) -> None:
+    vault.put_v1("auth/a", {"k": "v"})
+    given = {"mount_point": vault.kv1} if has_mount_point else {}
+    with opened(vault, token=vault.root_token, kv_engine_version="1", **given) as provider:
+        assert provider.get(f"{vault.kv1}/auth/a", {"k"}).data == {"k": "v"}
+        assert provider.get(f"{vault.kv1}/auth/a", {"k"}).data == {"k": "v"}
+        assert sum("sys/internal/ui/mounts" in request for request in seen(vault)) == 1
+
+
+def test_where_nobody_tells_the_mount_a_mount_point_leads_no_reference_to_where_vault_keeps_itself(vault) -> None:
+    with opened(vault, token=vault.root_token, mount_point="auth") as provider:
+        vault.fail(9, 404, path="sys/internal/")
+        assert provider.get("token/lookup-self", {"id"}).data == {}
 
 
 def test_an_engine_that_is_no_kv_is_read_as_it_is(vault) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+
+import pytest
 
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
@@ -87,6 +90,22 @@ def test_a_path_to_where_vault_keeps_itself_fails_no_other_path() -> None:
     first, *others = outcomes(Held(system_below_a_namespace), "team/sys/config", *paths)
     assert first is AccessDeniedError
     assert others == [{"k": path} for path in paths]
+
+
+def login_below_a_namespace(path: str) -> Response:
+    if path.startswith("sys/internal/ui/mounts/team/auth/token/"):
+        return good({"data": {"path": "team/auth/token/", "type": "ns_token"}})
+    return good({"request_id": "1", "data": {"id": "hvs.t"}}) if path == "team/auth/token/lookup-self" else NOT_FOUND
+
+
+@pytest.mark.parametrize("mount_point", ["", "team"])
+@pytest.mark.parametrize("version", ["", "1", "2"])
+def test_no_reference_reads_our_token_in_a_namespace_below(mount_point: str, version: str) -> None:
+    given = {"mount_point": mount_point, "kv_engine_version": version}
+    with WebServer(lambda request: login_below_a_namespace(request.path.removeprefix("/v1/"))) as server:
+        provider = provider_of({"url": server.address, "token": "hvs.t", **{k: v for k, v in given.items() if v}})
+        with contextlib.closing(provider), pytest.raises(AccessDeniedError, match="belongs to Vault itself"):
+            provider.get("team/auth/token/lookup-self", {"id"})
 
 
 def two_mounts_below_a_name(path: str) -> Response:

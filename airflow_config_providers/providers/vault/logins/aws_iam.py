@@ -14,6 +14,7 @@ from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     ProviderUnavailableError,
 )
+from airflow_config_providers.providers.backend_faults import AWS_BUSY, AWS_SIGNED_OUT
 from airflow_config_providers.providers.vault.logins.login import Login, VaultToken, library, mounted, token_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import Options
 
 _AWS_REGION: Final = "us-east-1"
+_PASSING: Final = AWS_BUSY | {"IDPCommunicationError"}
+"""Codes that STS sends with status 400, and that another try might not get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,12 @@ def read(options: Options) -> Login:
 def _sts_refusal(response: Mapping[str, Any]) -> ConfigProvidersError:
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     code = printable(str(response.get("Error", {}).get("Code", status)))
-    if status in {400, 401, 403}:
+    if code in AWS_SIGNED_OUT:
+        return AccessDeniedError(
+            f"AWS did not accept the credentials with which this process asks for a role ({code}). They are wrong or "
+            f"expired: renew them, or set the clock of this machine."
+        )
+    if status in {400, 401, 403} and code not in _PASSING:
         return AccessDeniedError(f"AWS did not let this process assume the role ({code}). Correct its trust policy.")
     return ProviderUnavailableError(f"AWS STS could not answer for the role to assume ({code}). Try again later.")
 

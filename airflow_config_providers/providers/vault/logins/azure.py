@@ -15,16 +15,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class AzureMachine:
-    """The place of a managed identity, as far as Vault's role is bound to it; empty otherwise."""
-
-    subscription_id: str = ""
-    resource_group_name: str = ""
-    vm_name: str = ""
-    vmss_name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class AzureLogin(Login):
     """
     A login by a token of Entra ID.
@@ -34,6 +24,7 @@ class AzureLogin(Login):
 
     :param role: Vault's role
     :param resource: what the token is for, the ``resource`` of Vault's configuration
+    :param subscription_id: like the next three, the place of a managed identity, if Vault's role is bound to it
     """
 
     role: str
@@ -41,7 +32,10 @@ class AzureLogin(Login):
     tenant_id: str = ""
     client_id: str = ""
     client_secret: str = field(default="", repr=False)
-    machine: AzureMachine = AzureMachine()
+    subscription_id: str = ""
+    resource_group_name: str = ""
+    vm_name: str = ""
+    vmss_name: str = ""
     mount_point: str = ""
     method: ClassVar[str] = "azure"
 
@@ -50,10 +44,10 @@ class AzureLogin(Login):
         answer = client.auth.azure.login(
             role=self.role,
             jwt=self._jwt(),
-            subscription_id=self.machine.subscription_id or None,
-            resource_group_name=self.machine.resource_group_name or None,
-            vm_name=self.machine.vm_name or None,
-            vmss_name=self.machine.vmss_name or None,
+            subscription_id=self.subscription_id or None,
+            resource_group_name=self.resource_group_name or None,
+            vm_name=self.vm_name or None,
+            vmss_name=self.vmss_name or None,
             use_token=False,
             **mounted(self.mount_point),
         )
@@ -98,11 +92,9 @@ def read(options: Options) -> Login:
         tenant_id=options.text("azure_tenant_id"),
         client_id=options.text("key_id"),
         client_secret=options.secret("secret_id"),
-        machine=AzureMachine(
-            subscription_id=options.text("subscription_id"),
-            resource_group_name=options.text("resource_group_name"),
-            vm_name=options.text("vm_name"),
-            vmss_name=options.text("vmss_name"),
-        ),
+        subscription_id=options.text("subscription_id"),
+        resource_group_name=options.text("resource_group_name"),
+        vm_name=options.text("vm_name"),
+        vmss_name=options.text("vmss_name"),
         mount_point=options.segments("auth_mount_point"),
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import importlib
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import quote
 
 from airflow_config_providers.core.named_file import read_named, state_of
@@ -16,6 +17,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     system_reason,
 )
+from airflow_config_providers.providers.debug_logs import keep_values_out_of_debug_logs
 
 if TYPE_CHECKING:
     import hvac
@@ -49,11 +51,12 @@ class VaultToken:
     is_ours: bool = True
 
 
-class Login(Protocol):
+class Login(ABC):
     """Signs in. Hashable; two equal logins have the same identity. Reads token files again at every call."""
 
     __slots__ = ()
 
+    @abstractmethod
     def __call__(self, client: hvac.Client) -> VaultToken:
         """
         Sign in with a client that has no token; the client does not get one either.
@@ -83,9 +86,8 @@ class Login(Protocol):
         """
         return self
 
-    def forget(self) -> None:
+    def forget(self) -> None:  # noqa: B027 - most keep none
         """Forget secrets that it got from Vault and kept for its next call; called when its session is closed."""
-        return
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -133,11 +135,12 @@ def token_of(answer: object) -> VaultToken:
 
 def library(module: str, *, package: str, auth_type: str) -> Any:
     """
-    Import ``module``, which only this kind of login needs.
+    Import ``module``, which only this kind of login needs. Its debug logs are kept free of credentials.
 
     :param package: what to install for it
     :raises ProviderDefinitionError: it is not installed
     """
+    keep_values_out_of_debug_logs()  # no guard of the log knows the values
     try:
         return importlib.import_module(module)
     except ImportError:

@@ -136,18 +136,18 @@ class LoginTry:
             return self._login(self._client)
         except Exception as error:
             self.is_lost = self._login.can_lock_out and self._is_answer_lost(error)
-            faults.check_proxy(0 if self._last is None else self._last.status_code, where=self._where)
+            faults.check_proxy(self.status, where=self._where)
             raise
 
-    def refusal(self) -> int | None:
-        """Return the status with which Vault refused the login; None if it did not."""
-        status = None if self._last is None else self._last.status_code
-        return status if status in LOGIN_REFUSALS else None
+    @property
+    def status(self) -> int:
+        """The status of Vault's last answer, which hvac does not always show; 0 without one."""
+        return 0 if self._last is None else self._last.status_code
 
     @property
     def is_refused(self) -> bool:
         """Whether Vault refused the failed login, and would refuse it again."""
-        return self._login.has_proof and self.refusal() is not None
+        return self._login.has_proof and self.status in LOGIN_REFUSALS
 
     def is_limit(self) -> bool:
         """Return whether Vault had too many logins."""
@@ -173,9 +173,14 @@ class LoginTry:
 
 def _problem(login: Login, attempt: LoginTry, error: Exception, where: str) -> ConfigProvidersError:
     """Return our error for what a login raised; if Vault refused it, hvac need not have read the rest of the answer."""
-    if (status := attempt.refusal()) is not None:
+    status = attempt.status
+    if status in LOGIN_REFUSALS:
         return _refused(error, status, login, where)
-    return _of_login(error, login, where, attempt.retry_after()) or faults.of_library(error, where)
+    if status == 404:
+        return ProviderLookupError(f"{where} knows no login {_named(login)} (status 404). {_unmounted(login)}")
+    if status >= 400:
+        return faults.unavailable(status, where, attempt.retry_after())
+    return faults.of_library(error, where)
 
 
 def unanswered_login(login: Login, where: str, pause: float) -> ProviderUnavailableError:
@@ -186,26 +191,6 @@ def unanswered_login(login: Login, where: str, pause: float) -> ProviderUnavaila
         f"user out, so this process waits for up to {shown} before it sends it again. Check that Vault answers in "
         f"time, or raise {faults.TIMEOUT}."
     )
-
-
-def _of_login(error: Exception, login: Login, where: str, retry_after: float | None) -> ConfigProvidersError | None:
-    import hvac.exceptions as of_hvac  # noqa: PLC0415 - optional, and slow to import
-
-    statuses: dict[type[Exception], int] = {
-        of_hvac.InvalidPath: 404,
-        of_hvac.RateLimitExceeded: 429,
-        of_hvac.InternalServerError: 500,
-        of_hvac.VaultNotInitialized: 501,
-        of_hvac.BadGateway: 502,
-        of_hvac.VaultDown: 503,
-    }
-    status = statuses.get(type(error))
-    if status == 404:
-        return ProviderLookupError(f"{where} knows no login {_named(login)} (status 404). {_unmounted(login)}")
-    if status is not None:
-        return faults.unavailable(status, where, retry_after)
-    is_odd = isinstance(error, of_hvac.VaultError)  # hvac hides the number of a status that it does not know
-    return ProviderUnavailableError(f"{where} did not answer the login. Try again later.") if is_odd else None
 
 
 def _refused(error: Exception, status: int, login: Login, where: str) -> AccessDeniedError:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from airflow_config_providers.foreign import FILE_SYSTEM, require
 from airflow_config_providers.spark.audit.leaks.object_store import StoredObject
 
 _MODIFIED: Final = ("LastModified", "last_modified", "mtime", "updated", "modified", "created")
@@ -82,6 +83,7 @@ def _lists_all(filesystem: Any) -> bool:
     from fsspec import AbstractFileSystem  # noqa: PLC0415 - few need it
     from fsspec.asyn import AsyncFileSystem  # noqa: PLC0415 - as above
 
+    require(FILE_SYSTEM)
     kind = type(filesystem)
     own = getattr(kind, "_find", AsyncFileSystem._find) is not AsyncFileSystem._find
     return own or kind.find is not AbstractFileSystem.find

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,8 +22,9 @@ from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     ProviderUnavailableError,
 )
+from airflow_config_providers.providers.debug_logs import _PRINTING
 from airflow_config_providers.providers.vault.logins.aws_iam import AwsIamLogin
-from airflow_config_providers.providers.vault.logins.azure import AzureLogin, AzureMachine
+from airflow_config_providers.providers.vault.logins.azure import AzureLogin
 from airflow_config_providers.providers.vault.logins.gcp import GcpLogin
 from airflow_config_providers.providers.vault.logins.login import Login
 from airflow_config_providers.providers.vault.parameters import read_settings
@@ -57,6 +60,10 @@ def sign_in(login: Login, address: str) -> str:
 def body_of(recorder: Recorder) -> Any:
     (request,) = recorder.requests()
     return request.body
+
+
+def is_logged(name: str) -> bool:
+    return logging.getLogger(name).isEnabledFor(logging.DEBUG)
 
 
 def from_params(address: str, **params: str) -> Login:
@@ -175,6 +182,74 @@ def test_a_role_that_cannot_be_assumed(
     assert type(failure) is expected
 
 
+@pytest.mark.parametrize(
+    ("code", "status", "expected", "message"),
+    [
+        pytest.param("AccessDenied", 403, AccessDeniedError, "Correct its trust policy", id="no trust"),
+        pytest.param("ExpiredToken", 403, AccessDeniedError, "renew them", id="expired"),
+        pytest.param("ExpiredTokenException", 400, AccessDeniedError, "renew them", id="expired token of a pod"),
+        pytest.param("InvalidClientTokenId", 403, AccessDeniedError, "renew them", id="wrong"),
+        pytest.param("Throttling", 400, ProviderUnavailableError, "Try again later", id="too many requests"),
+        pytest.param("IDPCommunicationError", 400, ProviderUnavailableError, "Try again later", id="away"),
+    ],
+)
+def test_what_sts_refuses_is_told_apart(
+    address: str, monkeypatch: pytest.MonkeyPatch, code: str, status: int, expected: type[Exception], message: str
+) -> None:
+    pytest.importorskip("boto3")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "c4nary")
+    answer = Response(status, REFUSED.replace(b"AccessDenied", code.encode()), {"Content-Type": "text/xml"})
+    with WebServer(lambda request: answer) as sts:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts.address)
+
+        failure = failure_of(AwsIamLogin(region="eu-west-1", assume_role=ROLE), address)
+
+    assert type(failure) is expected
+    assert f"({code})" in str(failure)
+    assert message in str(failure)
+
+
+ASSUMED = b"""<Answer><AssumeRole{0}Result><Credentials>
+<AccessKeyId>AKIAROLE</AccessKeyId><SecretAccessKey>c4nary-key</SecretAccessKey><SessionToken>c4nary-session</SessionToken>
+<Expiration>2999-01-01T00:00:00Z</Expiration>
+</Credentials></AssumeRole{0}Result></Answer>"""
+
+
+@pytest.fixture
+def debug_log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """Everything that is logged; the levels that a login sets end with the test."""
+    loggers = [logging.getLogger(name) for name in _PRINTING]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.NOTSET)
+    with caplog.at_level(logging.DEBUG):
+        yield caplog
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+
+
+def answer_of_sts(request: Request) -> Response:
+    by = b"WithWebIdentity" if b"WithWebIdentity" in request.body else b""
+    return Response(200, ASSUMED.replace(b"{0}", by), {"Content-Type": "text/xml"})
+
+
+def test_no_debug_log_holds_the_credentials_of_a_role_that_was_assumed(
+    address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, debug_log: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("boto3")
+    (tmp_path / "token").write_text("c4nary-jwt")
+    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "token"))
+    monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/pod")
+    with WebServer(answer_of_sts) as sts:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts.address)
+
+        sign_in(AwsIamLogin(region="eu-west-1", assume_role=ROLE), address)
+
+    assert "botocore" in debug_log.text
+    assert re.findall("c4nary[a-z-]*", debug_log.text) == []
+
+
 @pytest.fixture(scope="module")
 def gcp_key() -> dict[str, str]:
     """A service account's key, such as Google gives out."""
@@ -218,6 +293,14 @@ def test_google_s_key_signs_here(
         "iat": payload["iat"],
         "exp": payload["iat"] + 900,
     }
+
+
+def test_google_logs_no_answers(address: str, gcp_key: dict[str, str], debug_log: pytest.LogCaptureFixture) -> None:
+    assert is_logged("google.auth")
+
+    sign_in(GcpLogin(role="jobs", key=json.dumps(gcp_key)), address)
+
+    assert not is_logged("google.auth")
 
 
 def test_google_s_key_makes_a_signature_that_holds(recorder: Recorder, address: str, gcp_key: dict[str, str]) -> None:
@@ -409,6 +492,17 @@ def test_azure_s_managed_identity_signs_in(recorder: Recorder, address: str, on_
     assert "client-id" in on_azure.asked[0]
 
 
+def test_azure_logs_no_answers(
+    recorder: Recorder, address: str, on_azure: Identities, debug_log: pytest.LogCaptureFixture
+) -> None:
+    assert is_logged("msal.managed_identity")
+
+    sign_in(AzureLogin("jobs", "https://vault.example.com"), address)
+
+    assert not is_logged("azure.core.pipeline.policies._universal")
+    assert not is_logged("msal.managed_identity")
+
+
 def test_azure_finds_the_identity_by_itself(recorder: Recorder, address: str, on_azure: Identities) -> None:
     sign_in(AzureLogin(role="jobs", resource="https://management.azure.com/", mount_point="az"), address)
 
@@ -431,7 +525,8 @@ def test_azure_s_identity_is_what_the_settings_say(address: str) -> None:
 
     assert isinstance(principal, AzureLogin)
     assert isinstance(principal.identity(), identity.ClientSecretCredential)
-    assert principal.machine == AzureMachine()
+    machine = (principal.subscription_id, principal.resource_group_name, principal.vm_name, principal.vmss_name)
+    assert machine == ("", "", "", "")
     assert "c4nary" not in repr(principal)
 
 

@@ -202,12 +202,7 @@ class JobRun:
 
         :param besides: references whose values do not matter
         """
-        return not self.changed_from(submitted) <= {*besides} or not self.reverser.hidden <= submitted.hidden
-
-    def changed_from(self, submitted: ReverseTransformer) -> set[ConfigVariable]:
-        """Return the references that have another value in ``submitted``."""
-        before = submitted.current
-        return {variable for variable, value in self.reverser.current.items() if before.get(variable, value) != value}
+        return not self.reverser.changed_from(submitted) <= {*besides} or not self.reverser.hidden <= submitted.hidden
 
     def again(self) -> JobRun:
         """

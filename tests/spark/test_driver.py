@@ -31,7 +31,7 @@ definitions = {
     "config.providers.env.class": "env",
     "config.providers.env.param.allowlist.pattern": "NOT_FOR_FILES",
 }
-builder = SparkSession.builder.config("spark.app.a", "${env:NOT_FOR_FILES}")
+builder = SparkSession.builder.config("spark.app.name", "${env:NOT_FOR_FILES}")
 for attempt in (lambda: session(builder, providers=definitions), configs):
     try:
         attempt()
@@ -50,6 +50,14 @@ def test_after_a_session_that_did_not_start_there_is_no_configuration() -> None:
     refused, not_called = run.stdout.splitlines()
     assert refused.startswith("UndeliverableValueError ")
     assert not_called.endswith("Call session() first.")
+
+
+@pytest.mark.parametrize(
+    "configs", [{"spark.app.name": " blank"}, {"spark.t.half": "\ud800"}], ids=["needed early", "half a character"]
+)
+def test_before_the_jvm_starts_what_cannot_be_set_later_is_refused(configs: dict[str, str]) -> None:
+    with pytest.raises(UndeliverableValueError, match=rf"^{next(iter(configs))}: its value "):
+        driver.Unsubmitted({}).start(configs)
 
 
 def test_references_are_resolved_and_hidden() -> None:

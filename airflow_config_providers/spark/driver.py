@@ -143,10 +143,10 @@ class Unsubmitted:
         self._environ = environ
 
     def configs(self) -> dict[str, str]:
-        """Return the content of ``spark-defaults.conf``."""
+        """Return the content of ``spark-defaults.conf``, as Spark reads it."""
         directory = self._environ.get("SPARK_CONF_DIR") or Path(spark_home(), "conf")
         file = defaults_in(Path(directory))
-        return dict(file_layer(file).configs) if file else {}
+        return fidelity.left_by_file(file_layer(file).configs) if file else {}
 
     def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
         """

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,6 +51,17 @@ def test_after_a_session_that_did_not_start_there_is_no_configuration() -> None:
     refused, not_called = run.stdout.splitlines()
     assert refused.startswith("UndeliverableValueError ")
     assert not_called.endswith("Call session() first.")
+
+
+def test_the_defaults_are_read_as_spark_reads_them(tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(
+        "spark.master local[2] \nhive.exec.parallel true\nspark.t.tab a\tb\t\n"
+    )
+
+    assert driver.Unsubmitted({"SPARK_CONF_DIR": str(tmp_path)}).configs() == {
+        "spark.master": "local[2]",
+        "spark.t.tab": "a\tb",
+    }
 
 
 @pytest.mark.parametrize(

@@ -90,10 +90,10 @@ def _problem(value: object) -> str | None:
     if not isinstance(value, str | bytes | os.PathLike):
         return "is not a string. Put it in quotes."
     try:
-        octets = os.fsencode(value)
+        encoded = os.fsencode(value)
     except UnicodeEncodeError:
         return "contains half of a surrogate pair, which is not a character. Correct it."
-    return "contains a NUL character. Remove it." if 0 in octets else None
+    return "contains a NUL character. Remove it." if 0 in encoded else None
 
 
 def _size(text: str) -> int:

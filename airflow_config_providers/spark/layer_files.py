@@ -244,10 +244,10 @@ def _format_of(text: str, name: str) -> str:
         return by_name
     if text.lstrip("\ufeff \t\n").startswith(("{", "[")) and _is_json(text):
         return "JSON"
-    return "YAML" if _is_yaml(text) else ""
+    return "YAML" if _looks_like_yaml(text) else ""
 
 
-def _is_yaml(text: str) -> bool:
+def _looks_like_yaml(text: str) -> bool:
     lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")]
     is_nested = any(_OPENS.fullmatch(one) and _BELOW.fullmatch(below) for one, below in pairwise(lines))
     return bool(lines) and (lines[0].split() == ["---"] or is_nested)

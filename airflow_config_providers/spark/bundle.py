@@ -2,7 +2,8 @@
 A zip with the parts of this package that a driver needs, for ``spark-submit --py-files``.
 
 ``python -m airflow_config_providers.spark.bundle DRIVER.zip`` writes one. The cluster needs neither Airflow nor an
-installation. The zip contains only Python code; compiled modules and documentation are left out.
+installation. The zip contains Python modules, the files that they read, and the metadata of libraries; compiled modules
+and the documentation of Spark's keys are left out.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from airflow_config_providers.core.whole_file import whole_file
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.whole_file import whole_file
 
 _PACKAGE: Final = "airflow_config_providers"
 _DISTRIBUTION: Final = "airflow-config-providers"

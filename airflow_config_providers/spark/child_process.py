@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -136,19 +136,6 @@ def without(environ: Mapping[str, str], names: Collection[str]) -> dict[str, str
 def command_without(command: Sequence[str], names: Collection[str]) -> list[str]:
     """Return a command that runs ``command``, in the same process, without the variables ``names``."""
     return ["env", *(word for name in sorted(names) for word in ("-u", name)), *command] if names else [*command]
-
-
-@contextmanager
-def having(environ: MutableMapping[str, str], name: str, value: str) -> Iterator[None]:
-    """Set a variable in ``environ`` during the block, for a child that inherits all of it."""
-    before = environ.get(name)
-    environ[name] = value
-    try:
-        yield
-    finally:
-        environ.pop(name, None)
-        if before is not None:
-            environ[name] = before
 
 
 def _is_kept(name: str) -> bool:

@@ -416,7 +416,7 @@ class JobRun:
         The server hides what its owner has chosen, which no session can change for ``spark.redaction.regex``. It could
         replace the other patterns, but only the author and the owner of the deployment may.
         """
-        configs = {**delivery.plain, **delivery.private}
+        configs = delivery.configs
         left_out = {REDACTION_KEY, *(key for key in OF_SESSION & configs.keys() if not self._is_authored(key))}
         return {key: value for key, value in configs.items() if key not in left_out}
 

@@ -11,7 +11,7 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 - Threads and processes: ``timetable``, ``workers``, ``shared_calls``, ``single_flight``, ``per_process``,
   ``process_environment``, ``cached``, ``closing``.
 - Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``yaml_events``,
-  ``yaml_properties``, ``named_file``.
+  ``yaml_properties``, ``named_file``, ``whole_file``.
 - What must not be shown: ``sensitive``, ``cleared_frames``, ``foreign_errors``.
 """
 

@@ -1,4 +1,4 @@
-"""The environment variables of this process, some of which a child that inherits them must not have."""
+"""The environment variables of this process, some of which a child must not inherit, or must inherit as another."""
 
 from __future__ import annotations
 
@@ -45,6 +45,19 @@ def lacking(environ: MutableMapping[str, str], names: Collection[str]) -> Iterat
         yield
     finally:
         _show(hidden)
+
+
+@contextmanager
+def having(environ: MutableMapping[str, str], name: str, value: str) -> Iterator[None]:
+    """Set a variable in ``environ`` during the block, for a child that inherits all of it."""
+    before = environ.get(name)
+    environ[name] = value
+    try:
+        yield
+    finally:
+        environ.pop(name, None)
+        if before is not None:
+            environ[name] = before
 
 
 def all_variables(environ: Mapping[str, str]) -> dict[str, str]:

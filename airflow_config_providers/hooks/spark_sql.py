@@ -71,7 +71,7 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
     @contextmanager
     def _holding(self, delivery: Delivery) -> Iterator[None]:
         """Hold the configuration while spark-sql runs; named arguments, which would beat it, are left to it."""
-        given = {**delivery.plain, **delivery.private}
+        given = delivery.configs
         before = {f"_{name}": getattr(self, f"_{name}") for name, key in SQL.keys.items() if key in given}
         try:
             vars(self).update(dict.fromkeys(before), _conf=dict(delivery.plain))

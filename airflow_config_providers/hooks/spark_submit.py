@@ -130,7 +130,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         """
         binary = self._require_binary()
         submission = self._submitted()
-        configs = {**submission.delivery.plain, **submission.delivery.private}
+        configs = submission.delivery.configs
         self.is_in_cluster = runs_in_cluster(self, configs, {**(self._env_vars or {}), **submission.environment})
         self._warn_of_copies(submission.delivery, binary)
         self._warn_of_unread_defaults(submission, binary)
@@ -155,7 +155,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         """Warn if Spark itself writes private values where others can read them."""
         if not delivery.has_secrets:
             return
-        mode = delivery.private.get(_API_MODE) or delivery.plain.get(_API_MODE, "")
+        mode = delivery.configs.get(_API_MODE, "")
         if mode.strip().lower() == "connect":
             self.log.warning(
                 "With %s = connect, Spark puts its configuration into the environment of the driver's Python process. "
@@ -172,7 +172,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _doubt_of_mode(self, delivery: Delivery, binary: Path) -> str:
         """Return why it is not known where the driver runs; empty if an option or a key says it, before variables."""
-        is_given = self._connection["deploy_mode"] or {**delivery.plain, **delivery.private}.get(_DEPLOY_MODE)
+        is_given = self._connection["deploy_mode"] or delivery.configs.get(_DEPLOY_MODE)
         return "" if is_given else doubt_of_mode(binary, os.environ)
 
     def _warn_of_unread_defaults(self, submission: Submission, binary: Path) -> None:

@@ -322,7 +322,7 @@ class JobReload(ClosedOnExit):
         except BaseException:
             next_run.close()
             raise
-        made = another.changed_from(next_run.reverser)
+        made = another.reverser.changed_from(next_run.reverser)
         another.close()
         return next_run, not made or next_run.differs_from(run.reverser, besides=made)
 
@@ -376,7 +376,7 @@ class JobReload(ClosedOnExit):
     def _changes(self, run: JobRun, next_run: JobRun) -> str:
         """Return what has changed: of a place, the references whose values differ, if that is known."""
         references: dict[str, list[str]] = {}
-        for variable in sorted(next_run.changed_from(run.reverser)):
+        for variable in sorted(next_run.reverser.changed_from(run.reverser)):
             references.setdefault(place_name((variable.provider, variable.path)), []).append(str(variable))
         with self._lock:
             changed = sorted(self._changed)

@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 from airflow_config_providers.core.foreign_errors import guarded
 from airflow_config_providers.core.text import octets
+from airflow_config_providers.core.whole_file import whole_file
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.job.record import LARGEST, TaskTry, TryRecord, parsed, written
 from airflow_config_providers.providers.real_path import open_real, real_path, steps
-from airflow_config_providers.spark.whole_file import whole_file
 
 _LONGEST_NAME: Final = 160
 """The most characters of a name in a path: file systems allow 255 bytes for the whole name of a file."""

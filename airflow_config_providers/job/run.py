@@ -202,12 +202,7 @@ class JobRun:
 
         :param besides: references whose values do not matter
         """
-        return not self.changed_from(submitted) <= {*besides} or not self.reverser.hidden <= submitted.hidden
-
-    def changed_from(self, submitted: ReverseTransformer) -> set[ConfigVariable]:
-        """Return the references that have another value in ``submitted``."""
-        before = submitted.current
-        return {variable for variable, value in self.reverser.current.items() if before.get(variable, value) != value}
+        return not self.reverser.changed_from(submitted) <= {*besides} or not self.reverser.hidden <= submitted.hidden
 
     def again(self) -> JobRun:
         """
@@ -421,7 +416,7 @@ class JobRun:
         The server hides what its owner has chosen, which no session can change for ``spark.redaction.regex``. It could
         replace the other patterns, but only the author and the owner of the deployment may.
         """
-        configs = {**delivery.plain, **delivery.private}
+        configs = delivery.configs
         left_out = {REDACTION_KEY, *(key for key in OF_SESSION & configs.keys() if not self._is_authored(key))}
         return {key: value for key, value in configs.items() if key not in left_out}
 

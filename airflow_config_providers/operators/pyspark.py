@@ -42,10 +42,10 @@ class PySparkMixin(ConfiguredOperator):
             connection = BaseHook.get_connection(self.conn_id) if self.conn_id else None
             if connection and connection.conn_type == _CONNECT:
                 return self._call_connected(connection.conn_id, delivery)
-            if doubt := delivery.doubt_of_yarn(_master(connection, {**delivery.plain, **delivery.private})):
+            if doubt := delivery.doubt_of_yarn(_master(connection, delivery.configs)):
                 self.log.warning(doubt)
             if jvm.has_started():
-                return self._call({**delivery.plain, **delivery.private})
+                return self._call(delivery.configs)
             with jvm.launching_without(self._job_run.withheld), jvm.submitting(delivery):
                 return self._call(dict(delivery.plain))
 

@@ -1,1 +1,1 @@
-"""Waiting for a change of what references mean."""
+"""A sensor that waits until the value of a reference changes."""

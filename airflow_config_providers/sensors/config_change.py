@@ -12,7 +12,9 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.lookup import Place
+from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import unknown_provider
@@ -176,10 +178,12 @@ def _subscribe(provider: ConfigProvider, place: Place, keys: Collection[str], ch
     return None
 
 
-def _require_known(places: Mapping[Place, Sequence[ConfigVariable]], providers: Collection[str], conn_id: str) -> None:
-    home = f"connection '{printable(conn_id)}'"
+def _require_known(
+    places: Mapping[Place, Sequence[ConfigVariable]], providers: ProvidersOnDemand, conn_id: str
+) -> None:
+    home = f"{CONFIG_PROVIDERS} of connection '{printable(conn_id)}'"
     problems = [
-        unknown_provider(references[0], providers, home=home)
+        unknown_provider(references[0], providers, unlisted=providers.unlisted, home=home)
         for (name, _), references in places.items()
         if name not in providers
     ]

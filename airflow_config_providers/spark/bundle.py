@@ -2,7 +2,8 @@
 A zip with the parts of this package that a driver needs, for ``spark-submit --py-files``.
 
 ``python -m airflow_config_providers.spark.bundle DRIVER.zip`` writes one. The cluster needs neither Airflow nor an
-installation. The zip contains only Python code; compiled modules and documentation are left out.
+installation. The zip contains Python modules, the files that they read, and the metadata of libraries; compiled modules
+and the documentation of Spark's keys are left out.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from airflow_config_providers.core.whole_file import whole_file
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.whole_file import whole_file
 
 _PACKAGE: Final = "airflow_config_providers"
 _DISTRIBUTION: Final = "airflow-config-providers"

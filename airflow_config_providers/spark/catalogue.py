@@ -112,40 +112,6 @@ class _Catalogue(Mapping[str, ConfigKey]):
         return len(self.rows)
 
 
-class _DefaultTexts(Mapping[str, str]):
-    """
-    Name -> default, each read on request: a task asks for those of its own keys.
-
-    :param rows: the rows of all keys
-    """
-
-    def __init__(self, rows: Mapping[str, str]) -> None:
-        self._rows = rows
-
-    def __getitem__(self, name: str) -> str:
-        if (found := self.get(name)) is None:
-            raise KeyError(name)
-        return str(found)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return a default, without an exception for each of a job's own keys, which Spark does not know."""
-        _, _, *found = self._rows.get(name, "- -").split(" ", 2)
-        return found[0] if found else default
-
-    def __contains__(self, name: object) -> bool:
-        return self.get(str(name)) is not None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    @cached_property
-    def _names(self) -> list[str]:
-        return [name for name, row in self._rows.items() if row.count(" ") > 1]
-
-
 class SparkDefinition(ConfigDef):
     """
     The keys that a version of Spark knows. Other keys can be set as well: Spark passes them to the job.
@@ -173,7 +139,8 @@ class SparkDefinition(ConfigDef):
 
     @cached_property
     def _default_texts(self) -> Mapping[str, str]:
-        return _DefaultTexts(self._catalogue.rows)
+        parts = ((name, row.split(" ", 2)) for name, row in self._catalogue.rows.items())
+        return MappingProxyType({name: found[2] for name, found in parts if found[2:]})
 
     @cached_property
     def older_names(self) -> Mapping[str, str]:

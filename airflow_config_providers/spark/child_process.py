@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -90,10 +90,10 @@ def _problem(value: object) -> str | None:
     if not isinstance(value, str | bytes | os.PathLike):
         return "is not a string. Put it in quotes."
     try:
-        octets = os.fsencode(value)
+        encoded = os.fsencode(value)
     except UnicodeEncodeError:
         return "contains half of a surrogate pair, which is not a character. Correct it."
-    return "contains a NUL character. Remove it." if 0 in octets else None
+    return "contains a NUL character. Remove it." if 0 in encoded else None
 
 
 def _size(text: str) -> int:
@@ -136,19 +136,6 @@ def without(environ: Mapping[str, str], names: Collection[str]) -> dict[str, str
 def command_without(command: Sequence[str], names: Collection[str]) -> list[str]:
     """Return a command that runs ``command``, in the same process, without the variables ``names``."""
     return ["env", *(word for name in sorted(names) for word in ("-u", name)), *command] if names else [*command]
-
-
-@contextmanager
-def having(environ: MutableMapping[str, str], name: str, value: str) -> Iterator[None]:
-    """Set a variable in ``environ`` during the block, for a child that inherits all of it."""
-    before = environ.get(name)
-    environ[name] = value
-    try:
-        yield
-    finally:
-        environ.pop(name, None)
-        if before is not None:
-            environ[name] = before
 
 
 def _is_kept(name: str) -> bool:

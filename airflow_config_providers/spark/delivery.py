@@ -35,6 +35,11 @@ class Delivery:
     private: Mapping[str, str] = field(repr=False)
 
     @property
+    def configs(self) -> dict[str, str]:
+        """Key -> value, on either way."""
+        return {**self.plain, **self.private}
+
+    @property
     def has_secrets(self) -> bool:
         """Whether the private keys can hold a secret. Patterns and the definitions of a driver's providers do not."""
         return not all(key in PATTERN_KEYS or is_specification(key) for key in self.private)

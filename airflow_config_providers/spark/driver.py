@@ -18,7 +18,7 @@ from airflow_config_providers.core.process_environment import lacking
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UndeliverableValueError
 from airflow_config_providers.foreign import SESSION_BUILDER, SPARK_CONTEXT, require
@@ -149,24 +149,24 @@ class Unsubmitted:
         self._environ = environ
 
     def configs(self) -> dict[str, str]:
-        """Return the content of ``spark-defaults.conf``."""
+        """Return the content of ``spark-defaults.conf``, as Spark reads it."""
         directory = self._environ.get("SPARK_CONF_DIR") or Path(spark_home(), "conf")
         file = defaults_in(Path(directory))
-        return dict(file_layer(file).configs) if file else {}
+        return fidelity.left_by_file(file_layer(file).configs) if file else {}
 
     def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
         """
-        Start the JVM and create the SparkContext.
+        Start the JVM, and create the SparkContext; what a properties file would change is set when the JVM runs.
 
         :param withheld: names of the environment variables that child processes must not inherit
-        :raises UndeliverableValueError: a properties file would change a value
+        :raises UndeliverableValueError: a properties file would change a value that the JVM needs before
         """
-        lost = [key for key, value in configs.items() if not fidelity.survives_file(key, value)]
-        if lost:
-            raise UndeliverableValueError(*(problem for key in lost for problem in _why(key, configs[key])))
-        with reading_properties(configs, self._environ), lacking(self._environ, withheld):
+        filed = {key: value for key, value in configs.items() if fidelity.survives_file(key, value)}
+        set_later = {key: value for key, value in configs.items() if key not in filed}
+        _refuse_too_late(set_later)
+        with reading_properties(filed, self._environ), lacking(self._environ, withheld):
             pyspark.SparkContext._ensure_initialized()
-        pyspark.SparkContext()
+        pyspark.SparkContext(conf=pyspark.SparkConf().setAll(list(set_later.items())))
 
 
 DriverProcess = Submitted | Unsubmitted
@@ -241,5 +241,13 @@ def _refuse_changes(found: ResolvedConfig) -> None:
         raise UndeliverableValueError(*problems)
 
 
-def _why(key: str, value: str) -> list[str]:
-    return list(fidelity.problems(key, value, written="")) or [f"{key} would not arrive unchanged. Remove it."]
+def _refuse_too_late(configs: Mapping[str, str]) -> None:
+    """Refuse what cannot be set once the JVM runs: keys that it reads before or shows, and half a character."""
+    problems = [
+        problem
+        for key, value in configs.items()
+        if is_early(key, value) or not is_unicode(value)
+        for problem in fidelity.problems(key, value, written=value)
+    ]
+    if problems:
+        raise UndeliverableValueError(*problems)

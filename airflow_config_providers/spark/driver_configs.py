@@ -161,7 +161,7 @@ class DriverConfigs:
         self._good_until = self._clock() + max(SHORTEST, min([DEFAULT_AGE, *ages]))
         values = found.configs()
         if values != self._configs:
-            changed = _changed(self._reverser, found.reverser)
+            changed = [*map(str, sorted(found.reverser.changed_from(self._reverser)))]
             self._reverser = found.reverser.knowing(self._earlier())
             before, self._installation = self._installation, install(self._reverser)
             if before is not None:
@@ -182,12 +182,6 @@ class DriverConfigs:
             if seen[variable] <= self._kept:
                 recent.append((variable, value))
         return ReverseTransformer.of_pairs((*recent, *self._first), hidden=self._reverser.hidden)
-
-
-def _changed(before: ReverseTransformer, after: ReverseTransformer) -> list[str]:
-    """Return the references that have another value in ``after``."""
-    old = before.current
-    return [str(variable) for variable, value in sorted(after.current.items()) if old.get(variable, value) != value]
 
 
 _OF_SESSION: list[DriverConfigs] = []

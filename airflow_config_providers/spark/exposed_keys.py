@@ -130,21 +130,9 @@ _ENVIRONMENT_OF_EXECUTORS: Final = "spark.executorEnv."
 _NEEDED_BEFORE_EXECUTORS_CONNECT: Final = ("spark.auth", "spark.network", "spark.port.", "spark.rpc", "spark.ssl")
 """Prefixes of keys that Spark passes to executors as ``-D`` options."""
 
-_READ_EARLY: Final = frozenset(
-    {
-        "spark.app.name",
-        "spark.archives",
-        "spark.driver.cores",
-        "spark.driver.log.dfsDir",
-        "spark.files",
-        "spark.jars",
-        "spark.master",
-        "spark.plugins",
-        "spark.pyspark.driver.python",
-        "spark.pyspark.python",
-        "spark.repl.local.jars",
-    }
-)
+_READ_EARLY: Final = frozenset({"spark.driver.cores", "spark.driver.log.dfsDir", "spark.master", "spark.plugins"})
+"""Keys that are read before Python runs, besides those of ``_WRITTEN_OUT``, which ``is_early`` includes as well."""
+
 _READ_EARLY_BELOW: Final = (
     "spark.driver.defaultJavaOptions",
     "spark.driver.extra",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX, HIVE_PREFIX
@@ -44,6 +44,11 @@ def survives_command(key: str, value: str) -> bool:
 def survives_file(key: str, value: str) -> bool:
     """Return whether a properties file delivers the value unchanged."""
     return key.startswith("spark.") and value == value.strip(_TRIMMED) and is_unicode(value)
+
+
+def left_by_file(configs: Mapping[str, str]) -> dict[str, str]:
+    """Return what Spark reads from a properties file with ``configs``."""
+    return {key: value.strip(_TRIMMED) for key, value in configs.items() if key.startswith("spark.")}
 
 
 def problems(key: str, value: str, *, written: str) -> Iterator[str]:

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from glob import glob
 from pathlib import Path
 from typing import Final
@@ -133,7 +132,8 @@ def installed_version(spark_binary: str, environ: Mapping[str, str]) -> str | No
 
     :return: None if there is no Spark, or if its version is not written where Spark's archives and packages have it
     """
-    return _located(spark_binary, environ.get("SPARK_HOME", ""), environ.get("PATH", os.defpath))
+    home = home_directory(find_command(spark_binary, environ), environ)
+    return version_in(home) if home else None
 
 
 def version_at_hand(environ: Mapping[str, str]) -> str | None:
@@ -143,13 +143,6 @@ def version_at_hand(environ: Mapping[str, str]) -> str | None:
     :param environ: empty for a process whose Spark, if it has one, runs no job, such as an API server
     """
     return installed_version("spark-submit", environ) if environ.get("PATH") else None
-
-
-@lru_cache(maxsize=16)
-def _located(spark_binary: str, spark_home: str, path: str) -> str | None:
-    environ = {"SPARK_HOME": spark_home, "PATH": path}
-    home = home_directory(find_command(spark_binary, environ), environ)
-    return version_in(home) if home else None
 
 
 def version_in(home: Path) -> str | None:

@@ -11,10 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
 
-from airflow_config_providers.core.process_environment import lacking
+from airflow_config_providers.core.process_environment import having, lacking
 from airflow_config_providers.foreign import FIND_SPARK, GATEWAY, SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
-from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.delivery import Delivery, private_properties
 from airflow_config_providers.spark.private_file import PrivateFile
 
@@ -67,7 +66,7 @@ def reading_properties(
     before = environ.get(_ARGUMENTS) or "pyspark-shell"
     with _properties(configs, anonymous=anonymous) as path:
         arguments = f"--properties-file {shlex.quote(path)} {before}"
-        with child_process.having(environ, _ARGUMENTS, arguments):
+        with having(environ, _ARGUMENTS, arguments):
             yield
 
 

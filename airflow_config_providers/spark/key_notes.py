@@ -99,13 +99,13 @@ def absence(key: str, version: str) -> str:
     """
     if not (names := versions_with(key)):  # as for most keys of a job
         return ""
-    here, having = minor_version(version), [minor_version(one) or (0, 0) for one in names]
-    if here is None or here > max(minor_version(one) or (0, 0) for one in versions()):
+    here, known = minor_version(version), {minor_version(one) or (0, 0): one for one in versions()}
+    if here is None or here > max(known):
         return ""
-    if here in having or here < min(minor_version(one) or (0, 0) for one in versions()):
+    if known.get(here) in names or here < min(known):
         return _not_yet(key, version)
-    earlier = [one for one in having if one < here]
-    return f"until {_text(earlier[-1])}" if earlier else f"since {_text(having[0])}"
+    earlier = [one for minor, one in known.items() if minor < here and one in names]
+    return f"until {earlier[-1]}" if earlier else f"since {names[0]}"
 
 
 def _not_yet(key: str, version: str) -> str:
@@ -119,7 +119,3 @@ def _not_yet(key: str, version: str) -> str:
 def _numbers(version: str) -> list[int]:
     found = _NUMBERS.match(version)
     return [int(number) for number in found.groups()] if found else []
-
-
-def _text(minor: tuple[int, int]) -> str:
-    return f"{minor[0]}.{minor[1]}"

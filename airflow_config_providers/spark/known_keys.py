@@ -77,14 +77,10 @@ def meant(key: str) -> str | None:
 
 def with_prefix(key: str) -> str:
     """Return the Spark key that a key without the prefix ``spark.`` probably means."""
-    if near := _near(key) or _near(SPARK + key):
+    if near := meant(key) or meant(SPARK + key):
         return near
     is_hadoop = SPARK + key not in _names() and key.partition(".")[0] in _beginnings_of_hadoop()
     return f"{HADOOP_PREFIX if is_hadoop else SPARK}{key}"
-
-
-def _near(key: str) -> str | None:
-    return meant(key) if len(key) <= _LONGEST else None
 
 
 @cache

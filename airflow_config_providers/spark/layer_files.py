@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -20,7 +21,6 @@ from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.providers.real_path import Steps, is_inside, open_real, steps
 
 _OF_THE_SYSTEM: Final = (("proc",), ("sys",))
-_NO_FILE: Final = "it is not a regular file"
 _LIVE: Final = "the operating system generates its content, which is not configuration"
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
@@ -198,33 +198,29 @@ def read_layer_file(path: str, *, name: str, bounds: Iterable[AllowedDirectories
     """
     try:
         real = steps(os.path.realpath(path))
-        outside = [bound.problem for bound in bounds if not bound.holds(real)]
-        found = b"" if outside else _read(real)
+        if outside := [bound.problem for bound in bounds if not bound.holds(real)]:
+            raise ConfigException(*(f"The file '{printable(name)}' {problem}" for problem in outside))
+        return _read(real)
     except OSError as error:
-        found, outside = system_reason(error), []
+        problem = system_reason(error)
     except ValueError:  # a NUL, or a lone surrogate
-        found, outside = "the name is invalid", []
-    if outside:
-        raise ConfigException(*(f"The file '{printable(name)}' {problem}" for problem in outside))
-    if isinstance(found, str):
-        raise _unreadable(name, found)
-    return found
+        problem = "the name is invalid"
+    raise _unreadable(name, problem)
 
 
-def _read(real: Steps) -> bytes | str:
-    """Return the content of a file, or what is wrong with the file."""
+def _read(real: Steps) -> bytes:
     if is_inside(real, _OF_THE_SYSTEM):
-        return _LIVE
+        raise OSError(errno.EINVAL, _LIVE)
     with open_real(real, is_kind=stat.S_ISREG) as descriptor:
         if descriptor is None:
-            return _NO_FILE
+            raise OSError(errno.EINVAL, "it is not a regular file")
         with open(descriptor, "rb", closefd=False) as file:
             content = file.read(LARGEST + 1)
         size = os.fstat(descriptor).st_size
     if content and not size:  # in a /proc that is mounted elsewhere
-        return _LIVE
+        raise OSError(errno.EINVAL, _LIVE)
     if len(content) > LARGEST:
-        return f"it is larger than {LARGEST} bytes"
+        raise OSError(errno.EFBIG, f"it is larger than {LARGEST} bytes")
     return content
 
 
@@ -248,10 +244,10 @@ def _format_of(text: str, name: str) -> str:
         return by_name
     if text.lstrip("\ufeff \t\n").startswith(("{", "[")) and _is_json(text):
         return "JSON"
-    return "YAML" if _is_yaml(text) else ""
+    return "YAML" if _looks_like_yaml(text) else ""
 
 
-def _is_yaml(text: str) -> bool:
+def _looks_like_yaml(text: str) -> bool:
     lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")]
     is_nested = any(_OPENS.fullmatch(one) and _BELOW.fullmatch(below) for one, below in pairwise(lines))
     return bool(lines) and (lines[0].split() == ["---"] or is_nested)

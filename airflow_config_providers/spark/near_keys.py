@@ -43,33 +43,18 @@ class NearKeys:
     """
 
     def __init__(self, names: Iterable[str], free: Iterable[str] = ()) -> None:
-        names = list(names)
-        self._word_slips = _WordSlips(names)
-        self._letter_slips = _LetterSlips([*names, *(f"{name}.{_ANY}" for name in free)])
+        self._names = list(names)
+        self._letter_slips = _LetterSlips([*self._names, *(f"{name}.{_ANY}" for name in free)])
 
     def meant(self, key: str) -> str | None:
-        """Return the key that has the same words as ``key``, or differs in a few letters."""
-        return self._word_slips.meant(key) or self._letter_slips.meant(key)
+        """
+        Return the key that is meant by ``key``.
 
-    def with_missing_word(self, key: str) -> str | None:
-        """Return the only key that has the words of ``key`` and one word or part more; None if there are several."""
-        return self._word_slips.with_missing_word(key)
-
-
-class _WordSlips:
-    """
-    Finds the key that is meant by one with a slip in its words.
-
-    :param names: the keys to choose from, the most likely first
-    """
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
-
-    def meant(self, key: str) -> str | None:
-        """Return the key that differs in separators or case, in the number of a word, or in a word written twice."""
+        It differs in separators or case, in the number of a word, in a word written twice, or in a few letters.
+        """
         texts = (_squashed(key), _squashed(_once(key)), *_in_other_numbers(_words(key)))
-        return next((self._name(text) for text in texts if text in self._known), None)
+        found = next((self._name(text) for text in texts if text in self._known), None)
+        return found or self._letter_slips.meant(key)
 
     def with_missing_word(self, key: str) -> str | None:
         """Return the only key that has the words of ``key`` and one word or part more; None if there are several."""
@@ -190,7 +175,7 @@ class _LetterSlips:
         wanted = _letters(part)
         for other, its_letters in parts.items():
             is_close = abs(len(other) - len(part)) <= most and (wanted ^ its_letters).bit_count() <= 2 * most
-            cost = _distance_within(part, other, most) if is_close and other not in (part, _ANY) else None
+            cost = _distance(part.lower(), other.lower(), most) if is_close and other not in (part, _ANY) else None
             if cost is not None and self._may_stand_for(start, other):
                 yield cost, other
 
@@ -229,18 +214,14 @@ def _letters(word: str) -> int:
     return found
 
 
-def _distance_within(one: str, other: str, most: int) -> int | None:
+def _distance(one: str, other: str, most: int) -> int | None:
     """
     Return how many letters must be added, removed, replaced or swapped with the next to get from one to the other.
 
-    Case is ignored. The time is bounded for small ``most``, however long the words are.
+    The time is bounded for small ``most``, however long the words are.
 
     :return: None if it is more than ``most``
     """
-    return _distance(one.lower(), other.lower(), most)
-
-
-def _distance(one: str, other: str, most: int) -> int | None:
     same = _same_letters(one, other)
     one, other = one[same:], other[same:]
     if not one or not other:

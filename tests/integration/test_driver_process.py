@@ -40,14 +40,17 @@ def shown(process):
     return "" if process.status() == psutil.STATUS_ZOMBIE else "".join(map(str, map(pathlib.Path.read_bytes, files)))
 
 builder = SparkSession.builder
-refused(builder.config("spark.t.blank", "${dir:%s:blank}" % sealed))
-spark = session(SparkSession.builder.config("spark.t.own", "${dir:%s:own}" % sealed).appName("own"))
+refused(builder.config("spark.app.name", "${dir:%s:blank}" % sealed))
+builder = SparkSession.builder.config("spark.t.own", "${dir:%s:own}" % sealed).appName("own")
+builder.config("spark.t.blank", "${dir:%s:blank}" % sealed).config("spark.t.separator", " ")
+spark = session(builder.config("hive.exec.dynamic.partition.mode", "nonstrict"))
 refused(SparkSession.builder)
 context = spark.sparkContext
 below = psutil.Process().children(recursive=True)
 pathlib.Path("found.json").write_text(json.dumps({
     "conf": dict(context.getConf().getAll()),
     "own": spark.conf.get("spark.t.own"),
+    "hive": spark.conf.get("hive.exec.dynamic.partition.mode"),
     "hadoop": context._jsc.hadoopConfiguration().get("t.password"),
     "memory": context._jvm.Runtime.getRuntime().maxMemory(),
     "processes": "".join(map(shown, below)),
@@ -105,6 +108,12 @@ def test_files_and_the_builder_are_resolved(found: dict[str, Any]) -> None:
     assert not found["airflow"]
 
 
+def test_what_a_properties_file_would_change_is_set_when_the_jvm_runs(found: dict[str, Any]) -> None:
+    assert found["conf"]["spark.t.blank"] == " x"
+    assert found["conf"]["spark.t.separator"] == " "
+    assert found["hive"] == "nonstrict"
+
+
 def test_what_is_wrong_with_a_provider_that_nothing_refers_to_is_in_nobodys_way(found: dict[str, Any]) -> None:
     assert found["problems"]
     assert not any("unused" in problem for problem in found["problems"])
@@ -127,8 +136,8 @@ def test_attack_19_what_is_printed_shows_references(found: dict[str, Any]) -> No
     assert CANARY not in found["shown"]
 
 
-def test_what_would_change_and_what_comes_too_late_is_refused(found: dict[str, Any]) -> None:
+def test_what_the_jvm_would_read_changed_and_what_comes_too_late_is_refused(found: dict[str, Any]) -> None:
     blank, late = found["problems"]
 
-    assert blank.startswith("spark.t.blank: its value begins or ends with a space")
+    assert blank.startswith("spark.app.name: its value begins or ends with a space")
     assert late.startswith("There is already a SparkContext")

@@ -62,9 +62,6 @@ class Run:
         self.meanwhile()
         return self.runs[-1]
 
-    def changed_from(self, reverser):
-        return set()
-
     def read_dynamic_mark(self):
         return None
 
@@ -297,8 +294,6 @@ def test_a_job_that_failed_after_a_change_begins_anew_though_it_was_not_stopped(
 class WithKeys(Run):
     """A run that uses two keys of a directory."""
 
-    changed_from = JobRun.changed_from
-
     def __init__(self, secret):
         super().__init__(secret)
         values = {ConfigVariable(*PLACE, "password"): secret.value, ConfigVariable(*PLACE, "user"): "user-of-the-job"}
@@ -347,7 +342,7 @@ class WithUser(Run):
         self.runs.append(WithUser(self.secret, self.reverser))
         return self.runs[-1]
 
-    changed_from, differs_from = JobRun.changed_from, JobRun.differs_from
+    differs_from = JobRun.differs_from
 
     def read_dynamic_mark(self):
         return self.mark

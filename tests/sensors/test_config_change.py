@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 from datetime import timedelta
 
@@ -17,6 +18,7 @@ from airflow_config_providers.sensors.config_change import ConfigChangeSensor, C
 from tests.limits import LONGEST, eventually
 
 VALUES = ["c4nary-one", "c4nary-two"]
+CONNECTION = "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT"
 
 
 @pytest.fixture
@@ -27,9 +29,7 @@ def secret(tmp_path, monkeypatch):
         "config.providers.dir.class": "directory",
         "config.providers.dir.param.allowed.paths": str(tmp_path),
     }
-    monkeypatch.setenv(
-        "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps({"conn_type": "config_providers", "extra": extra})
-    )
+    monkeypatch.setenv(CONNECTION, json.dumps({"conn_type": "config_providers", "extra": extra}))
     (file := tmp_path / "password").write_text(VALUES[0])
     return file
 
@@ -81,7 +81,7 @@ def test_the_log_says_how_often_each_kind_of_provider_looks(monkeypatch):
         "config.providers.polled.class": "tests.sensors.kinds.NoSubscriptions",
     }
     connection = json.dumps({"conn_type": "config_providers", "extra": extra})
-    monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", connection)
+    monkeypatch.setenv(CONNECTION, connection)
     classes = "tests.sensors.kinds.OwnSubscriptions,tests.sensors.kinds.NoSubscriptions"
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES", classes)
     places = {(name, "p"): [ConfigVariable(name, "p", "k")] for name in ("own", "polled")}
@@ -100,7 +100,7 @@ def test_the_log_says_that_the_environment_never_changes(monkeypatch):
         "config.providers.env.param.allowlist.pattern": "SPARK_APP_.*",
     }
     connection = json.dumps({"conn_type": "config_providers", "extra": extra})
-    monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", connection)
+    monkeypatch.setenv(CONNECTION, connection)
     places = {("env", ""): [ConfigVariable("env", "", "SPARK_APP_PASSWORD")]}
 
     with watching("config_providers_default", places, print) as told:
@@ -149,6 +149,22 @@ def test_a_trigger_can_be_made_again_from_what_airflow_stores(secret):
 def test_what_cannot_be_watched_is_an_event_with_the_reason(secret, reference, problem):
     payload = event_of(trigger_of(reference))
     assert problem in payload["error"][0]
+
+
+def test_a_provider_that_is_defined_but_not_listed_is_said_to_be_so(secret, monkeypatch):
+    connection = json.loads(os.environ[CONNECTION])
+    connection["extra"] |= {
+        "config.providers.env.class": "env",
+        "config.providers.env.param.allowlist.pattern": "SPARK_APP_.*",
+    }
+    monkeypatch.setenv(CONNECTION, json.dumps(connection))
+
+    assert event_of(trigger_of("${env:SPARK_APP_PASSWORD}")) == {
+        "error": [
+            "${env:SPARK_APP_PASSWORD} names provider 'env', which is defined but not listed in config.providers of "
+            "connection 'config_providers_default'. Add it to that list."
+        ]
+    }
 
 
 def test_an_error_of_a_provider_of_somebody_else_shows_no_value(secret, monkeypatch, caplog):

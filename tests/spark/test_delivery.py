@@ -227,7 +227,7 @@ def test_every_key_travels_on_exactly_one_way(configs: dict[str, str], data: st.
     delivery = plan(configs, sensitive=sensitive, written=configs)
 
     patterns = dict.fromkeys(PATTERN_KEYS, "")
-    assert {**delivery.plain, **delivery.private, **patterns} == {**configs, **patterns}
+    assert {**delivery.configs, **patterns} == {**configs, **patterns}
     assert not delivery.plain.keys() & delivery.private.keys()
     assert sensitive <= delivery.private.keys()
 

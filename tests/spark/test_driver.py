@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,7 +38,7 @@ definitions = {
     "config.providers.env.class": "env",
     "config.providers.env.param.allowlist.pattern": "NOT_FOR_FILES",
 }
-builder = SparkSession.builder.config("spark.app.a", "${env:NOT_FOR_FILES}")
+builder = SparkSession.builder.config("spark.app.name", "${env:NOT_FOR_FILES}")
 for attempt in (lambda: session(builder, providers=definitions), configs):
     try:
         attempt()
@@ -56,6 +57,25 @@ def test_after_a_session_that_did_not_start_there_is_no_configuration() -> None:
     refused, not_called = run.stdout.splitlines()
     assert refused.startswith("UndeliverableValueError ")
     assert not_called.endswith("Call session() first.")
+
+
+def test_the_defaults_are_read_as_spark_reads_them(tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(
+        "spark.master local[2] \nhive.exec.parallel true\nspark.t.tab a\tb\t\n"
+    )
+
+    assert driver.Unsubmitted({"SPARK_CONF_DIR": str(tmp_path)}).configs() == {
+        "spark.master": "local[2]",
+        "spark.t.tab": "a\tb",
+    }
+
+
+@pytest.mark.parametrize(
+    "configs", [{"spark.app.name": " blank"}, {"spark.t.half": "\ud800"}], ids=["needed early", "half a character"]
+)
+def test_before_the_jvm_starts_what_cannot_be_set_later_is_refused(configs: dict[str, str]) -> None:
+    with pytest.raises(UndeliverableValueError, match=rf"^{next(iter(configs))}: its value "):
+        driver.Unsubmitted({}).start(configs)
 
 
 def test_references_are_resolved_and_hidden() -> None:

@@ -12,6 +12,7 @@ import pytest
 from airflow_config_providers.core import ConfigLayer, ConfigSource
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderUnavailableError
+from airflow_config_providers.log import installation
 from airflow_config_providers.spark import configs, driver_configs, reload_on_change
 from airflow_config_providers.spark.driver_configs import KEPT, DriverConfigs, keep
 from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
@@ -46,8 +47,12 @@ def driver():
 
 @pytest.fixture(autouse=True)
 def forgotten():
+    before = installation._active.reversers
     yield
+    for current in driver_configs._OF_SESSION:
+        current._installation.uninstall()
     driver_configs._OF_SESSION.clear()
+    assert installation._active.reversers == before
 
 
 def test_without_a_session_there_is_nothing_to_read_again():
@@ -275,7 +280,7 @@ def value_in_a_child_forked_during_a_read():
             end.wait(LONGEST)
         return driver.resolve()
 
-    keep(DriverConfigs(resolve, driver.resolve(), clock=driver.clock))
+    driver_configs._OF_SESSION[0]._resolve = resolve
     driver.rotate(1)
     driver.clock.sleep(10)
     reading = threading.Thread(target=configs)

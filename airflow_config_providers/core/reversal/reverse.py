@@ -77,6 +77,11 @@ class ReverseTransformer:
         """Reference -> its current value."""
         return dict(reversed(self._pairs))
 
+    def changed_from(self, other: ReverseTransformer) -> set[ConfigVariable]:
+        """Return the references that have another value in ``other``."""
+        theirs = other.current
+        return {variable for variable, value in self.current.items() if theirs.get(variable, value) != value}
+
     @property
     def hidden(self) -> frozenset[str]:
         """The values that have no reference."""

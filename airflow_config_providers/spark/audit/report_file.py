@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from airflow_config_providers.core.text import is_unicode, printable
+from airflow_config_providers.core.whole_file import whole_file
 from airflow_config_providers.exceptions import ConfigException, system_reason
-from airflow_config_providers.spark.whole_file import whole_file
 
 
 def require_writable(path: str | None, *, option: str, beginning: bytes = b"") -> None:

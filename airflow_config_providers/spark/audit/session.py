@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from airflow_config_providers.core.process_environment import having
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
-from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.installation import matching
 from airflow_config_providers.spark.jvm import launch, spark_home
 
@@ -227,7 +227,7 @@ def quiet_start(environ: MutableMapping[str, str]) -> Iterator[None]:
         return
     ours = f"'-Dlog4j2.configurationFile={_LOGGING.as_uri()}'"
     options = f"{ours} {environ.get(_SUBMIT_OPTIONS, '')}".rstrip()  # of two of one name, Java takes the last
-    with child_process.having(environ, _SUBMIT_OPTIONS, options):
+    with having(environ, _SUBMIT_OPTIONS, options):
         yield
 
 

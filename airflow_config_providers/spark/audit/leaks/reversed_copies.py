@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.reversal.stream import reverse_chunks
 from airflow_config_providers.core.text import octets, printable
+from airflow_config_providers.core.whole_file import whole_file
 from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.audit.leaks.content import BLOCK, COMPRESSED_BLOCK, blocks, joined, opened
 from airflow_config_providers.spark.audit.leaks.decompression import decompressed
@@ -23,7 +24,6 @@ from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
 from airflow_config_providers.spark.audit.leaks.split_search import Search
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored, real, split_root
 from airflow_config_providers.spark.audit.leaks.tar_members import is_tar
-from airflow_config_providers.spark.whole_file import whole_file
 
 _SUFFIXES: Final = {"lz4": ".lz4", "snappy": ".snappy"}
 """The compressions of Spark's event logs, which are not written: such a copy is not compressed, nor named so."""

@@ -28,11 +28,11 @@ from airflow_config_providers.spark.audit.leaks.fingerprint import (
 from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.object_store import FAR_BLOCK
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
+from airflow_config_providers.spark.audit.leaks.private_lines import replace_lines
 from airflow_config_providers.spark.audit.leaks.search_version import search_version
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
 from airflow_config_providers.spark.audit.leaks.token_finder import FORMATS
-from airflow_config_providers.spark.whole_file import replace_lines
 
 _FORMAT: Final = 4
 _WRONG: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)

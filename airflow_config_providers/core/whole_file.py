@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -27,13 +27,3 @@ def whole_file(target: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):  # after an error, which is what matters, or because it has taken the place
             beside.unlink()
-
-
-def replace_lines(target: Path, lines: Iterable[str]) -> None:
-    """
-    Write a file beside the old one that only this user can read, and put it in its place.
-
-    :raises OSError: it cannot be written; the old one stays
-    """
-    with whole_file(target, mode=0o600) as file:
-        file.writelines(f"{line}\n".encode() for line in lines)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.resolver import ResolvedConfig
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer
 from airflow_config_providers.core.text import once, one_line
-from airflow_config_providers.core.variable import ConfigVariable, some_of
+from airflow_config_providers.core.variable import some_of
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.log.installation import Installation, install
 
@@ -30,9 +29,6 @@ SHORTEST: Final = 1.0
 
 DEFAULT_AGE: Final = 10.0
 """Seconds after which values without a ttl are read again."""
-
-KEPT: Final = 500
-"""How many earlier values of each reference are known: those of 83 minutes, if a value changes every ten seconds."""
 
 _NAMED: Final = 10
 """How many references with new values are named in a log line."""
@@ -131,13 +127,8 @@ class DriverConfigs:
 
     def _earlier(self) -> ReverseTransformer:
         """Return a reverser of the last values and the first one of each reference."""
-        seen: Counter[ConfigVariable] = Counter()
-        recent = []
-        for variable, value in self._reverser.pairs:  # the newest first
-            seen[variable] += 1
-            if seen[variable] <= self._kept:
-                recent.append((variable, value))
-        return ReverseTransformer.of_pairs((*recent, *self._first), hidden=self._reverser.hidden)
+        recent = self._reverser.recent(self._kept)
+        return ReverseTransformer.of_pairs((*recent.pairs, *self._first), hidden=recent.hidden)
 
 
 def _changed(before: ReverseTransformer, after: ReverseTransformer) -> list[str]:

@@ -20,7 +20,12 @@ class Closable(Protocol):
 
 
 def close_all(members: Iterable[tuple[str, Closable]]) -> None:
-    """Close each of ``members``. A failure is logged, and the others are still closed."""
+    """
+    Close each of ``members``. A failure is logged, and the others are still closed.
+
+    Nothing limits the time: in a thread that could be abandoned, closing in a signal handler would wait for locks that
+    the interrupted call holds, which the same thread can take again.
+    """
     for name, member in members:
         try:
             member.close()

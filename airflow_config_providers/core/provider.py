@@ -116,7 +116,12 @@ class ConfigProvider(ABC):
         """
 
     def close(self) -> None:  # noqa: B027 - not every provider holds something
-        """Release what the provider holds. Called once, also after a failure."""
+        """
+        Release what the provider holds. Called once, also after a failure.
+
+        Nothing limits its time, so requests need timeouts. When a task is killed, this is called in a signal
+        handler, in the middle of any other call: a lock that this takes must be an ``RLock``.
+        """
 
 
 class BatchConfigProvider(ConfigProvider):

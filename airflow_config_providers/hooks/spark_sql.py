@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 
+from airflow_config_providers.hooks.process_family import ProcessFamily
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.job.run import JobRun
@@ -25,6 +26,7 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
 
     _delivery: Callable[[], Delivery]
     _job_run: Callable[[], JobRun]
+    _family: ProcessFamily
     _process: Any = None
     _streams: TwoStreams | None = None
 
@@ -44,7 +46,7 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
             variables it does not inherit
         :raises UnsupportedVersionError: the installed Spark provider lacks something that this class leans on
         """
-        return taken_over(cls, hook, _delivery=delivery, _job_run=run, _conf=None)
+        return taken_over(cls, hook, _delivery=delivery, _job_run=run, _family=ProcessFamily(), _conf=None)
 
     def run_query(self, cmd: str | list[str] = "", **kwargs: Any) -> None:
         """
@@ -67,6 +69,11 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
                 file = stack.enter_context(private_properties(delivery.private))
                 words, pass_fds = [*words, "--properties-file", file.path], (*pass_fds, *file.pass_fds)
             super().run_query(words, pass_fds=pass_fds, **{"env": environ, **kwargs})
+
+    def kill(self) -> None:
+        """Kill spark-sql, and what it has started, such as the script of a ``TRANSFORM``."""
+        with self._family.killed(self._sp):
+            super().kill()
 
     @contextmanager
     def _holding(self, delivery: Delivery) -> Iterator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, Self
@@ -18,6 +18,7 @@ from airflow_config_providers.core.reversal.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
 from airflow_config_providers.hooks.late_kill import LateKill
+from airflow_config_providers.hooks.process_family import ProcessFamily
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.job.run import JobRun
@@ -36,6 +37,14 @@ from airflow_config_providers.spark.spark_env import doubt_of_defaults, doubt_of
 _API_MODE: Final = "spark.api.mode"
 _DEPLOY_MODE: Final = "spark.submit.deployMode"
 _DEPLOY_MODE_VARIABLE: Final = "DEPLOY_MODE"
+
+_SECONDS_TO_END: Final = 30.0
+"""How long Spark can take to end before it is killed."""
+
+_LEFT: Final = (
+    "Processes of the stopped job cannot be ended, so they go on beside the next job. End them on this worker. "
+    "Their ids: %s"
+)
 
 
 def runs_in_cluster(hook: SparkSubmitHook, configs: Mapping[str, str], variables: Mapping[str, Any]) -> bool:
@@ -76,6 +85,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     _environ_of_child: dict[str, Any] | None = None
     _environ_of_author: dict[str, Any] | None = None
     _late_kill: LateKill
+    _family: ProcessFamily
     is_in_cluster = False
     """Whether the driver of the submitted job runs in the cluster, whatever has said so."""
     _is_killed = False
@@ -108,6 +118,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         self._resolve_commands = resolve_commands
         self._private_environment = {}
         self._late_kill = LateKill()
+        self._family = ProcessFamily()
         self._conf = dict(hook._conf)
         self._use_settled_arguments()
         return self
@@ -240,8 +251,21 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _kill(self) -> None:
         self._late_kill.forget()
-        with lacking(os.environ, self._job_run().withheld):
+        with lacking(os.environ, self._job_run().withheld), self._killing_driver_here():
             super().on_kill()
+
+    def _killing_driver_here(self) -> AbstractContextManager[None]:
+        """Kill what spark-submit has started here, too: the stock hook leaves a Python driver running."""
+        return nullcontext() if self.is_in_cluster else self._family.killed(self._submit_sp)
+
+    def end_driver_here(self) -> None:
+        """
+        Have spark-submit and what it has started end by themselves, and kill what has not ended after a while.
+
+        Only for a driver that runs here; called in another thread, while ``submit`` waits for its end.
+        """
+        if self._submit_sp and (left := self._family.end(self._submit_sp, _SECONDS_TO_END)):
+            self.log.warning(_LEFT, ", ".join(map(str, left)))
 
     def _is_driver_unknown(self) -> bool:
         """Return whether a driver in the cluster has perhaps begun. YARN's has an id before it is asked for."""

@@ -17,7 +17,7 @@ from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.nested import ITEMS
 from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.resolver import ResolvedConfig
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
@@ -69,7 +69,8 @@ class JobRun:
     :param resolver: what has resolved it; None for nothing
     :param end: called when the job has ended, or if this fails; closes the providers
     :param source: where a reload gets the next values from; None if the job is not reloaded
-    :param earlier: replaces the values that the job had before a reload, which can still be logged
+    :param earlier: replaces the values that the job had before a reload, which can still be logged: of each reference,
+        the last ``KEPT`` and the first
     """
 
     allowed_by: Sequence[str] = ()
@@ -106,7 +107,7 @@ class JobRun:
         if self._resolved is not None:
             self.reverser = self._resolved.reverser
         if earlier is not None:
-            self.reverser = self.reverser.knowing(earlier)
+            self.reverser = self.reverser.knowing(earlier.recent(KEPT))
         if self._resolved is not None:
             self._install()
             mask_secrets(self._resolved.values())  # now that a log of this message shows references

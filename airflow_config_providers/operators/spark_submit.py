@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -17,15 +16,14 @@ from airflow_config_providers.operators.durable import DurableMixin
 from airflow_config_providers.spark.arguments import IN_COMMAND
 
 if TYPE_CHECKING:
+    import subprocess
+
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.spark.delivery import Submission
     from airflow_config_providers.spark.layer_files import ConfigFile
-
-_SECONDS_TO_END: Final = 30.0
-"""How long Spark can take to end before it is killed."""
 
 _OF_KILL: Final = frozenset(
     {
@@ -136,15 +134,11 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
 
     def _stop_job(self) -> None:
         """Have Spark end by itself in client mode, so that it can finish what it writes, and kill it otherwise."""
-        process = self._driver_process
-        if process is None:
+        hook: Any = self._hook
+        if self._driver_process is None:
             super()._stop_job()
-            return
-        process.terminate()
-        try:
-            process.wait(_SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        else:
+            hook.end_driver_here()
 
     def _get_hook(self) -> ConfiguredSparkSubmitHook:
         return self._hook_class.of(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from functools import partial
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.resolver import ResolvedConfig
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer
 from airflow_config_providers.core.text import once, one_line
-from airflow_config_providers.core.variable import ConfigVariable, some_of
+from airflow_config_providers.core.variable import some_of
 from airflow_config_providers.core.workers import in_thread
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.log.installation import Installation, install
@@ -32,9 +31,6 @@ SHORTEST: Final = 1.0
 
 DEFAULT_AGE: Final = 10.0
 """Seconds after which values without a ttl are read again."""
-
-KEPT: Final = 500
-"""How many earlier values of each reference are known: those of 83 minutes, if a value changes every ten seconds."""
 
 _PATIENCE: Final = 5.0
 """Seconds for which a call waits for a read; one that takes longer goes on while the last values are returned."""
@@ -175,13 +171,8 @@ class DriverConfigs:
 
     def _earlier(self) -> ReverseTransformer:
         """Return a reverser of the last values and the first one of each reference."""
-        seen: Counter[ConfigVariable] = Counter()
-        recent = []
-        for variable, value in self._reverser.pairs:  # the newest first
-            seen[variable] += 1
-            if seen[variable] <= self._kept:
-                recent.append((variable, value))
-        return ReverseTransformer.of_pairs((*recent, *self._first), hidden=self._reverser.hidden)
+        recent = self._reverser.recent(self._kept)
+        return ReverseTransformer.of_pairs((*recent.pairs, *self._first), hidden=recent.hidden)
 
 
 _OF_SESSION: list[DriverConfigs] = []

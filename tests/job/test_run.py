@@ -107,6 +107,29 @@ def test_values_of_an_earlier_process_are_known_until_the_run_is_closed(capsys):
     assert capsys.readouterr().out.splitlines() == [f"{PASSWORD} {PASSWORD}", f"nothing is replaced now: {OLD}"]
 
 
+def run_after_reloads(values):
+    """Return the last of the runs that have each of ``values`` in turn, and know one value before their own."""
+    run = None
+    for value in values:
+        vault = InMemoryConfigProvider({"db": {"password": value}})
+        layers = [ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.password": str(PASSWORD)})]
+        before = run
+        run = JobRun(ConfigResolver({"vault": vault}).resolve(layers), earlier=before and before.reverser)
+        if before:
+            before.close()
+    return run
+
+
+def test_after_many_reloads_the_first_value_and_the_last_ones_are_known_and_no_others(monkeypatch):
+    """Each value makes every line of the log slower."""
+    monkeypatch.setattr("airflow_config_providers.job.run.KEPT", 1)
+    values = [f"c4nary/{number}+restarted" for number in range(5)]
+    run = run_after_reloads(values)
+
+    assert run.reverser.pairs == tuple((PASSWORD, values[number]) for number in (4, 3, 0))
+    run.close()
+
+
 def test_a_supervisor_that_logs_what_it_gets_shows_references(monkeypatch, capsys):
     supervisor = SimpleNamespace(send=lambda message: print("Sending request", message.value))
     monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)

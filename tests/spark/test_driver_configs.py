@@ -11,10 +11,11 @@ import pytest
 
 from airflow_config_providers.core import ConfigLayer, ConfigSource
 from airflow_config_providers.core.resolver import ConfigResolver
+from airflow_config_providers.core.reversal.reverse import KEPT
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderUnavailableError
 from airflow_config_providers.log import installation
 from airflow_config_providers.spark import configs, driver_configs, reload_on_change
-from airflow_config_providers.spark.driver_configs import KEPT, DriverConfigs, keep
+from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
 from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
 from tests.core.forks import in_child
 from tests.limits import LONGEST

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
@@ -18,6 +19,9 @@ UNCHECKED: Final = "[hidden: could not be checked]"
 
 SHORTEST: Final = 5
 """Length from which on a value is searched for inside texts."""
+
+KEPT: Final = 500
+"""How many earlier values of each reference are known: those of 83 minutes, if a value changes every ten seconds."""
 
 _COMMON = """
 admin airflow default false hadoop local localhost master mysql password postgres public secret spark string token
@@ -111,6 +115,16 @@ class ReverseTransformer:
         both = self.of_pairs((*self._pairs, *earlier._pairs), hidden=self._hidden | earlier._hidden)
         both._originals = self._originals
         return both
+
+    def recent(self, kept: int) -> ReverseTransformer:
+        """Return one for the last ``kept`` values of each reference and its first; all of them would make it slow."""
+        seen: Counter[ConfigVariable] = Counter()
+        last = []
+        for variable, value in self._pairs:  # the newest first
+            seen[variable] += 1
+            if seen[variable] <= kept:
+                last.append((variable, value))
+        return self.of_pairs((*last, *dict(self._pairs).items()), hidden=self._hidden)
 
     def forget(self) -> None:
         """Drop the values; from then on, only ``originals`` are used."""

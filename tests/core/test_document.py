@@ -138,9 +138,14 @@ def test_every_path_leads_to_its_value(parts: list[str], value: str) -> None:
     assert read_key(document, ".".join(parts)) == value
 
 
-@given(st.dictionaries(st.text(), DOCUMENTS, max_size=5), st.text())
-def test_a_key_is_text_or_missing(document: dict[str, object], key: str) -> None:
-    assert isinstance(read_key(document, key), str | None)
+@given(st.dictionaries(st.text(), DOCUMENTS, max_size=5), st.data())
+def test_a_key_is_text_or_missing(document: dict[str, object], data: st.DataObject) -> None:
+    key = data.draw(st.sampled_from([*document, *data.draw(st.lists(st.text(), min_size=1, max_size=1))]))
+
+    found = read_key(document, key)
+
+    assert isinstance(found, str | None)
+    assert key not in document or (found is None) is (document[key] is None)
 
 
 @given(st.dictionaries(st.text(), DOCUMENTS, max_size=5))

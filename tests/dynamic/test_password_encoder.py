@@ -10,7 +10,7 @@ import traceback
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from airflow_config_providers.core.data import Password
@@ -298,6 +298,31 @@ def test_a_field_that_stands_twice_is_refused(encoder):
 def test_any_other_text_is_a_config_exception(text):
     with pytest.raises(ConfigException):
         PasswordEncoder("s", iterations=1).decode(text)
+
+
+OCTETS = ["encryptedPassword", "initializationVector", "salt"]
+FIELDS = [
+    *OCTETS,
+    *("authenticationTagLength", "cipherAlgorithm", "iterations", "keyFactoryAlgorithm", "keyLength", "passwordLength"),
+]
+
+
+@given(st.sampled_from(FIELDS), st.text(max_size=20) | st.integers(0, 9999).map(str))
+def test_any_other_field_is_a_config_exception(encoder, name, value):
+    text = encoder.encode(Password(CANARY))
+    assume(value.strip().upper() != fields(text)[name].upper())
+
+    with pytest.raises(ConfigException):
+        encoder.decode(with_fields(text, **{name: value}))
+
+
+@given(st.sampled_from(OCTETS), st.integers(min_value=0))
+def test_any_other_octet_is_a_config_exception(encoder, name, place):
+    text = encoder.encode(Password(CANARY))
+    octets = fields(text)[name]
+
+    with pytest.raises(ConfigException):
+        encoder.decode(with_fields(text, **{name: flipped(octets, place % len(base64.b64decode(octets)))}))
 
 
 def test_the_costliest_text_does_not_hold_anybody_up(encoder):

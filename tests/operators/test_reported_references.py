@@ -124,7 +124,10 @@ def test_an_unknown_provider_is_told_with_the_type_of_a_connection_for_something
 def test_an_unknown_provider_is_told_without_the_type_of_a_connection_that_defines_others(logged):
     error = logged({"spark.app.x": "${nowhere:/x:y}"}).run.error
 
-    assert "Its type" not in str(error)
+    assert str(error) == (
+        "spark.app.x (conf): ${nowhere:/x:y} names the unknown provider 'nowhere'. Known providers: dir, files. "
+        "Correct the name, or add the provider to config.providers of connection 'config_providers_default'."
+    )
 
 
 @pytest.mark.parametrize("template", ["{{ none }}", "{{ dag_run.conf.get('x') }}"])

@@ -73,6 +73,13 @@ def test_the_error_says_what_and_the_way_out() -> None:
     )
 
 
-@given(st.text(), st.booleans(), st.booleans())
-def test_no_name_is_anything_but_allowed_or_denied(name: str, has_teams: bool, is_sensitive: bool) -> None:
-    assert is_allowed(".*", name, has_teams=has_teams, is_sensitive=is_sensitive) in {True, False}
+NAMES = st.text() | st.lists(st.sampled_from(["a", ".", "..", "/", "--", "___", *"?#%\\\n*"])).map("".join)
+
+
+@given(NAMES, st.booleans(), st.booleans())
+def test_each_name_is_allowed_or_denied_as_its_parts_say(name: str, has_teams: bool, is_sensitive: bool) -> None:
+    is_misleading = not name or bool({".", ".."} & set(name.split("/"))) or bool(set("?#%\\") & set(name))
+    is_special = is_sensitive or (has_teams and any(separator in name for separator in ("___", "--", "/")))
+    expected = name.isprintable() and not is_misleading and (not is_special or name == ".*")
+
+    assert is_allowed(".*", name, has_teams=has_teams, is_sensitive=is_sensitive) is expected

@@ -76,12 +76,14 @@ def test_the_order_does_not_depend_on_the_order_of_the_keys() -> None:
     assert widened(None, {"spark.a": 1, "spark.b": 2}) == widened(None, ["spark.b", "spark.a"])
 
 
-@given(st.text(st.characters(max_codepoint=0x7F), min_size=1), st.text())
-def test_attack_31_the_pattern_matches_the_key_and_no_other(key: str, other: str) -> None:
+@given(st.text(st.sampled_from(".*$\\") | st.characters(max_codepoint=0x7F), min_size=1), st.characters(), st.text())
+def test_attack_31_the_pattern_matches_the_key_and_no_other(key: str, character: str, other: str) -> None:
     pattern = (widened("none", [key]) or "").removesuffix("$|none").removeprefix("^")
+    changed = [key[:place] + character + key[place + 1 :] for place in range(len(key))]
 
     assert re.fullmatch(pattern, key)
-    assert (re.fullmatch(pattern, other) is not None) is (other == key)
+    for one in [other, *changed, key + character, character + key]:
+        assert (re.fullmatch(pattern, one) is not None) is (one == key)
 
 
 @pytest.mark.parametrize(

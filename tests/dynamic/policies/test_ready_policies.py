@@ -24,6 +24,7 @@ from airflow_config_providers.dynamic.policies import (
     RequiredKeys,
 )
 from airflow_config_providers.dynamic.policies.bounds import HARMLESS, UNLIMITED
+from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_SPARK
 from airflow_config_providers.dynamic.policies.key_names import KeyPatterns, names_of, unmatched
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -908,7 +909,16 @@ def test_all_that_is_wrong_with_the_rules_is_told_at_once():
 # --- all --------------------------------------------------------------------------------------------
 
 
-@given(st.dictionaries(st.text(max_size=30), st.text(max_size=30), max_size=4))
+REFERENCES = ["${a:b:c}", "${env:X}", "${env.X}", "${spark.jars}", "${a${b}}", "${a}{b}", "x$"]
+KEYS = st.sampled_from([*BOUNDS, *CODE_LOADING_SPARK, "spark.hadoop.x"]) | st.text(max_size=30)
+TEXTS = st.builds(
+    "{}{}".format,
+    st.sampled_from(["", CANARY]),  # first, so that it is never inside a reference, which is no secret
+    st.lists(st.sampled_from(REFERENCES) | st.text(max_size=30), max_size=3).map("".join),
+)
+
+
+@given(st.dictionaries(KEYS, TEXTS, max_size=4))
 def test_no_configuration_makes_a_policy_fail(configs):
     """Each passes or denies, and says why without a value."""
     policies = [

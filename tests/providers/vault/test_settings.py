@@ -265,14 +265,28 @@ def test_an_address_is_kept(url: str) -> None:
     assert read({**ENOUGH, "url": f" {url}/ "}).url == url
 
 
-@given(st.text())
-def test_no_address_gets_through_that_has_anything_but_scheme_host_port_and_path(text: str) -> None:
+ADDRESSES = st.builds(
+    "{}{}{}{}".format,
+    st.sampled_from(["http://", "https://", "HTTPS://"]),
+    st.sampled_from(["vault", "vault_1.my-cluster.local", "127.0.0.1", "[::1]"]),
+    st.sampled_from(["", ":8200"]),
+    st.sampled_from(["", "/", "/a/b"]),
+)
+ODD = st.sampled_from([*"@?#\\%", ""]) | st.text(max_size=3)
+
+
+@given(ADDRESSES, ODD, st.integers(0, 40))
+def test_no_address_gets_through_that_has_anything_but_scheme_host_port_and_path(
+    address: str, odd: str, place: int
+) -> None:
+    text = address[:place] + odd + address[place:]
     try:
         url = read({**ENOUGH, "url": text}).url
     except ProviderDefinitionError:
         return
     assert url.startswith(("http://", "https://"))
     assert not set("@?#\\%") & set(url)
+    assert url.lower() == text.strip().removesuffix("/").lower()
 
 
 @pytest.mark.parametrize(

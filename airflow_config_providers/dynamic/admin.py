@@ -421,8 +421,9 @@ class ConfigAdmin:
             changed = {key: entries.get(key) for key in plan.keys}
             operations = request.operations.get(plan.resource, ())
             absent = absent_elements(shown(plan.before.values), operations, self._definition)
-            told = tuple(plan.warnings), plan.warnings
-            results[plan.resource] = AlterConfigResult(plan.resource, changed, layers, absent, *told)
+            results[plan.resource] = AlterConfigResult(
+                plan.resource, changed, layers, absent, warnings=tuple(plan.warnings), reasons=plan.warnings
+            )
         return results
 
 

@@ -184,7 +184,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     def _doubt_of_mode(self, delivery: Delivery, binary: Path) -> str:
         """Return why it is not known where the driver runs; empty if an option or a key says it, before variables."""
         is_given = self._connection["deploy_mode"] or delivery.configs.get(_DEPLOY_MODE)
-        return "" if is_given else doubt_of_mode(binary, os.environ)
+        return "" if is_given else doubt_of_mode(binary, child_process.without(os.environ, self._job_run().withheld))
 
     def _warn_of_unread_defaults(self, submission: Submission, binary: Path) -> None:
         if not submission.delivery.private or submission.properties_file:

@@ -61,7 +61,7 @@ _WITHOUT_BASE: Final = (
 _NOT_ASKED: Final = "This task went on after a deferral. What is shown was settled anew, without asking the policies, "
 _SETTLED_ANEW: Final = f"{_NOT_ASKED}and {{}}."
 
-_FOLLOWING: Final = ("airflow.providers.", "airflow.sdk.", "airflow_config_providers.")
+_KNOWN: Final = ("airflow.providers.", "airflow.sdk.", "airflow_config_providers.")
 """The packages of which it is known what their methods do after a deferral: only ``execute`` submits a job."""
 
 _MOST_NAMED: Final = 20
@@ -320,7 +320,7 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _is_known(self, name: str) -> bool:
         owners = [one.__module__ for one in type(self).__mro__ if name in vars(one)]
-        return bool(owners) and all(owner.startswith(_FOLLOWING) for owner in owners)
+        return bool(owners) and all(owner.startswith(_KNOWN) for owner in owners)
 
     def _asking_later(self, context: Any, ask: Callable[[], Told]) -> Told:
         self._before_submit = partial(self._begin_late, context, ask)

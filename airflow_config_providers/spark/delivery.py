@@ -18,7 +18,7 @@ from airflow_config_providers.spark.specification import is_specification
 
 _COPIED_BY_YARN: Final = (
     "On YARN, Spark copies its configuration into the staging directory and onto nodes in client mode, too. To avoid "
-    "that, submit the job in cluster mode, and see 'Resolve in the driver' in the documentation."
+    "that, let a Python job in cluster mode resolve the references: see 'Resolve in the driver' in the documentation."
 )
 
 

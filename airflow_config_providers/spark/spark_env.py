@@ -15,7 +15,9 @@ from airflow_config_providers.spark.installation import conf_directory, home_dir
 
 _SETS: Final = re.compile(rb"^[^#\n]*\bSPARK_CONF_DIR=", re.MULTILINE)
 
-_SETS_MODE: Final = re.compile(rb"^[^#\n]*\bDEPLOY_MODE=(?!['\"]?client\b)", re.MULTILINE)
+_SETS_MODE: Final = re.compile(
+    rb"""^(?:[^#\n]|(?<=\S)\#)*\bDEPLOY_MODE(?::?|\+)=(?!(['"]?)client\1\s*(?:[;&|}#)]|$))""", re.MULTILINE
+)
 
 _ASK: Final = 'exec 3>&1 >&2; set -a; . "$0"; printf %s "$SPARK_CONF_DIR" >&3'
 """Runs a script as Spark's ``load-spark-env.sh`` does, and prints only the variable that it leaves."""
@@ -53,9 +55,8 @@ def doubt_of_mode(binary: Path, environ: Mapping[str, str]) -> str:
     :param binary: a program of Spark
     :param environ: its environment
     """
-    directory = conf_directory(binary, environ)
-    is_run = directory is not None and not environ.get("SPARK_ENV_LOADED")
-    if directory is None or not is_run or not _SETS_MODE.search(_content(directory / "spark-env.sh")):
+    directory = None if environ.get("SPARK_ENV_LOADED") else conf_directory(binary, environ)
+    if directory is None or not _SETS_MODE.search(_content(directory / "spark-env.sh")):
         return ""
     return (
         f"spark-env.sh in {printable(str(directory))} sets DEPLOY_MODE, so it is not known here whether the driver "

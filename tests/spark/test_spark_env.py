@@ -98,7 +98,13 @@ def test_sparks_own_script_leaves_the_directory_that_the_doubt_names(before: Pat
     [
         pytest.param("DEPLOY_MODE=cluster", {}, True, id="set"),
         pytest.param("export DEPLOY_MODE=${DEPLOY_MODE:-cluster}", {}, True, id="default"),
+        pytest.param(": ${DEPLOY_MODE:=cluster}", {}, True, id="unless set"),
+        pytest.param("if [ ${#X} -gt 0 ]; then DEPLOY_MODE=cluster; fi", {}, True, id="behind a length"),
+        pytest.param("DEPLOY_MODE=clu\nDEPLOY_MODE+=ster", {}, True, id="in two parts"),
+        pytest.param("DEPLOY_MODE=client-x", {}, True, id="another word"),
         pytest.param("DEPLOY_MODE=client", {}, False, id="client"),
+        pytest.param("export DEPLOY_MODE='client' # as ever", {}, False, id="client in quotes"),
+        pytest.param("X=1 # DEPLOY_MODE=cluster", {}, False, id="comment behind another"),
         pytest.param("# DEPLOY_MODE=cluster", {}, False, id="comment"),
         pytest.param("OUR_DEPLOY_MODE=cluster", {}, False, id="another variable"),
         pytest.param("DEPLOY_MODE=cluster", {"SPARK_ENV_LOADED": "1"}, False, id="not run again"),

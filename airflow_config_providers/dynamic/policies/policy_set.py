@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Self, TypeVar, overload
+from typing import Any, Final, Self, TypeGuard, TypeVar, overload
 
 from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.core.closing import Closing, close_all
@@ -189,9 +189,16 @@ def _configure(policy: AlterConfigPolicy, given: Mapping[str, Any]) -> None:
     known = type(policy).params
     if isinstance(known, str):
         raise ConfigException(f"params of its class is a string. Make it a tuple of names: params = ({known!r},).")
-    if isinstance(known, Collection) and all(isinstance(name, str) for name in known):  # others mean something else
+    if _are_names(known):
         Params(given, known=known).finish()
     policy.configure(given)
+
+
+def _are_names(known: object) -> TypeGuard[Collection[str]]:
+    """Return whether a class names its parameters. It can have an attribute of its own, such as a mapping, instead."""
+    if not isinstance(known, Collection) or isinstance(known, Mapping):
+        return False
+    return all(isinstance(name, str) for name in known)
 
 
 def _tried(entry: PolicyEntry, problems: list[str], field: str, call: Callable[[], _T]) -> _T | None:

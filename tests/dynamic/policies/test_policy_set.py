@@ -313,9 +313,7 @@ def test_an_allowed_class_is_configured_asked_and_closed_once(opened, here, capl
     assert "hunter2" not in caplog.text
 
 
-@pytest.mark.parametrize(
-    "kind", [tuple, list, set, frozenset, dict.fromkeys, lambda names: dict.fromkeys(names).keys()]
-)
+@pytest.mark.parametrize("kind", [tuple, list, set, frozenset, lambda names: dict.fromkeys(names).keys()])
 def test_parameters_that_a_class_does_not_name_are_refused_before_it_is_configured(opened, here, monkeypatch, kind):
     monkeypatch.setattr(Naming, "params", kind(Naming.params))
     path = f"{here}.Naming"
@@ -344,6 +342,15 @@ def test_a_class_with_another_attribute_of_that_name_gets_all_parameters(opened,
     opened(f"policies: [{{name: p, class: {path}, params: {{prefix: a}}}}]", allowed_classes=[path])
 
     assert Recording.events == ["configure {'prefix': 'a'}"]
+
+
+def test_a_class_with_a_mapping_of_that_name_gets_all_parameters(opened, here, monkeypatch):
+    monkeypatch.setattr(Naming, "params", {"limit": 10})
+    path = f"{here}.Naming"
+
+    opened(f"policies: [{{name: p, class: {path}, params: {{other: a}}}}]", allowed_classes=[path])
+
+    assert Recording.events == ["configure {'other': 'a'}"]
 
 
 def test_a_class_whose_parameters_are_a_string_is_refused(opened, here, monkeypatch):

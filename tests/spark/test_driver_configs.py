@@ -162,10 +162,12 @@ def hanging(monkeypatch):
         return driver.resolve()
 
     monkeypatch.setattr(driver_configs, "_PATIENCE", 0.05)
-    keep(DriverConfigs(resolve, driver.resolve(), clock=driver.clock))
+    driver_configs._OF_SESSION[0]._resolve = resolve
     driver.clock.sleep(10)
     yield driver
     driver.goes_on.set()
+    for thread in driver.reads:
+        thread.join(LONGEST)
 
 
 def go_on(hanging):
@@ -235,7 +237,7 @@ def test_an_error_of_somebody_else_is_raised_by_each_call(driver):
     def fail():
         raise ZeroDivisionError
 
-    keep(DriverConfigs(fail, driver.resolve(), clock=driver.clock))
+    driver_configs._OF_SESSION[0]._resolve = fail
     driver.clock.sleep(10)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):

@@ -40,8 +40,9 @@ READ_ONLY: Final[Mapping[str, str]] = {
 """
 Key -> why the configuration cannot change it.
 
-``spark-submit`` gets the master as an option, which overrides every key. A key can change the deploy mode, but the
-stock operator follows a job according to the mode of its argument or connection only. If it polls a cluster for the
+``spark-submit`` gets the master as an option, which overrides every key. A function's session gets it from its keys
+first, so that a key can send the values to another master. A key can change the deploy mode, but the stock operator
+follows a job according to the mode of its argument or connection only. If it polls a cluster for the
 end of a job, it makes spark-submit return at once, and fails a job on YARN whose configuration says otherwise.
 """
 
@@ -49,6 +50,7 @@ _ELSEWHERE: Final = "the operator follows a job that runs elsewhere"
 
 OF_AUTHOR: Final[Mapping[str, str]] = {
     "spark.kubernetes.submission.waitAppCompletion": _ELSEWHERE,
+    "spark.master": "the operator passes the master of its connection to Spark",
     "spark.submit.deployMode": "deploy_mode of the operator or deploy-mode of its connection is set",
     "spark.yarn.submit.waitAppCompletion": _ELSEWHERE,
 }

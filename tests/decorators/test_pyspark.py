@@ -14,7 +14,9 @@ from airflow.sdk import task
 
 from airflow_config_providers import cluster_policy
 from airflow_config_providers.decorators.pyspark import configured_pyspark_task
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.get_provider_info import get_provider_info
+from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY
 
 CANARY = "c4nary/s3cret+value"
 
@@ -65,6 +67,20 @@ def test_attack_56_a_function_gets_the_values_of_its_authors_references(dag, pas
     job._job_run.close()
 
     assert set(texts.values()) == {value.format(canary=CANARY) for value in expected}
+
+
+@pytest.mark.parametrize("key", OF_AUTHOR)
+def test_attack_a_run_cannot_send_the_values_of_a_function_elsewhere(dag, run_task, password, monkeypatch, key):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    called = []
+    with dag:
+        conf = {"spark.app.x": password}
+        made = configured_pyspark_task(lambda spark: called.append(1), task_id="job", config_kwargs=conf)()
+    run = run_task(made.operator, conf={"spark_conf": {key: "spark://127.0.0.1:1"}})
+
+    assert isinstance(run.error, ConfigException)
+    assert run.error.problems == (f"'{key}' in dag_run.conf['spark_conf'] is read-only: {READ_ONLY[key]}",)
+    assert not called
 
 
 @pytest.mark.slow

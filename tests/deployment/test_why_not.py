@@ -168,11 +168,15 @@ def test_a_master_of_the_author_applies_unless_the_operator_passes_that_of_its_c
     assert "no effect if the operator passes the master of its connection to Spark" in answer["reason"]
 
 
-def test_a_master_of_a_run_is_not_allowed():
-    answer = only("spark.master=local", rows(conf({"spark.master": "local"}, ConfigSource.RUN_CONFIG)))
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [("spark.master", "takes it from its Spark connection"), ("spark.remote", "decides which server gets the job")],
+)
+def test_a_run_may_not_choose_where_its_job_goes(key, reason):
+    answer = only(f"{key}=x", rows(conf({key: "x"}, ConfigSource.RUN_CONFIG)))
 
     assert answer["verdict"] == "not allowed"
-    assert "takes it from its Spark connection" in answer["reason"]
+    assert reason in answer["reason"]
 
 
 MODE = "spark.submit.deployMode"

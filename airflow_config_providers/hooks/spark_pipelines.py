@@ -18,6 +18,11 @@ from airflow_config_providers.spark.delivery import Delivery, Submission, privat
 
 _REMOTE: Final = "spark.remote"
 
+_OVERRIDDEN: Final = (
+    f"{_REMOTE} of the configuration has no effect: SPARK_REMOTE in env_vars, or else the connection to Spark Connect, "
+    f"names the server of a pipeline."
+)
+
 
 class ConfiguredSparkPipelinesHook(ConfiguredSparkSubmitHook, SparkPipelinesHook):  # type: ignore[misc]  # submit() returns a driver's id or None
     """
@@ -83,6 +88,8 @@ class ConfiguredSparkPipelinesHook(ConfiguredSparkSubmitHook, SparkPipelinesHook
                 yield pass_fds
             return
         configs = self._job_run().session_configs(submission.delivery)
+        if configs.pop(_REMOTE, ""):
+            self.log.warning(_OVERRIDDEN)
         if "SPARK_REMOTE" not in (self._env_vars or {}):  # it overrides the connection, as in the stock hook
             configs[_REMOTE] = self._connect.get_connection_url()
         with private_properties(configs) as file:

@@ -17,7 +17,7 @@ from airflow_config_providers.exceptions import ConfigException, ReservedKeyErro
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.exposed_values import PlacedText
-from airflow_config_providers.job.steered_layers import refuse_read_only, run_layers, with_kept_redaction
+from airflow_config_providers.job.steered_layers import refuse_keys_of_author, run_layers, with_kept_redaction
 from airflow_config_providers.job.template_references import FilledIn, brought_problem, inserted_problem
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import has_inserted, is_substituted
@@ -67,7 +67,7 @@ class JobLayers:
         environment = list(self._environment(layers))
         of_spark = {file.name for file in files if file.is_lenient}
         require_unreserved(_placed([*layers, *environment], but={*of_spark, *settings.config_files()}))
-        refuse_read_only(layers)
+        refuse_keys_of_author(layers)
         self._check_keys(layers, of_spark)
         return with_kept_redaction([*layers, *environment])
 

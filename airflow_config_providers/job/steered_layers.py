@@ -180,11 +180,11 @@ def _refuse_references(layer: ConfigLayer) -> None:
         raise ConfigException(*problems)
 
 
-def refuse_read_only(layers: Iterable[ConfigLayer]) -> None:
+def refuse_keys_of_author(layers: Iterable[ConfigLayer]) -> None:
     """
-    Refuse read-only keys that dynamic and run configuration would change with an effect.
+    Refuse the keys that only the author of a DAG and the owner of the deployment may set.
 
-    Permission to set the deploy mode would be permission to have the values sent into the cluster.
+    Permission to set the master or the deploy mode would be permission to have the values sent elsewhere.
 
     :raises ConfigException: a layer has one; names all of them
     """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.operators.configured import ConfiguredOperator
+from airflow_config_providers.spark.redaction import REDACTION_KEY
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.delivery import Delivery
@@ -16,6 +17,7 @@ _CONNECT: Final = "spark_connect"
 
 _MASTER: Final = "spark.master"
 _REMOTE: Final = "spark.remote"
+_SERVER: Final = "sc://"
 
 
 class PySparkMixin(ConfiguredOperator):
@@ -41,8 +43,11 @@ class PySparkMixin(ConfiguredOperator):
         with guarded_descriptors(self._job_run.reverser):
             connection = BaseHook.get_connection(self.conn_id) if self.conn_id else None
             if connection and connection.conn_type == _CONNECT:
-                return self._call_connected(connection.conn_id, delivery)
-            if doubt := delivery.doubt_of_yarn(_master(connection, delivery.configs)):
+                return self._call_connected(str(self.conn_id), delivery)
+            settings = _settings(connection, delivery.configs)
+            if (url := str(settings.get(_REMOTE) or "")).startswith(_SERVER):  # no JVM would read the private file
+                return self._call_on_server(url, connection.extra_dejson if connection else {}, delivery)
+            if doubt := delivery.doubt_of_yarn(_master(connection, settings)):
                 self.log.warning(doubt)
             if jvm.has_started():
                 return self._call(delivery.configs)
@@ -50,29 +55,44 @@ class PySparkMixin(ConfiguredOperator):
                 return self._call(dict(delivery.plain))
 
     def _call_connected(self, conn_id: str, delivery: Delivery) -> Any:
-        from airflow_config_providers.hooks.spark_connect import WRITTEN_BY_SERVER, ConfiguredSparkConnectHook
+        from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
+
+        with ConfiguredSparkConnectHook(conn_id, self.config_conn_id) as hook:
+            url, extra = hook.get_connection_url(), hook.get_connection(conn_id).extra_dejson
+            return self._call_on_server(url, extra, delivery)
+
+    def _call_on_server(self, url: str, extra: Mapping[str, Any], delivery: Delivery) -> Any:
+        """Call the function with a session of the server at ``url``; ``extra`` has what the connection sets."""
+        from airflow_config_providers.hooks.spark_connect import WRITTEN_BY_SERVER
         from airflow_config_providers.spark.connect_conf import giving_back_what_was_set
 
         if delivery.has_secrets:
             self.log.warning(WRITTEN_BY_SERVER)
-        with ConfiguredSparkConnectHook(conn_id, self.config_conn_id) as hook:
-            url, extra = hook.get_connection_url(), hook.get_connection(conn_id).extra_dejson
-            configs = {**extra, **self._job_run.session_configs(delivery), _REMOTE: url}
-            self.conn_id = None  # configs has everything from the connection
-            try:
-                with giving_back_what_was_set():
-                    return self._call(configs)
-            finally:
-                self.conn_id = conn_id
+        of_connection = {key: value for key, value in extra.items() if key != REDACTION_KEY}
+        configs = {**of_connection, **self._job_run.session_configs(delivery), _REMOTE: url}
+        conn_id, self.conn_id = self.conn_id, None  # configs has everything from the connection
+        try:
+            with giving_back_what_was_set():
+                return self._call(configs)
+        finally:
+            self.conn_id = conn_id
 
     def _call(self, configs: Mapping[str, Any]) -> Any:
         self.config_kwargs = configs
         return super().execute_callable()  # type: ignore[misc]  # of the operator
 
 
-def _master(connection: Any, configs: Mapping[str, str]) -> str:
+def _settings(connection: Any, configs: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return what the stock operator sets, in its order: the extra of a connection, its server, and the task's keys."""
+    if connection is None:
+        return configs
+    host = str(connection.host or "")
+    url = f"{host}:{connection.port}" if connection.port else host
+    return {**connection.extra_dejson, **({_REMOTE: url} if host.startswith(_SERVER) else {}), **configs}
+
+
+def _master(connection: Any, settings: Mapping[str, Any]) -> str:
     """Return the master, by the order of the stock operator; a session with ``spark.remote`` has none."""
-    if _REMOTE in configs:
+    if settings.get(_REMOTE):
         return ""
-    extra = connection.extra_dejson if connection else {}
-    return str(configs.get(_MASTER) or extra.get(_MASTER) or (connection and connection.host) or "")
+    return str(settings.get(_MASTER) or (connection and connection.host) or "")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _CONNECTION: Final = "the operator takes it from its Spark connection. Change it there."
 _MODE: Final = "it decides who resolves the references, and how the operator follows the job. Change it in the DAG."
+_SERVER: Final = "it decides which server gets the job with its values. Change it in the DAG."
 _FOLLOWED: Final = "the operator sets it when it follows a job that runs elsewhere. Change durable in the DAG."
 _SPARK: Final = "Spark itself sets it when a job starts. Remove it."
 
@@ -34,14 +35,16 @@ READ_ONLY: Final[Mapping[str, str]] = {
     "spark.executor.id": _SPARK,
     "spark.kubernetes.submission.waitAppCompletion": _FOLLOWED,
     "spark.master": _CONNECTION,
+    "spark.remote": _SERVER,
     "spark.submit.deployMode": _MODE,
     "spark.yarn.submit.waitAppCompletion": _FOLLOWED,
 }
 """
 Key -> why the configuration cannot change it.
 
-``spark-submit`` gets the master as an option, which overrides every key. A key can change the deploy mode, but the
-stock operator follows a job according to the mode of its argument or connection only. If it polls a cluster for the
+``spark-submit`` gets the master as an option, which overrides every key. A function's session gets it from its keys
+first, so that a key can send the values to another master. A key can change the deploy mode, but the stock operator
+follows a job according to the mode of its argument or connection only. If it polls a cluster for the
 end of a job, it makes spark-submit return at once, and fails a job on YARN whose configuration says otherwise.
 """
 
@@ -49,6 +52,8 @@ _ELSEWHERE: Final = "the operator follows a job that runs elsewhere"
 
 OF_AUTHOR: Final[Mapping[str, str]] = {
     "spark.kubernetes.submission.waitAppCompletion": _ELSEWHERE,
+    "spark.master": "the operator passes the master of its connection to Spark",
+    "spark.remote": "the connection of the operator is one to Spark Connect",
     "spark.submit.deployMode": "deploy_mode of the operator or deploy-mode of its connection is set",
     "spark.yarn.submit.waitAppCompletion": _ELSEWHERE,
 }

@@ -10,11 +10,14 @@ from types import SimpleNamespace
 
 import pytest
 from airflow.providers.apache.spark.decorators.pyspark import pyspark_task
+from airflow.providers.apache.spark.operators.spark_pyspark import PySparkOperator
 from airflow.sdk import task
 
 from airflow_config_providers import cluster_policy
 from airflow_config_providers.decorators.pyspark import configured_pyspark_task
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.get_provider_info import get_provider_info
+from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY
 
 CANARY = "c4nary/s3cret+value"
 
@@ -67,6 +70,52 @@ def test_attack_56_a_function_gets_the_values_of_its_authors_references(dag, pas
     assert set(texts.values()) == {value.format(canary=CANARY) for value in expected}
 
 
+@pytest.mark.parametrize("key", OF_AUTHOR)
+def test_attack_a_run_cannot_send_the_values_of_a_function_elsewhere(dag, run_task, password, monkeypatch, key):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    called = []
+    with dag:
+        conf = {"spark.app.x": password}
+        made = configured_pyspark_task(lambda spark: called.append(1), task_id="job", config_kwargs=conf)()
+    run = run_task(made.operator, conf={"spark_conf": {key: "spark://127.0.0.1:1"}})
+
+    assert isinstance(run.error, ConfigException)
+    assert run.error.problems == (f"'{key}' in dag_run.conf['spark_conf'] is read-only: {READ_ONLY[key]}",)
+    assert not called
+
+
+SERVER = "sc://localhost:1"
+OF_SERVER = "spark.redaction.regex"
+
+
+@pytest.mark.parametrize(
+    ("spark", "conf"),
+    [
+        pytest.param({"conn_type": "spark", "host": "local"}, {"spark.remote": SERVER}, id="a key of the author"),
+        pytest.param({"conn_type": "spark", "extra": {"spark.remote": SERVER}}, {}, id="the extra"),
+        pytest.param({"conn_type": "spark", "host": "sc://localhost", "port": 1}, {}, id="the host"),
+        pytest.param(
+            {"conn_type": "spark_connect", "host": "localhost", "port": 1, "extra": {OF_SERVER: "x"}}, {}, id="its type"
+        ),
+    ],
+)
+def test_a_session_of_a_server_gets_the_values_whatever_names_the_server(
+    dag, run_task, password, capfd, monkeypatch, spark, conf
+):
+    seen = {}
+    monkeypatch.setattr(PySparkOperator, "execute_callable", lambda self: seen.update(self.config_kwargs))
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK", json.dumps(spark))
+    with dag:
+        conf = {"spark.app.x": password, **conf}
+        made = configured_pyspark_task(lambda spark: None, task_id="job", conn_id="spark", config_kwargs=conf)()
+    run = run_task(made.operator)
+
+    assert run.state == "success", run.error
+    assert (seen["spark.app.x"], seen["spark.remote"].rstrip("/")) == (CANARY, SERVER)
+    assert OF_SERVER not in seen
+    assert "writes what a session sets into its event log" in "".join(capfd.readouterr())
+
+
 @pytest.mark.slow
 def test_attack_27_30_the_function_and_spark_get_values_and_nobody_else(
     dag, run_task, password, own_jvm, capfd, monkeypatch
@@ -111,6 +160,7 @@ def test_attack_27_30_the_function_and_spark_get_values_and_nobody_else(
         pytest.param({"host": "yarn"}, {}, True, id="the connection"),
         pytest.param({"host": "local", "extra": {"spark.master": "yarn"}}, {}, True, id="its extra"),
         pytest.param({"host": "local"}, {"spark.master": "yarn"}, True, id="the configuration"),
+        pytest.param({"host": "yarn"}, {"spark.remote": ""}, True, id="the connection, and no server"),
         pytest.param({"host": "yarn"}, {"spark.master": "nothing"}, False, id="another master"),
     ],
 )

@@ -160,11 +160,23 @@ def test_a_key_that_spark_ignores_applies_to_a_job_that_takes_any_key():
     assert only("executor.memory=8g", found, Reading(takes_any_key=True))["verdict"] == "applies"
 
 
-def test_a_key_that_the_connection_decides_is_not_read():
+def test_a_master_of_the_author_applies_unless_the_operator_passes_that_of_its_connection():
+    """A function's session takes it from its keys first."""
     answer = only("spark.master=local", rows(conf({"spark.master": "local"})))
 
-    assert answer["verdict"] == "not read"
-    assert "takes it from its Spark connection" in answer["reason"]
+    assert answer["verdict"] == "applies"
+    assert "no effect if the operator passes the master of its connection to Spark" in answer["reason"]
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [("spark.master", "takes it from its Spark connection"), ("spark.remote", "decides which server gets the job")],
+)
+def test_a_run_may_not_choose_where_its_job_goes(key, reason):
+    answer = only(f"{key}=x", rows(conf({key: "x"}, ConfigSource.RUN_CONFIG)))
+
+    assert answer["verdict"] == "not allowed"
+    assert reason in answer["reason"]
 
 
 MODE = "spark.submit.deployMode"

@@ -714,16 +714,16 @@ def test_a_read_only_key_that_was_stored_can_be_deleted(store):
     assert "spark.master" not in admin.describe_configs([DAG])[DAG]
 
 
-def test_a_stored_master_does_not_beat_that_of_the_connection(dag, run_task, store, spark_submit):
-    stored(store, DAG, {"spark.master": "local[3]"})
-    run_task(operator(dag))
+def test_a_master_of_the_dag_does_not_beat_that_of_the_connection(dag, run_task, spark_submit):
+    run_task(operator(dag, conf={"spark.master": "local[3]"}))
 
     arguments = spark_submit.only.arguments
     assert arguments[arguments.index("--master") + 1] == "local[1]"
 
 
 @pytest.mark.parametrize("key", OF_AUTHOR)
-def test_a_stored_key_that_would_change_how_the_job_is_followed_is_refused(dag, run_task, store, key):
+def test_a_stored_key_that_would_change_where_the_job_runs_or_how_it_is_followed_is_refused(dag, run_task, store, key):
+    """Also a master, which has no effect on spark-submit: a function's session would go where it says."""
     stored(store, DAG, {key: "x"})
 
     (problem,) = run_task(operator(dag)).error.problems

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 
 import pytest
 
@@ -99,6 +100,36 @@ def test_the_driver_of_a_pipeline_is_left_no_reference(
 
     assert "only a Python driver can resolve references" in str(run.error)
     assert spark_pipelines() == []
+
+
+AUTHOR = "sc://author:1"
+
+
+@pytest.mark.parametrize(
+    ("variables", "conf", "expected", "is_warned"),
+    [
+        pytest.param({}, {}, (None, "sc://connection:2/"), False, id="the connection"),
+        pytest.param({"SPARK_REMOTE": AUTHOR}, {}, (AUTHOR, None), False, id="the variable"),
+        pytest.param({}, {"spark.remote": "sc://key:3"}, (None, "sc://connection:2/"), True, id="no key"),
+        pytest.param({"SPARK_REMOTE": AUTHOR}, {"spark.remote": "sc://key:3"}, (AUTHOR, None), True, id="still no key"),
+    ],
+)
+def test_a_variable_of_the_author_or_else_the_connection_names_the_server(
+    dag, no_leak, password, spark_pipelines, tmp_path, monkeypatch, variables, conf, expected, is_warned
+):
+    fields = {"conn_type": "spark_connect", "host": "connection", "port": 2}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
+    python = tmp_path / "python"  # it is called with -m, the module and the file
+    python.write_text('#!/bin/sh\nexec spark-pipelines --properties-file "$3"\n')
+    python.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(python))
+    run = no_leak(job(dag, conf={"spark.app.password": password, **conf}, env_vars=variables))
+
+    assert run.state == "success", run.error
+    found = spark_pipelines.spark_conf
+    assert (spark_pipelines.only.environ.get("SPARK_REMOTE"), found.get("spark.remote")) == expected
+    assert found["spark.app.password"] == CANARY
+    assert ("spark.remote of the configuration has no effect" in run.shown) is is_warned
 
 
 @pytest.mark.parametrize("setting", ["spark", "spark_pipelines"])

@@ -48,7 +48,7 @@ class Retries:
 
     A provider that says when to ask again is up, but busy. It can be asked until the time is over, however often.
 
-    :param attempts: how often a call is made at most
+    :param attempts: how often a call is made at most, except to a busy provider
     :param sleep: waits for a number of seconds
     :param clock: returns monotonic seconds
     :param until: time after which there are no more retries; infinity if only the attempts are limited
@@ -109,7 +109,7 @@ class Retries:
             outage.since, outage.failures = self._clock(), 0
         else:
             outage.failures += 1
-        pause = min(asked, _LONGEST_WAIT)
+        pause = min(max(_FIRST_WAIT, asked), _LONGEST_WAIT)  # what is asked can be negative, or no number
         most = min(_growing(outage.busy), _LONGEST_SPREAD, max(0.0, self._until - self._clock() - pause))
         return pause + random.uniform(0, most)  # noqa: S311 - as above
 

@@ -42,6 +42,7 @@ class ProcessFamily:
         try:
             process.wait(patience)
         except subprocess.TimeoutExpired:
+            self._note(process)
             process.kill()
         self._note()
         _signal(self._members, psutil.Process.terminate)

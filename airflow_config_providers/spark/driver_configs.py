@@ -124,6 +124,7 @@ class DriverConfigs:
         try:
             self._refresh()
         except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            self._waits = True  # so that the next call raises it, even after one that was not waited for
             self._end(reading)
             reading.set_exception(error)
         else:

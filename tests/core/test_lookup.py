@@ -124,6 +124,17 @@ def test_a_provider_that_is_only_busy_is_asked_as_long_as_there_is_time(errors: 
     assert len([error for error in errors if error is BUSY]) < clock.now < 60
 
 
+@pytest.mark.parametrize("asked", [-30.0, float("nan"), 0.0], ids=["past", "no number", "now"])
+def test_a_time_to_wait_that_is_none_is_replaced_by_a_short_one(asked: float):
+    busy = ProviderUnavailableError("too many requests", retry_after=asked)
+    clock = FakeClock()
+    lookup = Lookup({"p": Troubled(a=[busy] * 1000)}, attempts=3, sleep=clock.sleep, timeout=10, clock=clock)
+    answers = lookup.fetch(places("a"))
+
+    assert "too many requests" in str(answers.failures["p", "a"])
+    assert 1 < clock.now <= 10
+
+
 def test_a_provider_that_is_only_busy_is_not_asked_for_longer_than_the_timeout():
     clock = FakeClock()
     provider = Troubled(a=[BUSY] * 1000)

@@ -146,6 +146,8 @@ STUBBORN = (
 PATIENT = "import time; print('ready', flush=True); time.sleep(999)"
 GRANDPARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {PATIENT!r}])"
 BRIEF = 0.2
+LATE_PATIENCE = 2.0
+"""Seconds in which a busy machine starts a child."""
 
 
 @pytest.fixture
@@ -184,6 +186,22 @@ def test_what_is_below_a_process_ends_with_it(parent, code):
 
     assert process.wait(LONGEST) == -signal.SIGTERM
     assert go_on(below) == []
+
+
+LATE = (
+    "import signal, subprocess, sys\n"
+    f"begin = lambda *_: subprocess.Popen([sys.executable, '-c', {PATIENT!r}])\n"
+    "signal.signal(signal.SIGTERM, begin)\n"
+    "print('ready', flush=True)\n"
+    "while True: signal.pause()"
+)
+
+
+def test_what_a_process_starts_while_it_should_end_ends_with_it():
+    with subprocess.Popen([sys.executable, "-c", LATE], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        assert ProcessFamily().end(process, LATE_PATIENCE) == []
+        assert process.stdout.read() == "ready\n"  # and then the end, since no process has the pipe any more
 
 
 def test_what_is_killed_has_ended_after_the_block(parent):

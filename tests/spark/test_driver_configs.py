@@ -244,6 +244,18 @@ def test_an_error_of_somebody_else_is_raised_by_each_call(driver):
             configs()
 
 
+def test_an_error_of_somebody_else_is_raised_again_after_a_read_that_was_not_waited_for(driver):
+    def fail():
+        raise ZeroDivisionError
+
+    driver_configs._OF_SESSION[0]._waits = False
+    driver_configs._OF_SESSION[0]._resolve = fail
+    driver.clock.sleep(10)
+    with pytest.raises(ZeroDivisionError):
+        for _ in range(10_000):
+            configs()
+
+
 def test_what_is_printed_shows_references_in_place_of_all_values_so_far(driver, capsys):
     driver.rotate(1)
     driver.clock.sleep(10)

@@ -32,7 +32,7 @@ class RefusedRenewals:
         if not self._is_told:
             self._is_told = True
             _log.warning(
-                "%s: %s is not renewed (%s). It ends in %s; until then the renewal is tried again.",
+                "%s: %s is not renewed (%s). It ends in %s, unless another try succeeds.",
                 self.where,
                 self.what,
                 answer.shown,

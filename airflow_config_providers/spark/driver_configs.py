@@ -158,6 +158,8 @@ class DriverConfigs:
         self._good_until = self._clock() + max(SHORTEST, min([DEFAULT_AGE, *ages]))
         values = found.configs()
         if values != self._configs:
+            for doubt in found.value_doubts():  # it names no value, and of many values searching would take long
+                self._warn(doubt)
             changed = [*map(str, sorted(found.reverser.changed_from(self._reverser)))]
             self._reverser = found.reverser.knowing(self._earlier())
             before, self._installation = self._installation, install(self._reverser)
@@ -167,8 +169,6 @@ class DriverConfigs:
             if changed:
                 has = "has a new value" if len(changed) == 1 else "have new values"
                 _log.info("%s %s.", some_of(changed, most=_NAMED), has)
-            for doubt in found.value_doubts():
-                self._warn(doubt)
 
     def _earlier(self) -> ReverseTransformer:
         """Return a reverser of the last values and the first one of each reference."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from contextlib import suppress
 from uuid import uuid4
 
 import pytest
@@ -18,7 +19,7 @@ from airflow_config_providers.spark import configs, driver_configs, reload_on_ch
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
 from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
 from tests.core.forks import in_child
-from tests.limits import LONGEST
+from tests.limits import LONGEST, eventually
 
 KEY = "spark.app.db.password"
 VALUES = [f"c4nary-{number}-s3cret+value" for number in range(4)]
@@ -251,9 +252,11 @@ def test_an_error_of_somebody_else_is_raised_again_after_a_read_that_was_not_wai
     driver_configs._OF_SESSION[0]._waits = False
     driver_configs._OF_SESSION[0]._resolve = fail
     driver.clock.sleep(10)
+    with suppress(ZeroDivisionError):  # it can still return the last values
+        configs()
+    assert eventually(lambda: driver_configs._OF_SESSION[0]._waits)
     with pytest.raises(ZeroDivisionError):
-        for _ in range(10_000):
-            configs()
+        configs()
 
 
 def test_what_is_printed_shows_references_in_place_of_all_values_so_far(driver, capsys):

@@ -184,7 +184,16 @@ def test_every_owner_is_required_where_it_is_leaned_on() -> None:
     asked = {owner for tree in trees for owner in required(tree)} | set(required_bases(checking))
     imported_by_name = {owner for tree in trees for owner in of_imports(tree)}
 
-    assert OWNERS - asked - imported_by_name == IN_DRIVERS_WITHOUT_US
+    assert {*filter(is_installed, OWNERS - asked - imported_by_name)} == IN_DRIVERS_WITHOUT_US
+
+
+def is_installed(owner: str) -> bool:
+    """Return whether a base can be seen: a lane for another version of Airflow lacks the providers of operators."""
+    try:
+        foreign.imported(owner)
+    except ImportError:
+        return False
+    return True
 
 
 def required(tree: ast.AST) -> Iterator[str]:

@@ -376,7 +376,7 @@ def _version(distribution: str) -> str:
 
 
 def _version_of_module(distribution: str) -> str:
-    module = next(module for module, name in _DISTRIBUTIONS.items() if name == distribution)
+    module = next((module for module, name in _DISTRIBUTIONS.items() if name == distribution), distribution)
     return str(getattr(sys.modules.get(module), "__version__", ""))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -18,6 +19,8 @@ from tests.servers.spark_cluster import Watcher
 stock = pytest.importorskip(
     "airflow.providers.apache.spark.operators.spark_pipelines", reason="Spark provider before 6"
 )
+
+hooks = pytest.importorskip("airflow.providers.apache.spark.hooks.spark_pipelines")
 
 pytestmark = pytest.mark.usefixtures("connections")
 
@@ -105,13 +108,20 @@ def test_the_driver_of_a_pipeline_is_left_no_reference(
 AUTHOR = "sc://author:1"
 
 
+@pytest.mark.skipif("spark_remote" not in inspect.getsource(hooks), reason="a later Spark provider connects")
 @pytest.mark.parametrize(
     ("variables", "conf", "expected", "is_warned"),
     [
         pytest.param({}, {}, (None, "sc://connection:2/"), False, id="the connection"),
         pytest.param({"SPARK_REMOTE": AUTHOR}, {}, (AUTHOR, None), False, id="the variable"),
-        pytest.param({}, {"spark.remote": "sc://key:3"}, (None, "sc://connection:2/"), True, id="no key"),
-        pytest.param({"SPARK_REMOTE": AUTHOR}, {"spark.remote": "sc://key:3"}, (AUTHOR, None), True, id="still no key"),
+        pytest.param({}, {"spark.remote": "sc://key:3"}, (None, "sc://connection:2/"), True, id="a key"),
+        pytest.param(
+            {"SPARK_REMOTE": AUTHOR},
+            {"spark.remote": "sc://key:3"},
+            (AUTHOR, None),
+            True,
+            id="a key beside it",
+        ),
     ],
 )
 def test_a_variable_of_the_author_or_else_the_connection_names_the_server(

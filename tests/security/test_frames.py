@@ -351,7 +351,7 @@ def test_the_error_of_a_session_that_does_not_start_holds_no_value(monkeypatch, 
         "config.providers.env.param.allowlist.pattern": "NOT_FOR_FILES",
     }
     monkeypatch.setattr(driver, "driver_process", driver.Unsubmitted)
-    builder = SparkSession.builder.config("spark.app.a", "${env:NOT_FOR_FILES}")
+    builder = SparkSession.builder.config("spark.app.name", "${env:NOT_FOR_FILES}")
 
     try:
         error = raised(lambda: driver.session(builder, providers=definitions))

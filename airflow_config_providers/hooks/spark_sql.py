@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 
-from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.hooks.process_family import ProcessFamily
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.job.run import JobRun
@@ -20,15 +20,13 @@ from airflow_config_providers.spark.delivery import Delivery, private_properties
 from airflow_config_providers.spark.installation import require_spark_binary
 from airflow_config_providers.spark.spark_env import doubt_of_defaults
 
-if TYPE_CHECKING:
-    from airflow_config_providers.hooks.process_family import ProcessFamily
-
 
 class ConfiguredSparkSqlHook(SparkSqlHook):
     """A ``SparkSqlHook`` that receives its configuration when it runs a query, and forgets it afterwards."""
 
     _delivery: Callable[[], Delivery]
     _job_run: Callable[[], JobRun]
+    _family: ProcessFamily
     _process: Any = None
     _streams: TwoStreams | None = None
 
@@ -48,7 +46,7 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
             variables it does not inherit
         :raises UnsupportedVersionError: the installed Spark provider lacks something that this class leans on
         """
-        return taken_over(cls, hook, _delivery=delivery, _job_run=run, _conf=None)
+        return taken_over(cls, hook, _delivery=delivery, _job_run=run, _family=ProcessFamily(), _conf=None)
 
     def run_query(self, cmd: str | list[str] = "", **kwargs: Any) -> None:
         """
@@ -71,12 +69,6 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
                 file = stack.enter_context(private_properties(delivery.private))
                 words, pass_fds = [*words, "--properties-file", file.path], (*pass_fds, *file.pass_fds)
             super().run_query(words, pass_fds=pass_fds, **{"env": environ, **kwargs})
-
-    @cached_property
-    def _family(self) -> ProcessFamily:
-        from airflow_config_providers.hooks.process_family import ProcessFamily  # noqa: PLC0415 - psutil is slow
-
-        return ProcessFamily()
 
     def kill(self) -> None:
         """Kill spark-sql, and what it has started, such as the script of a ``TRANSFORM``."""

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.process_environment import lacking, value_of
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
 from airflow_config_providers.hooks.late_kill import LateKill
+from airflow_config_providers.hooks.process_family import ProcessFamily
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.job.run import JobRun
@@ -33,10 +33,6 @@ from airflow_config_providers.spark.child_process import refusing_too_long
 from airflow_config_providers.spark.delivery import Delivery, Submission, private_properties
 from airflow_config_providers.spark.installation import conf_directory, require_spark_binary
 from airflow_config_providers.spark.spark_env import doubt_of_defaults, doubt_of_mode
-
-if TYPE_CHECKING:
-    from airflow_config_providers.hooks.process_family import ProcessFamily
-
 
 _API_MODE: Final = "spark.api.mode"
 _DEPLOY_MODE: Final = "spark.submit.deployMode"
@@ -89,6 +85,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     _environ_of_child: dict[str, Any] | None = None
     _environ_of_author: dict[str, Any] | None = None
     _late_kill: LateKill
+    _family: ProcessFamily
     is_in_cluster = False
     """Whether the driver of the submitted job runs in the cluster, whatever has said so."""
     _is_killed = False
@@ -121,6 +118,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         self._resolve_commands = resolve_commands
         self._private_environment = {}
         self._late_kill = LateKill()
+        self._family = ProcessFamily()
         self._conf = dict(hook._conf)
         self._use_settled_arguments()
         return self
@@ -255,12 +253,6 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         self._late_kill.forget()
         with lacking(os.environ, self._job_run().withheld), self._killing_driver_here():
             super().on_kill()
-
-    @cached_property
-    def _family(self) -> ProcessFamily:
-        from airflow_config_providers.hooks.process_family import ProcessFamily  # noqa: PLC0415 - psutil is slow
-
-        return ProcessFamily()
 
     def _killing_driver_here(self) -> AbstractContextManager[None]:
         """Kill what spark-submit has started here, too: the stock hook leaves a Python driver running."""

@@ -44,8 +44,8 @@ Key -> why the configuration cannot change it.
 
 ``spark-submit`` gets the master as an option, which overrides every key. A function's session gets it from its keys
 first, so that a key can send the values to another master. A key can change the deploy mode, but the stock operator
-follows a job according to the mode of its argument or connection only. If it polls a cluster for the
-end of a job, it makes spark-submit return at once, and fails a job on YARN whose configuration says otherwise.
+follows a job according to the mode of its argument or connection only. If it polls a cluster for the end of a job, it
+makes spark-submit return at once, and fails a job on YARN whose configuration says otherwise.
 """
 
 _ELSEWHERE: Final = "the operator follows a job that runs elsewhere"

@@ -9,6 +9,7 @@ import logging
 import os
 import stat
 import sys
+import threading
 import traceback
 import uuid
 from contextlib import ExitStack, contextmanager
@@ -20,11 +21,24 @@ import pytest
 from airflow_config_providers.job.record_entries import PREFIX
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.testing import InMemoryConfigStore
+from tests.limits import LONGEST
 from tests.operators.standalone_master import Master
 from tests.servers.own_jvm import own_jvm
 from tests.servers.web import WebServer
 
 CANARY = "c4nary/s3cret+value"
+
+
+@contextmanager
+def meanwhile(step):
+    """Take a step in another thread while the block runs a task."""
+    thread = threading.Thread(target=step)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join(LONGEST)
+
 
 SPARK_SUBMIT = """#!{python} -IS
 import json, os, sys

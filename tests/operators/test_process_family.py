@@ -7,8 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
-from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,6 +21,7 @@ from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.limits import LONGEST, eventually
 from tests.lint.making import is_alive
+from tests.operators.conftest import meanwhile
 
 DRIVER = """
 import contextlib, os, pathlib, sys, time
@@ -75,17 +74,6 @@ def drivers(tmp_path, monkeypatch):
     yield (found := Drivers(folder))
     found.end()
     assert eventually(lambda: not found.running())
-
-
-@contextmanager
-def meanwhile(step):
-    """Take a step in another thread while the block runs a task."""
-    thread = threading.Thread(target=step)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join(LONGEST)
 
 
 class Running(ConfiguredSparkSubmitOperator):

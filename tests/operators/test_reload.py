@@ -19,8 +19,8 @@ from airflow_config_providers.dynamic import ConfigAdmin
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from tests.limits import LONGEST, eventually
-from tests.operators.conftest import recording
+from tests.limits import eventually
+from tests.operators.conftest import meanwhile, recording
 
 pytestmark = pytest.mark.usefixtures("spark_submit", "connections", "at_once")
 
@@ -71,12 +71,8 @@ class Running:
             finally:
                 self.end()
 
-        thread = threading.Thread(target=take)
-        thread.start()
-        try:
+        with meanwhile(take):
             yield
-        finally:
-            thread.join(LONGEST)
 
 
 @pytest.fixture

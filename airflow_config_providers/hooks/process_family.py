@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -54,12 +55,20 @@ class ProcessFamily:
     @contextmanager
     def killed(self, process: subprocess.Popen[str] | None) -> Iterator[None]:
         """Kill what is below ``process`` before the block, which kills ``process``, and wait for it afterwards."""
-        self._note(process)
-        _signal(self._members, psutil.Process.kill)
-        try:
+        with _stopped(process):
+            self._stop_below(process)
+            _signal(self._members, psutil.Process.kill)
             yield
-        finally:
-            self._wait(_SECONDS_TO_DIE)
+        self._wait(_SECONDS_TO_DIE)
+
+    def _stop_below(self, process: subprocess.Popen[str] | None) -> None:
+        """Note and stop what is below ``process``, until nothing is left that could start another."""
+        stopped: frozenset[psutil.Process] = frozenset()
+        self._note(process)
+        while new := self._members - stopped:
+            _signal(new, psutil.Process.suspend)
+            stopped = self._members
+            self._note(process)
 
     def _note(self, process: subprocess.Popen[str] | None = None) -> None:
         """Note what is below ``process``, and what those that are known have started."""
@@ -72,6 +81,24 @@ class ProcessFamily:
         while (left := [*filter(_goes_on, self._members)]) and time.monotonic() < until:
             time.sleep(_BETWEEN_LOOKS)
         return left
+
+
+@contextmanager
+def _stopped(process: subprocess.Popen[str] | None) -> Iterator[None]:
+    """Stop ``process`` during a block, so that a script starts nothing more; it goes on if the block fails to kill it."""
+    if process is None:
+        yield
+        return
+    _send(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        _send(process, signal.SIGCONT)
+
+
+def _send(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    with suppress(PermissionError):  # it is another user's
+        process.send_signal(number)
 
 
 def _children(process: subprocess.Popen[str] | None) -> list[psutil.Process]:

@@ -16,7 +16,7 @@ from airflow_config_providers.spark.installation import conf_directory, home_dir
 _SETS: Final = re.compile(rb"^[^#\n]*\bSPARK_CONF_DIR=", re.MULTILINE)
 
 _SETS_MODE: Final = re.compile(
-    rb"""^(?:[^#\n]|(?<=\S)\#)*\bDEPLOY_MODE(?::?|\+)=(?!(['"]?)client\1\s*(?:[;&|}#)]|$))""", re.MULTILINE
+    rb"""^(?:[^#\n]|(?<=\S)\#)*\bDEPLOY_MODE(?::?|\+)=(?!(['"]?)client\1(?:[\s;&|})]|$))""", re.MULTILINE
 )
 
 _ASK: Final = 'exec 3>&1 >&2; set -a; . "$0"; printf %s "$SPARK_CONF_DIR" >&3'

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -204,6 +205,31 @@ def test_what_is_killed_has_ended_after_the_block(parent):
         process.kill()
 
     assert go_on(below) == []
+
+
+WRAPPER = (
+    "import subprocess, sys, time\n"
+    "for _ in range(3):\n"
+    "    subprocess.run([sys.executable, '-c', \"import time; print('ready', flush=True); time.sleep(9)\"])"
+)
+
+
+def test_a_script_that_is_killed_starts_nothing_after_its_child():
+    with subprocess.Popen([sys.executable, "-c", WRAPPER], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        with ProcessFamily().killed(process):
+            time.sleep(LATE_PATIENCE)
+            process.kill()
+        assert process.stdout.read() == ""
+
+
+def test_a_process_goes_on_if_it_is_not_killed(parent):
+    process, _ = parent(PATIENT)
+
+    with pytest.raises(OSError, match="^no$"), ProcessFamily().killed(process):
+        raise OSError("no")
+
+    assert process.wait(LONGEST) == 0  # it waited for its child, which has ended
 
 
 def test_a_process_that_cannot_be_ended_is_named(parent, monkeypatch):

@@ -104,6 +104,8 @@ def test_sparks_own_script_leaves_the_directory_that_the_doubt_names(before: Pat
         pytest.param("DEPLOY_MODE=client-x", {}, True, id="another word"),
         pytest.param("DEPLOY_MODE=client", {}, False, id="client"),
         pytest.param("export DEPLOY_MODE='client' # as ever", {}, False, id="client in quotes"),
+        pytest.param("export DEPLOY_MODE=client X=1", {}, False, id="client before another variable"),
+        pytest.param("export DEPLOY_MODE=client DEPLOY_MODE=cluster", {}, True, id="client, and then another"),
         pytest.param("X=1 # DEPLOY_MODE=cluster", {}, False, id="comment behind another"),
         pytest.param("# DEPLOY_MODE=cluster", {}, False, id="comment"),
         pytest.param("OUR_DEPLOY_MODE=cluster", {}, False, id="another variable"),

@@ -85,7 +85,7 @@ class ProcessFamily:
 
 @contextmanager
 def _stopped(process: subprocess.Popen[str] | None) -> Iterator[None]:
-    """Stop ``process`` during a block, so that a script starts nothing more; it goes on if the block fails to kill it."""
+    """Stop ``process`` during a block, so that a script starts nothing more; what is not killed by then goes on."""
     if process is None:
         yield
         return

@@ -14,6 +14,7 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.run import JobRun
+from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.testing import InMemoryConfigProvider
 
 NOW = "c4nary/n0w+value"  # no other test has it: a driver's values are known until its process ends
@@ -88,7 +89,7 @@ def test_only_the_author_and_the_owner_replace_what_a_server_of_spark_connect_hi
         ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.password": str(PASSWORD)}),
     ]
     vault = InMemoryConfigProvider({"db": {"password": NOW}})
-    run = JobRun(ConfigResolver({"vault": vault}).resolve(layers))
+    run = JobRun(ConfigResolver({"vault": vault}, definition=spark_definition()).resolve(layers))
 
     assert run.session_configs(run.delivery()).keys() == {"spark.app.password", *left}
     run.close()

@@ -226,7 +226,7 @@ def test_a_script_that_is_killed_starts_nothing_after_its_child():
 def test_a_process_goes_on_if_it_is_not_killed(parent):
     process, _ = parent(PATIENT)
 
-    with pytest.raises(OSError, match="^no$"), ProcessFamily().killed(process):
+    with pytest.raises(OSError, match=r"^no$"), ProcessFamily().killed(process):
         raise OSError("no")
 
     assert process.wait(LONGEST) == 0  # it waited for its child, which has ended

@@ -134,6 +134,11 @@ def fills_in_a_key(world: World) -> Outcome:
     return world.submit({"spark.app.x": world.reference("{{ dag_run.conf.key }}")}, run={"key": "secret"})
 
 
+@attempt(Who.TRIGGERER, What.READ, "a reference in a `conf` that is one template for all of it", Outcome.REFUSED)
+def refers_in_the_whole_configuration(world: World) -> Outcome:
+    return world.submit("{{ dag_run.conf.conf }}", run={"conf": {"spark.app.a": world.secret}})
+
+
 @attempt(Who.TRIGGERER, What.READ, "`spark.redaction.regex`, so that Spark's pages show values", Outcome.HIDDEN)
 def replaces_the_redaction(world: World) -> Outcome:
     world.setting("run_config_enabled", "True")
@@ -154,6 +159,12 @@ def defines_a_provider_by_a_run(world: World) -> Outcome:
     return world.submit(run={"spark_conf": {"config.providers.dir.param.allowed.paths": "/"}})
 
 
+@attempt(Who.TRIGGERER, What.KEYS, "a key of a `conf` that is one template for all of it", Outcome.TAKES_EFFECT)
+def fills_in_the_whole_configuration(world: World) -> Outcome:
+    ended = world.submit("{{ dag_run.conf.conf }}", run={"conf": {"spark.app.a": "run"}})
+    return world.effect("spark.app.a", "run", ended)
+
+
 @attempt(Who.TRIGGERER, What.CLASSES, "a class for Spark to load, with the policy `code_loading_keys`", Outcome.REFUSED)
 def loads_a_class_by_a_run(world: World) -> Outcome:
     world.setting("run_config_enabled", "True")
@@ -166,6 +177,13 @@ def loads_a_class_without_a_policy(world: World) -> Outcome:
     world.setting("run_config_enabled", "True")
     given = {"spark.sql.sources.default": "evil.Source"}
     return world.effect(*next(iter(given.items())), world.submit(run={"spark_conf": given}))
+
+
+@attempt(Who.TRIGGERER, What.CLASSES, "a class in such a `conf`, even with the policy", Outcome.TAKES_EFFECT)
+def loads_a_class_by_the_whole_configuration(world: World) -> Outcome:
+    world.policies(CODE)
+    given = {"spark.sql.sources.default": "evil.Source"}
+    return world.effect(*next(iter(given.items())), world.submit("{{ dag_run.conf.conf }}", run={"conf": given}))
 
 
 @attempt(Who.TRIGGERER, What.FILES, "another file in the folder that the author wrote", Outcome.TAKES_EFFECT)

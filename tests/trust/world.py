@@ -77,16 +77,20 @@ class World:
         return self.reference("secret")
 
     def submit(
-        self, conf: Mapping[str, str] | None = None, *, run: Mapping[str, Any] | None = None, **more: Any
+        self, conf: Mapping[str, str] | str | None = None, *, run: Mapping[str, Any] | None = None, **more: Any
     ) -> Outcome:
         """
         Run a task to its end.
 
+        :param conf: a mapping, or a template for all of it
+
         :param run: ``dag_run.conf``
         :param more: arguments of the operator
         """
+        self.dag.render_template_as_native_obj = isinstance(conf, str)
+        given: Any = conf if isinstance(conf, str) else dict(conf or {})
         operator = ConfiguredSparkSubmitOperator(
-            task_id="job", application=more.pop("application", "job.py"), conf=dict(conf or {}), dag=self.dag, **more
+            task_id="job", application=more.pop("application", "job.py"), conf=given, dag=self.dag, **more
         )
         ended = self.run_task(operator, conf=dict(run or {}))
         self.ended.append(ended)

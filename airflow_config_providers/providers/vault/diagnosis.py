@@ -80,7 +80,7 @@ def _clock(session: Session, now: Callable[[], float]) -> Iterator[Diagnosis]:
 
 
 def _token(session: Session, token: HeldToken) -> Iterator[Diagnosis]:
-    data = session.get("auth/token/lookup-self", token=token).data
+    data = session.transport.get("auth/token/lookup-self", token=token.text).data
     if not isinstance(data, Mapping):
         yield fine("The login works; its policies do not let it look itself up.")
         return
@@ -91,7 +91,7 @@ def _token(session: Session, token: HeldToken) -> Iterator[Diagnosis]:
 
 
 def _mounts(session: Session, token: HeldToken) -> Iterator[Diagnosis]:
-    data = session.get("sys/internal/ui/mounts", token=token).data
+    data = session.transport.get("sys/internal/ui/mounts", token=token.text).data
     mounts = data.get("secret") if isinstance(data, Mapping) else None
     if not isinstance(mounts, Mapping):
         yield doubt(

@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.providers.vault.logins.login import seconds
-from airflow_config_providers.providers.vault.refused_renewals import RefusedRenewals
-from airflow_config_providers.providers.vault.session import when_to_renew, when_to_retry
+from airflow_config_providers.providers.vault.renewals import Renewal, when_to_renew
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.faults import VaultAnswer
@@ -109,17 +107,17 @@ class Leases:
         for one in ended:
             self._session.revocations.drop(one.key)
         if is_closed:  # while a thread was reading it
-            self._give_back_late(lease, token)
+            if not self._session.has_given_back(token):
+                self._session.give_back_lease(id_, token=token.text, key=key)
         elif body.get("renewable") is True:
             self._plan_renewal(lease)
         return lease
 
     def _sweep(self, now: float) -> list[Lease]:
         """
-        Remove the leases that have ended, with the lock held, and return them.
+        With the lock held, remove the leases that have ended, and return them.
 
-        That is done when the number of leases has doubled since, so that a new one costs the same however many there
-        are.
+        Only when their number has doubled, so that a new one costs the same however many there are.
         """
         if len(self._held) < self._most:
             return []
@@ -128,15 +126,10 @@ class Leases:
         return [lease for lease in before if not lease.left(now)]
 
     def _plan_renewal(self, lease: Lease) -> None:
-        refusals = RefusedRenewals(self._session.where, "a lease")
-        at = when_to_renew(lease.since, lease.duration)
-        self._session.plan_renewal(lease, at, lambda: self._renew(lease, refusals))
+        renewal, at = Renewal(self._session.where, "a lease"), when_to_renew(lease.since, lease.duration)
+        self._session.plan_renewal(lease, at, lambda: self._renew(lease, renewal))
         if self._is_closed:  # perhaps after ``give_back`` has dropped it
             self._session.renewals.drop(lease)
-
-    def _give_back_late(self, lease: Lease, token: HeldToken) -> None:
-        if not self._session.has_given_back(token):
-            self._session.give_back_lease(lease.id, token=token.text, key=lease.key)
 
     def give_back(self, *, session_ends: bool) -> None:
         """
@@ -155,18 +148,13 @@ class Leases:
                 return
 
     def is_known(self, lease: Lease) -> bool:
-        """
-        Ask Vault whether it still has ``lease``, and return False if it was revoked; True if Vault may not be asked.
-
-        :raises AccessDeniedError: the token has ended, and there is no other one
-        :raises ProviderUnavailableError: Vault cannot answer now
-        """
+        """Ask Vault whether it still has ``lease``, and return False if it was revoked; True if it may not be asked."""
         if self._session.clock() < self._no_lookup_before:
             return True
         token = self._session.token()
         if token.text != lease.token:
             return False
-        answer = self._session.post(_LOOKUP, {"lease_id": lease.id}, token=token.text)
+        answer = self._session.transport.post(_LOOKUP, {"lease_id": lease.id}, token=token.text)
         if answer.is_denied:
             return not self._session.replaces(token, answer) and self._may_not_look_up(answer)
         if answer.says_lease_has_ended or _has_no_time_left(answer):
@@ -195,30 +183,17 @@ class Leases:
     def _ongoing(self, now: float) -> list[Lease]:
         return [lease for lease in self._held if lease.left(now)]
 
-    def _renew(self, lease: Lease, refusals: RefusedRenewals) -> float | None:
-        now = self._session.clock()
-        asked = {"lease_id": lease.id, "increment": int(lease.duration)}
-        try:
-            answer = self._session.post(_RENEW, asked, token=lease.token)
-        except ConfigProvidersError:
-            return when_to_retry(now, lease.expires)
-        duration = seconds(answer.body.get("lease_duration")) if answer.is_good else 0.0
+    def _renew(self, lease: Lease, renewal: Renewal) -> float | None:
+        now, former_end = self._session.clock(), lease.expires
+        body = {"lease_id": lease.id, "increment": int(lease.duration)}
+        answer = renewal.ask(lambda: self._session.transport.post(_RENEW, body, token=lease.token))
+        duration = seconds(answer.body.get("lease_duration")) if answer and answer.is_good else 0.0
         if not duration:
-            return self._retry(lease, answer, refusals)
-        refusals.renewed()
-        before, (lease.since, lease.current) = lease.expires, (now, duration)
-        return when_to_renew(now, duration) if lease.expires > before + duration / 10 else None
-
-    def _retry(self, lease: Lease, answer: VaultAnswer, refusals: RefusedRenewals) -> float | None:
-        """Return when to try again what Vault has not done; None if that is no use. Its database can be away."""
-        if answer.is_good or answer.says_lease_has_ended or answer.says_token_has_ended:
-            _log.info("%s: a lease is not renewed (%s)", self._session.where, answer.shown)
-            if answer.says_lease_has_ended:
+            if answer and answer.says_lease_has_ended:
                 self._end(lease)
-            return None
-        now = self._session.clock()
-        refusals.refused(answer, left=lease.left(now))
-        return when_to_retry(now, lease.expires)
+            return renewal.failed(answer, now=now, expires=former_end)
+        lease.since, lease.current = now, duration
+        return renewal.done(now=now, ttl=duration, former_end=former_end)
 
 
 def _has_no_time_left(answer: VaultAnswer) -> bool:

@@ -378,7 +378,8 @@ class VaultReader:
             )
         query = None if path.version is None else {"version": str(path.version)}
         address, token, since = mount.address(place.segments), self.session.token(), self.session.clock()
-        answer = self.session.get(quoted(address), token=token, query=query, mount=quoted(mount.segments))
+        ask = self.session.transport.get
+        answer = ask(quoted(address), token=token.text, query=query, mount=quoted(mount.segments))
         outcome = VaultOutcome(place, answer, address, mount, token, since)
         if answer.is_too_large:
             raise too_large(outcome, path, where=self.session.where)
@@ -400,7 +401,7 @@ class VaultReader:
     def _asked_mount(self, segments: Segments) -> tuple[Segments, Mount | None]:
         mount = self.session.mounts.find(segments)
         if mount is None:
-            mount = Mount.of(self.session.get(question(segments), token=self.session.token()).data)
+            mount = Mount.of(self.session.transport.get(question(segments), token=self.session.token().text).data)
         if mount is None or not mount.holds(segments):
             return segments[:-1], None
         self.session.mounts.remember(mount)
@@ -447,7 +448,8 @@ class Versions:
             return None
         segments, mount = known
         address = mount.metadata_address(segments)
-        answer = self._session.get(quoted(address), token=self._session.token(), mount=quoted(mount.segments))
+        token = self._session.token().text
+        answer = self._session.transport.get(quoted(address), token=token, mount=quoted(mount.segments))
         if answer.is_denied_by_policy:
             self._denied_until[path] = self._session.clock() + _SECONDS_DENIED
             self._log_once("/".join(address), answer)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Final
 from airflow_config_providers.core.per_process import Forgetting, hold_forks, run_in_children
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.core.timetable import Call, Clock, Start, Timetable
-from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
+from airflow_config_providers.exceptions import ProviderLookupError
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import VaultAnswer
 from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, LoginRefusal
 from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
-from airflow_config_providers.providers.vault.refused_renewals import RefusedRenewals
+from airflow_config_providers.providers.vault.renewals import Renewal, when_to_renew
 from airflow_config_providers.providers.vault.revocation import Revocations, RevokeRequest
 from airflow_config_providers.providers.vault.transport import Breakers, Clients, MakeClient, Transport, make_client
 
@@ -40,19 +40,6 @@ _BATCH: Final = ("hvb.", "b.")
 """Prefixes of tokens that cannot be given back."""
 
 _LONGEST_MARGIN: Final = 30.0
-
-
-def when_to_renew(start: float, ttl: float) -> float:
-    """Return a moment after about two thirds of ``ttl`` seconds, spread so that many processes do not coincide."""
-    import random  # noqa: PLC0415 - slow to import, and a token that is not renewed needs none
-
-    return start + ttl * random.uniform(0.6, 0.7)  # noqa: S311 - spreads load, no security
-
-
-def when_to_retry(now: float, expires: float) -> float | None:
-    """Return when to retry a renewal that failed; None if too little time is left."""
-    left = expires - now
-    return now + max(1.0, left / 4) if left > 2 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +150,6 @@ class Session:
             self._ended.raise_at(self.clock(), of=held.text)
         return held
 
-    def get(
-        self, path: str, *, token: HeldToken, query: Mapping[str, str] | None = None, mount: str = ""
-    ) -> VaultAnswer:
-        """Return Vault's answer for ``path``, which is quoted; ``mount`` as in ``Transport.get``."""
-        return self.transport.get(path, token=token.text, query=query, mount=mount)
-
-    def post(self, path: str, body: Mapping[str, object], *, token: str, wrap_seconds: int = 0) -> VaultAnswer:
-        """Have Vault do something; with ``wrap_seconds``, its answer is wrapped for so long."""
-        return self.transport.post(path, body, token=token, wrap_seconds=wrap_seconds)
-
     def replaces(self, refused: HeldToken, answer: VaultAnswer) -> bool:
         """
         Return whether there is a token other than the refused one, after a new login if necessary.
@@ -188,7 +165,7 @@ class Session:
             return True
         if self.clock() < self._no_login_before:
             return False
-        found = self.flights.run(("alive", refused.text), lambda: self.get(_LOOKUP, token=refused))
+        found = self.flights.run(("alive", refused.text), lambda: self.transport.get(_LOOKUP, token=refused.text))
         if found.knows_token and answer.says_token_has_ended:
             raise faults.token_of_elsewhere(self.where)
         if found.may_know_token and not answer.says_token_has_ended:
@@ -217,7 +194,7 @@ class Session:
         self._ended = None  # the caller asks for the current state
         self._signing_in.forgive()
         held = self.token()
-        found = self.get(_LOOKUP, token=held)
+        found = self.transport.get(_LOOKUP, token=held.text)
         if found.may_know_token:
             return
         if self._signed_in_anew(held).text == held.text:
@@ -324,7 +301,7 @@ class Session:
     def _learn_end_of(self, token: HeldToken) -> None:
         now = self.clock()
         try:
-            answer = self.get(_LOOKUP, token=token)
+            answer = self.transport.get(_LOOKUP, token=token.text)
         except ProviderLookupError:
             return
         ttl = seconds(answer.data.get("ttl")) if isinstance(answer.data, Mapping) else 0.0
@@ -348,8 +325,8 @@ class Session:
             new = replace(new, key=self.revocations.hold(RevokeRequest.of_login(new.text)))
         self._take(new, transport)
         if given.is_ours and given.is_renewable and given.ttl is not None:
-            refusals = RefusedRenewals(self.where, "the login")
-            self.plan_renewal("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text, refusals))
+            renewal = Renewal(self.where, "the login")
+            self.plan_renewal("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text, renewal))
         return new
 
     def _asked(self) -> VaultToken:
@@ -369,26 +346,18 @@ class Session:
             self._give_back(new, transport)
             raise ProviderLookupError(f"The session with {self.where} was closed while it signed in.")
 
-    def _renew(self, text: str, refusals: RefusedRenewals) -> float | None:
+    def _renew(self, text: str, renewal: Renewal) -> float | None:
         held, now = self._held, self.clock()
         if held is None or held.text != text or held.expires is None:
             return None
-        try:
-            answer = self.post(_RENEW, {}, token=text)
-        except ConfigProvidersError:
-            return when_to_retry(now, held.expires)
-        ttl = _ttl(answer)
-        if ttl == 0 and (answer.is_good or answer.says_token_has_ended):
-            _log.info("%s: the login is not renewed (%s); the next read signs in anew", self.where, answer.shown)
-            return None
-        if ttl == 0:  # what it was signed in with can be away, such as a directory
-            refusals.refused(answer, left=held.expires - now)
-            return when_to_retry(now, held.expires)
-        refusals.renewed()
+        answer = renewal.ask(lambda: self.transport.post(_RENEW, {}, token=text))
+        ttl = 0.0 if answer is None else _ttl(answer)
+        if ttl == 0:
+            return renewal.failed(answer, now=now, expires=held.expires)
         with self._lock:
             if self._held is held:
                 self._held = replace(held, since=now, ttl=ttl)
-        return when_to_renew(now, ttl) if now + ttl > held.expires + ttl / 10 else None
+        return renewal.done(now=now, ttl=ttl, former_end=held.expires)
 
     def _give_back(self, held: HeldToken | None, transport: Transport) -> None:
         if held is not None and held.can_be_given_back and held.left(self.clock()) != 0:

@@ -15,7 +15,6 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy,
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.core.text import in_all, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.dynamic.contention import Attempts
 from airflow_config_providers.dynamic.document import DEPLOYMENT, StoredConfig, Value, name_of
 from airflow_config_providers.dynamic.followers import DEFAULT_INTERVAL, ConfigFollower, Fetch, Followers, Settle
 from airflow_config_providers.dynamic.history import Change
@@ -39,7 +38,7 @@ from airflow_config_providers.dynamic.planner import (
 )
 from airflow_config_providers.dynamic.snapshot import Snapshot
 from airflow_config_providers.dynamic.store import ConfigStore
-from airflow_config_providers.dynamic.writer import REFRESH, ChangeAuthor, Writer, take_back
+from airflow_config_providers.dynamic.writer import REFRESH, Attempts, ChangeAuthor, Writer, take_back
 from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,

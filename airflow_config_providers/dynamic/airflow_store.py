@@ -16,10 +16,17 @@ from uuid import uuid4
 
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.dynamic.contention import impatient, is_contention, lock_rows
+from airflow_config_providers.dynamic.database import (
+    impatient,
+    is_busy,
+    is_read_only,
+    lock_rows,
+    reason,
+    unavailable,
+    unwritable,
+)
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
-from airflow_config_providers.dynamic.unavailable_database import is_read_only, reason, unavailable, unwritable
-from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.lazy import sa
 
 if TYPE_CHECKING:
@@ -321,16 +328,21 @@ def _translated(call: Callable[[], _T], doing: str, *, outcome: str = "") -> _T 
     try:
         return call()
     except sa.exc.SQLAlchemyError as error:
-        problem, is_refused = reason(error), isinstance(error, sa.exc.DataError)
-        is_busy = isinstance(error, sa.exc.DBAPIError) and is_contention(error)
-        is_unwritable = is_read_only(getattr(error, "orig", None))
-    if is_busy:
+        failure = _failure(error, doing, outcome)
+    if failure is not None:
+        raise failure
+    return None
+
+
+def _failure(error: Exception, doing: str, outcome: str) -> ConfigProvidersError | None:
+    origin = getattr(error, "orig", None)
+    if is_busy(origin):
         return None
-    if is_unwritable:
-        raise unwritable(doing, problem)
-    if is_refused:
-        raise ConfigException(_REFUSED.format(doing, problem))
-    raise unavailable(doing, problem, outcome=outcome)
+    if is_read_only(origin):
+        return unwritable(doing, error)
+    if isinstance(error, sa.exc.DataError):
+        return ConfigException(_REFUSED.format(doing, reason(error)))
+    return unavailable(doing, error, outcome=outcome)
 
 
 def _table() -> Any:

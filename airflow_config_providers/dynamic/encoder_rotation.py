@@ -10,7 +10,6 @@ from typing import Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic import document, history
-from airflow_config_providers.dynamic.contention import Attempts
 from airflow_config_providers.dynamic.document import (
     HISTORY,
     PREFIX,
@@ -24,6 +23,7 @@ from airflow_config_providers.dynamic.document import (
 from airflow_config_providers.dynamic.history import Change, History
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore
+from airflow_config_providers.dynamic.writer import Attempts
 from airflow_config_providers.exceptions import ConfigException
 
 EVENT: Final = "rotate"

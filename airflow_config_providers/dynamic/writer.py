@@ -1,17 +1,17 @@
-"""Writes planned changes, with their histories and the audit log, in one transaction, and takes them back."""
+"""Writes planned changes, with their histories and the audit log, until no one interferes, and takes them back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final
+from itertools import count
+from typing import Final, TypeVar
 
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.variable import variables
+from airflow_config_providers.core.variable import some_of, variables
 from airflow_config_providers.dynamic import document, history
-from airflow_config_providers.dynamic.contention import Attempts
 from airflow_config_providers.dynamic.document import (
     DEPLOYMENT,
     EMPTY,
@@ -25,14 +25,24 @@ from airflow_config_providers.dynamic.document import (
 from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.dynamic.planner import PlannedChange
 from airflow_config_providers.dynamic.snapshot import Snapshot
-from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore, Listing
-from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore, Listing, TurnTaking
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError
+
+_T = TypeVar("_T")
 
 TAKE_BACK: Final = "take_back"
 """The event of a change that takes back another one."""
 
 REFRESH: Final = "refresh"
 """The event of a plan that changes nothing: references are read again."""
+
+UNGUARDED: Final = 2
+"""The number of attempts without a lock. After them, a writer takes a turn; otherwise it might never succeed."""
+
+_ATTEMPTS: Final = 200
+_SHORTEST_WAIT: Final = 0.01
+_LONGEST_WAIT: Final = 0.25
+"""Seconds. An attempt takes about ten milliseconds, so a dozen others finish in that time."""
 
 
 def now() -> str:
@@ -98,6 +108,54 @@ class Writer:
         became = {key: plan.after.get(key) for key in plan.keys}
         at, by = self.author.clock(), self.author.name
         return Change(version, plan.resource.task_id, at, by, was, became, event, restored=restored)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """
+    Retries a change of a store until no other change interferes.
+
+    :param sleep: waits before the next attempt
+    """
+
+    store: ConfigStore
+    sleep: Callable[[float], None]
+
+    def until_done(self, attempt: Callable[[ConfigStore], _T | None], names: Collection[str]) -> _T:
+        """
+        Return the first result of ``attempt`` that is not None.
+
+        :param attempt: makes the change in the store that it gets
+        :param names: the names that it writes
+        :raises ProviderUnavailableError: all results were None
+        """
+        from tenacity import RetryError, Retrying, retry_if_result, stop_after_attempt, wait_random_exponential  # noqa: PLC0415 - slow
+
+        retrying = Retrying(
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_random_exponential(_SHORTEST_WAIT, max=_LONGEST_WAIT),
+            retry=retry_if_result(lambda result: result is None),
+            sleep=self.sleep,
+        )
+        numbers = count()
+        try:
+            done = retrying(lambda: self._once(attempt, names, is_guarded=next(numbers) >= UNGUARDED))
+        except RetryError:
+            done = None
+        if done is None:
+            raise ProviderUnavailableError(
+                f"Others keep changing {some_of(sorted(names))}: they were faster in each of {_ATTEMPTS} attempts, and "
+                f"nothing was changed. See who it is with airflow config-providers history, and try again."
+            )
+        return done
+
+    def _once(
+        self, attempt: Callable[[ConfigStore], _T | None], names: Collection[str], *, is_guarded: bool
+    ) -> _T | None:
+        if not is_guarded or not isinstance(self.store, TurnTaking):
+            return attempt(self.store)
+        with self.store.turn(names) as store:
+            return attempt(store)
 
 
 def take_back(

@@ -51,13 +51,7 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
         return ConfigData({} if connection is None else read_fields(connection, keys, conn_id=path))
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """
-        Refuse the id of a connection that the pattern does not allow.
-
-        :raises AccessDeniedError: it is not allowed
-        :raises ConfigException: ``path`` is empty
-        :raises ProviderDefinitionError: the parameters cannot be used
-        """
+        """Refuse the id of a connection that the pattern does not allow, and a reference without one."""
         _require(path, self._allowed_by(configs))
 
     def form_problem(self, path: str, key: str) -> str:

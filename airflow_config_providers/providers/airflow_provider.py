@@ -33,11 +33,7 @@ class AirflowConfigProvider(PolledConfigProvider, ABC):
         return require_configured(self._allowed)
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """
-        Take ``allowlist.pattern`` and ``poll.interval``.
-
-        :raises ProviderDefinitionError: the pattern is not a regular expression, or the interval not a number
-        """
+        """Take ``allowlist.pattern`` and ``poll.interval``."""
         super().configure(configs)
         self._allowed = self._allowed_by(configs)
 
@@ -45,11 +41,7 @@ class AirflowConfigProvider(PolledConfigProvider, ABC):
         return AllowedNames.of(configs, has_teams=self._has_teams())
 
     def check(self) -> str:
-        """
-        Create the secrets backends of the deployment without asking them anything, and return their names.
-
-        :raises ProviderUnavailableError: one cannot be created
-        """
+        """Create the secrets backends of the deployment without asking them anything, and return their names."""
         return airflow_secrets.check()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
@@ -11,7 +11,7 @@ from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider, read_json
-from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN
+from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
 
 
 class AirflowVariableConfigProvider(AirflowConfigProvider):
@@ -59,19 +59,15 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
         return ConfigData(read_json(texts.get(path), keys, what=f"variable '{path}'") if path else texts)
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """
-        Refuse the name of a variable that the pattern does not allow.
-
-        :raises AccessDeniedError: it is not allowed
-        :raises ProviderDefinitionError: the parameters cannot be used
-        """
-        allowed = self._allowed_by(configs)
-        for name in [path] if path else keys:
-            allowed.require("variable", name)
+        """Refuse the name of a variable that the pattern does not allow."""
+        _require([path] if path else keys, self._allowed_by(configs))
 
     def _texts(self, names: Sequence[str]) -> dict[str, str]:
-        allowed = self.allowed
-        for name in names:
-            allowed.require("variable", name)
+        _require(names, self.allowed)
         texts = side_by_side(self._read, names, at_once=self._max_workers())
         return {name: text for name, text in zip(names, texts, strict=True) if text is not None}
+
+
+def _require(names: Iterable[str], allowed: AllowedNames) -> None:
+    for name in names:
+        allowed.require("variable", name)

@@ -71,7 +71,6 @@ class AllowedFiles:
         """
         Return the files that a provider's parameters ``allowed.paths`` and ``max.bytes`` allow.
 
-        :param link: reads a symbolic link
         :raises ProviderDefinitionError: a path is not absolute or does not exist, or the size is not a positive number
         """
         paths = _paths(configs.get(ALLOWED_PATHS))
@@ -84,12 +83,7 @@ class AllowedFiles:
         return cls(None if paths is None else tuple(steps(os.path.normpath(path)) for path in paths), max_bytes, link)
 
     def require(self, path: str) -> None:
-        """
-        Require that ``path`` is inside an allowed path; it need not exist.
-
-        :raises AccessDeniedError: it is not
-        :raises ConfigException: it cannot be a path
-        """
+        """Require that ``path`` is inside an allowed path; it need not exist. Raises what ``read`` raises otherwise."""
         _Look(self).real(path)
 
     def read(self, path: str) -> bytes | None:
@@ -97,6 +91,7 @@ class AllowedFiles:
         Return the content of the regular file at ``path``; None if there is none.
 
         :raises AccessDeniedError: not allowed, or not readable by this process
+        :raises ConfigException: it cannot be a path
         :raises LimitExceededError: the file is larger than ``max_bytes``
         :raises ProviderUnavailableError: the system could not read it now
         """
@@ -153,22 +148,21 @@ class AllowedFiles:
     def _texts(self, path: str, files: Mapping[str, str], directory: int | None) -> Iterator[tuple[str, str]]:
         for key, name in files.items():
             file = f"{path}/{key}"
-            content = (
-                None if directory is None else _without_system_errors(file, partial(self._content_in, directory, name))
-            )
+            content = _without_system_errors(file, partial(self._content_in, directory, name))
             text = _text(file, self._small(file, content))
             if text is not None:
                 yield key, text
 
-    def _content_in(self, directory: int, name: str) -> bytes | None:
+    def _content_in(self, directory: int | None, name: str) -> bytes | None:
+        if directory is None:
+            return None
         with open_in(directory, name, is_kind=stat.S_ISREG) as descriptor:
             return None if descriptor is None else self._content(descriptor)
 
     def check(self) -> str:
         """
-        Find out whether each allowed path can be opened; reads no file.
+        Require that each allowed path can be opened, and return how many there are; reads no file.
 
-        :return: how many paths are allowed
         :raises AccessDeniedError: this process may not read one; names all that cannot be opened
         :raises ProviderUnavailableError: one is missing, or cannot be opened now
         """
@@ -181,11 +175,7 @@ class AllowedFiles:
         return counted(len(self.allowed), "allowed path")
 
     def diagnose(self) -> Iterator[Diagnosis]:
-        """
-        Yield how many paths are allowed, and those that other users could change.
-
-        :raises ProviderLookupError: as in ``check``
-        """
+        """Yield what ``check`` returns, and the allowed paths that other users could change."""
         from airflow_config_providers.core.diagnosis import fine  # noqa: PLC0415 - no task asks for one
         from airflow_config_providers.providers.file_rights import rights_of  # noqa: PLC0415 - see above
 
@@ -230,11 +220,7 @@ class AllowedFiles:
         return self._attempted(path, read)
 
     def _attempted(self, path: str, read: Callable[[_Look], tuple[_T, bool]]) -> _T:
-        """
-        Return the result of ``read`` from the first attempt during which nothing was switched.
-
-        :raises ProviderUnavailableError: something was switched during every attempt
-        """
+        """Return the result of ``read`` from the first attempt during which nothing was switched."""
         for _ in range(_ATTEMPTS):
             found, is_sound = read(_Look(self))
             if is_sound:
@@ -252,12 +238,7 @@ def _refuse_processes(path: str, real: Steps) -> None:
 
 
 class _Look:
-    """
-    One look at the files, to which each link leads to one place.
-
-    :param files: the files that may be read
-    :ivar link: reads each link once
-    """
+    """One look at the files, in which each link is read once, and so leads to one place."""
 
     def __init__(self, files: AllowedFiles) -> None:
         self.link = LinksReadOnce(files.link)
@@ -265,12 +246,7 @@ class _Look:
         self._roots: list[Steps] = [()]
 
     def real(self, path: str) -> Steps:
-        """
-        Return the real place of ``path``; it need not exist.
-
-        :raises AccessDeniedError: it is not inside an allowed path, or in ``/proc``
-        :raises ConfigException: it cannot be a path
-        """
+        """Return the real place of ``path``, which need not exist, but must be allowed."""
         if not path.isprintable():
             raise _unprintable(path)
         if len(steps(path)) > DEEPEST:
@@ -282,12 +258,7 @@ class _Look:
         return real
 
     def by_parent(self, path: str, real: Steps, names: Iterable[str]) -> dict[Steps, dict[str, str]]:
-        """
-        Return directory -> key -> name in it, for all of ``names`` in the directory at ``real``.
-
-        :param real: what ``real`` returned for ``path``
-        :raises AccessDeniedError: one is not inside an allowed path
-        """
+        """Return directory -> key -> name in it, for ``names`` in the directory at ``real``, the place of ``path``."""
         found = defaultdict[Steps, dict[str, str]](dict)
         for name in names:
             place = real_path((name,), self._roots, below=real, link=self.link)

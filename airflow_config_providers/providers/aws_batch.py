@@ -45,10 +45,6 @@ class AwsStore:
     read_one: Callable[[Any, str], str]
     read_many: Callable[[Any, Sequence[str]], Mapping[str, str | AwsRefusal]]
 
-    def is_behind(self, backend: type, airflows: type) -> bool:
-        """Return whether ``backend``, perhaps a subclass of Airflow's class, asks in the same way."""
-        return self.method in vars(airflows) and getattr(backend, self.method) is vars(airflows)[self.method]
-
 
 @dataclass(frozen=True, slots=True)
 class AwsRefusal:
@@ -73,9 +69,13 @@ class AwsBatch:
     @classmethod
     def of(cls, backend: Any) -> Self | None:
         """Return a reader of ``backend``; None if it is not one of AWS, or asks in its own way."""
-        for airflows in type(backend).__mro__:
+        kind = type(backend)
+        for airflows in kind.__mro__:
             store = STORES.get(f"{airflows.__module__}.{airflows.__qualname__}")
-            if store is not None and store.is_behind(type(backend), airflows):
+            asks = vars(airflows).get(store.method) if store else None  # a subclass can ask in its own way
+            if (
+                store and asks is not None and getattr(kind, store.method) is asks
+            ):
                 return cls(backend, store)
         return None
 

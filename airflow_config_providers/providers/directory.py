@@ -24,8 +24,6 @@ class DirectoryConfigProvider(FilesProvider):
 
     Kubernetes renews a mounted secret by switching one link, ``..data``, through which all files are reached, and then
     removes what it led to. All keys of one ``get`` come from before the switch, or all from after it.
-
-    :param link: reads a symbolic link
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/var/run/secrets"}

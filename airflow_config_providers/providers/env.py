@@ -61,11 +61,7 @@ class EnvVarConfigProvider(ConfigProvider):
         self._found: Mapping[str, str] = {}
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """
-        Take ``allowlist.pattern`` and copy the variables that it allows.
-
-        :raises ProviderDefinitionError: the pattern is not a regular expression
-        """
+        """Take ``allowlist.pattern`` and copy the variables that it allows."""
         self._allowed = AllowedNames.of(configs)
         self._found = self._allowed_by(self._allowed)
 
@@ -81,11 +77,7 @@ class EnvVarConfigProvider(ConfigProvider):
         return ConfigData(found, denials={name: _denial(name) for name in keys or () if not _allows(allowed, name)})
 
     def subscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
-        """
-        Accept a subscription, and never call: the environment of a process does not change.
-
-        :raises ConfigException: ``path`` is not empty
-        """
+        """Accept a subscription, and never call: the environment of a process does not change."""
         _refuse_path(path, keys)
 
     def unsubscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
@@ -95,24 +87,14 @@ class EnvVarConfigProvider(ConfigProvider):
         """Do nothing."""
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """
-        Refuse a name that the pattern does not allow, and a path.
-
-        :raises AccessDeniedError: it is not allowed
-        :raises ConfigException: ``path`` is not empty
-        :raises ProviderDefinitionError: the parameters cannot be used
-        """
+        """Refuse a name that the pattern does not allow, and a path."""
         _refuse_path(path, keys)
         allowed = AllowedNames.of(configs)
         if denials := [_denial(name) for name in keys if not _allows(allowed, name)]:
             raise AccessDeniedError(*denials)
 
     def environment_names(self, configs: Mapping[str, Any]) -> Collection[str]:
-        """
-        Return the names of the variables that ``allowlist.pattern`` allows and that are set.
-
-        :raises ProviderDefinitionError: the pattern is not a regular expression
-        """
+        """Return the names of the variables that ``allowlist.pattern`` allows and that are set."""
         return frozenset(self._allowed_by(AllowedNames.of(configs)))
 
     def check(self) -> str:

@@ -10,13 +10,18 @@ from typing import Any, ClassVar, Final
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.document import parse_object
 from airflow_config_providers.core.per_process import PerProcess
-from airflow_config_providers.core.polled_provider import POLL_INTERVAL, PolledConfigProvider
+from airflow_config_providers.core.polled_provider import POLL_INTERVAL
 from airflow_config_providers.core.provider import BatchConfigProvider, require_configured
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.airflow_provider import field_problem, read_fields, read_json
+from airflow_config_providers.providers.airflow_provider import (
+    AirflowConfigProvider,
+    field_problem,
+    read_fields,
+    read_json,
+)
 from airflow_config_providers.providers.airflow_secrets import asked
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
 from airflow_config_providers.providers.aws_batch import AwsBatch
@@ -52,7 +57,7 @@ def installed_backends() -> Iterator[str]:
         yield from entry.load()().get("secrets-backends", ())
 
 
-class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
+class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
     """
     Asks one Airflow secrets backend, and no other.
 
@@ -95,11 +100,10 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
         has_teams: Callable[[], bool] = airflow_secrets.has_teams,
         max_workers: Callable[[], int] = airflow_secrets.max_workers,
     ) -> None:
+        super().__init__(has_teams)
         self._max_workers = max_workers
         self._make_configured = make_configured
         self._installed = installed
-        self._has_teams = has_teams
-        self._allowed: AllowedNames | None = None
         self._backend: PerProcess[Any] = PerProcess(self._configured)
 
     def configure(self, configs: Mapping[str, Any]) -> None:
@@ -110,7 +114,6 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
             arguments are not a JSON object
         """
         super().configure(configs)
-        allowed = AllowedNames.of(configs, has_teams=self._has_teams())
         kwargs = _kwargs(configs)
         if path := str(configs.get(BACKEND, "")).strip():
             self._require_installed(path)
@@ -119,7 +122,6 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
             raise ProviderDefinitionError(
                 f"{BACKEND_KWARGS} is given without {BACKEND}. Add {BACKEND}, or remove {BACKEND_KWARGS}."
             )
-        self._allowed = allowed
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
@@ -135,11 +137,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
         return _data(place, self._read(self._allowed_secrets(place)))
 
     def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
-        """
-        Return what the backend has at several paths; a backend of AWS needs fewer requests than one for each.
-
-        :raises ProviderDefinitionError: the backend cannot be created, or the deployment has configured none
-        """
+        """Return what the backend has at several paths; a backend of AWS needs fewer requests than one for each."""
         plans: dict[BackendPlace, list[BackendSecret]] = {}
         outcomes: dict[str, ConfigData | Exception] = {}
         for path, keys in wanted.items():
@@ -152,26 +150,15 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
         return outcomes | {place.path: _outcome(place, found) for place in plans}
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """
-        Refuse an unknown path, and a name that the pattern does not allow.
-
-        :raises AccessDeniedError: it is not allowed
-        :raises ConfigException: there is no such path
-        :raises ProviderDefinitionError: the parameters cannot be used
-        """
-        allowed = AllowedNames.of(configs, has_teams=self._has_teams())
-        _require(BackendPlace(path, frozenset(keys)).secrets(), allowed)
+        """Refuse an unknown path, and a name that the pattern does not allow."""
+        _require(BackendPlace(path, frozenset(keys)).secrets(), self._allowed_by(configs))
 
     def form_problem(self, path: str, key: str) -> str:
         """Return why no connection has a field called ``key``, if the path is that of a connection."""
         return BackendPlace(path, {key}).field_problem()
 
     def check(self) -> str:
-        """
-        Create the backend without asking it anything, and return its name.
-
-        :raises ProviderDefinitionError: it cannot be created, or the deployment has configured none
-        """
+        """Create the backend without asking it anything, and return its name."""
         require_configured(self._allowed)
         return f"asks {type(self._backend()).__name__}"
 
@@ -194,7 +181,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
             )
 
     def _allowed_secrets(self, place: BackendPlace) -> list[BackendSecret]:
-        allowed, secrets = require_configured(self._allowed), place.secrets()
+        allowed, secrets = self.allowed, place.secrets()
         _require(secrets, allowed)
         return secrets
 

@@ -16,7 +16,7 @@ from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.providers.connection_fields import unknown_fields
+from airflow_config_providers.providers.airflow_secrets import unknown_fields
 from airflow_config_providers.secrets.imports import importing
 
 _T = TypeVar("_T")

@@ -17,7 +17,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     system_reason,
 )
-from airflow_config_providers.providers.debug_logs import keep_values_out_of_debug_logs
+from airflow_config_providers.providers.backend_faults import keep_values_out_of_debug_logs
 
 if TYPE_CHECKING:
     import hvac

@@ -22,7 +22,7 @@ from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     ProviderUnavailableError,
 )
-from airflow_config_providers.providers.debug_logs import _PRINTING
+from airflow_config_providers.providers.backend_faults import _PRINTING
 from airflow_config_providers.providers.vault.logins.clouds import AwsIamLogin, AzureLogin, GcpLogin
 from airflow_config_providers.providers.vault.logins.login import Login
 from airflow_config_providers.providers.vault.parameters import read_settings

@@ -39,7 +39,6 @@ class News:
     """
     What the followers of a resource get.
 
-    :param configs: the configuration of the resource
     :param refreshed: keys whose references have new values, although their strings are the same
     """
 
@@ -68,11 +67,7 @@ class Followers:
             raise ConfigException(*problems)
 
     def follow(self, definition: ConfigDef) -> None:
-        """
-        Refuse followers, now and later, of keys that ``definition`` calls read-only, and of older names.
-
-        :raises ConfigException: there are such followers; names them and the keys
-        """
+        """Refuse followers, now and later, of keys that ``definition`` calls read-only, and of older names."""
         for members in self.sets.values():
             members.follow(definition)
 
@@ -82,22 +77,14 @@ class Followers:
 
     @contextmanager
     def turn(self, changed: Collection[ConfigResource]) -> Iterator[None]:
-        """
-        Prevent other changes of what ``changed`` concerns until the block ends.
-
-        :raises ConfigException: a follower that is being notified asked for this
-        """
+        """Prevent other changes of what ``changed`` concerns until the block ends."""
         with ExitStack() as turns:
             for members in sorted((self.sets[followed] for followed in self.concerned(changed)), key=id):
                 turns.enter_context(members.turn())
             yield
 
     def refusals(self, plans: Sequence[PlannedChange], settle: Settle) -> dict[ConfigResource, ConfigProvidersError]:
-        """
-        Ask all followers, and return the resources whose changes are refused.
-
-        They are asked again about the remaining changes until none is refused.
-        """
+        """Ask all followers, again without what they refuse, and return the resources whose changes are refused."""
         refused: dict[ConfigResource, ConfigProvidersError] = {}
         left = by_resource(plan for plan in plans if plan.keys)
         while more := self._refusals(left, settle):
@@ -243,11 +230,7 @@ class ConfigFollower(ClosedOnExit):
             self._begin()
 
     def catch_up(self) -> None:
-        """
-        Notify the followers now of all that has changed; one request if nothing has.
-
-        :raises ConfigProvidersError: configuration cannot be read, or followers refuse it or have failed
-        """
+        """Notify the followers now of all that has changed, or raise why not; one request if nothing has."""
         reasons = Reasons()
         if self._behind(self._read(), reasons):
             reasons = self._catch_up()

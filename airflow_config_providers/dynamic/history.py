@@ -54,7 +54,6 @@ class History:
     """
     The kept changes of a document.
 
-    :param changes: the changes, newest last
     :param more: members that only a newer version knows; a change keeps them
     """
 
@@ -75,7 +74,6 @@ def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change], *, 
     """
     Return the configuration of a resource at a version, by undoing later changes.
 
-    :param now: its current configuration
     :param changes: the changes of the resource, newest last
     :param name: its name in messages
     :raises ConfigException: the version never existed, or later changes are no longer all kept
@@ -110,12 +108,7 @@ def _newest(texts: list[str]) -> list[str]:
 
 
 def read(text: str | None, *, name: str) -> History:
-    """
-    Return the history in ``text``; an empty one for None.
-
-    :param name: the name under which it is stored
-    :raises ConfigException: it cannot be read
-    """
+    """Return the history called ``name`` in ``text``; an empty one for None."""
     return History() if text is None else read_json(text, _history, name=name, what="history")
 
 

@@ -68,7 +68,6 @@ def settled(
     Return current name of a key -> the value that wins, under whichever name it is set; a sealed secret stays sealed.
 
     :param configs: the configurations that a resource has and inherits, strongest first
-    :param beneath: the weaker layers
     """
     layered = LayeredConfig([*(dynamic_layer(one, config) for one, config in configs.items()), *beneath], definition)
     sealed = {
@@ -96,11 +95,7 @@ def task_configs(task: ConfigResource, read: Read) -> dict[ConfigResource, Store
 
 
 def layers_of(configs: Mapping[ConfigResource, StoredConfig], open_: Open = hidden) -> list[ConfigLayer]:
-    """
-    Return the layers of ``configs``, without those that are empty.
-
-    :param open_: returns the text of a sealed secret; called only when a job gets it
-    """
+    """Return the layers of ``configs`` that are not empty; ``open_`` is called only when a job gets a secret."""
     return [dynamic_layer(resource, config, open_) for resource, config in configs.items() if config.values]
 
 

@@ -41,11 +41,7 @@ def fits(vector: bytes, cipher: str) -> bool:
 
 
 def encrypt(octets: bytes, key: bytes, cipher: str, vector: bytes) -> bytes:
-    """
-    Return ``octets`` encrypted.
-
-    :raises ValueError: ``cipher`` does not pad, and the length is not a multiple of the block size
-    """
+    """Return ``octets`` encrypted; ``ValueError`` if ``cipher`` does not pad, and they do not fill its blocks."""
     if cipher == GCM:
         return _gcm(key).encrypt(vector, octets, None)
     if _pads(cipher):
@@ -189,11 +185,7 @@ class EncryptedText:
 
     @classmethod
     def read(cls, text: str) -> EncryptedText:
-        """
-        Parse a string of this encoder or of Kafka's.
-
-        :raises ConfigException: it is not an encrypted password; the message does not quote it
-        """
+        """Parse a string of this encoder or of Kafka's; an error quotes nothing of it."""
         reader = _FieldReader(text)
         key_factory, cipher = reader.name("keyFactoryAlgorithm"), reader.name("cipherAlgorithm")
         settings = EncoderSettings(key_factory, cipher, reader.number("keyLength"), reader.number("iterations"))

@@ -87,20 +87,12 @@ def replacing(wanted: Mapping[str, str | None]) -> Edit:
 
 
 def returning(version: int, changes: Sequence[Change], *, name: str) -> Edit:
-    """
-    Return an edit that restores a version by undoing later ones of ``changes``.
-
-    :param name: the name of the resource in messages
-    """
+    """Return an edit that restores a version of ``name``, a resource, by undoing later ones of ``changes``."""
     return lambda now: Altered(as_of(version, now, changes, name=name))
 
 
 def refuse_many(operations: int) -> None:
-    """
-    Refuse a request that would keep others waiting.
-
-    :raises LimitExceededError: it has more than ``MOST_OPERATIONS``
-    """
+    """Refuse a request with more than ``MOST_OPERATIONS``, which would keep others waiting."""
     if operations > MOST_OPERATIONS:
         raise LimitExceededError(
             f"{operations} operations in one request, but the limit is {MOST_OPERATIONS}. Make several requests."
@@ -112,8 +104,6 @@ class PlannedChange:
     """
     The configuration of a resource before and after a change.
 
-    :param before: the stored configuration
-    :param after: the values after the change
     :param warnings: why policies that only warn would deny it -> what the policy says
     """
 
@@ -145,7 +135,6 @@ class CheckedChange:
     """
     A change, separated into a valid part and an invalid part.
 
-    :param plan: the valid part
     :param problem: the error with all problems of the invalid part
     :param asked: key -> requested text of the invalid part, with secrets hidden
     """
@@ -185,9 +174,7 @@ class Planner:
     """
     Checks changes.
 
-    :param definition: the types of keys, and which keys are sensitive
     :param seal: encrypts secrets; None if the deployment has no secret to encrypt with
-    :param objections: returns other reasons to refuse a new text
     """
 
     definition: ConfigDef

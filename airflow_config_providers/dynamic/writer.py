@@ -112,23 +112,13 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """
-    Retries a change of a store until no other change interferes.
-
-    :param sleep: waits before the next attempt
-    """
+    """Retries a change of a store until no other change interferes; ``sleep`` waits before the next attempt."""
 
     store: ConfigStore
     sleep: Callable[[float], None]
 
     def until_done(self, attempt: Callable[[ConfigStore], _T | None], names: Collection[str]) -> _T:
-        """
-        Return the first result of ``attempt`` that is not None.
-
-        :param attempt: makes the change in the store that it gets
-        :param names: the names that it writes
-        :raises ProviderUnavailableError: all results were None
-        """
+        """Return the first result of ``attempt`` that is not None; it writes ``names`` in the store that it gets."""
         from tenacity import RetryError, Retrying, retry_if_result, stop_after_attempt, wait_random_exponential  # noqa: PLC0415 - slow
 
         retrying = Retrying(
@@ -166,7 +156,6 @@ def take_back(
 
     Policies do not check this, since it restores what there was.
 
-    :param snapshot: the documents from which the plans were made
     :returns: a sentence about the result for each resource
     """
     written = {plan.resource: snapshot.document(plan.resource).version + 1 for plan in plans}

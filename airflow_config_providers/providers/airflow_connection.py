@@ -24,7 +24,6 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
     ids are allowed.
 
     :param read: returns a connection, or None, by its id
-    :param has_teams: returns whether the deployment has several teams
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "warehouse|spark_.*"}
@@ -42,8 +41,6 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
         """
         Read the connection with the id ``path``, once for all ``keys``.
 
-        :raises AccessDeniedError: the pattern does not allow it, whether it exists or not; or Airflow refuses
-        :raises ProviderUnavailableError: Airflow cannot answer now
         :raises ConfigException: ``path`` is empty; or something in the extra is asked for, and it is not a JSON object
         """
         _require(path, self.allowed)

@@ -17,11 +17,7 @@ from airflow_config_providers.providers.allowed_names import AllowedNames
 
 
 class AirflowConfigProvider(PolledConfigProvider, ABC):
-    """
-    A provider that asks Airflow for names that ``allowlist.pattern`` allows.
-
-    :param has_teams: returns whether the deployment has several teams
-    """
+    """A provider that asks Airflow for names that ``allowlist.pattern`` allows."""
 
     def __init__(self, has_teams: Callable[[], bool]) -> None:
         self._has_teams = has_teams

@@ -25,7 +25,6 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
     all names are allowed.
 
     :param read: returns the string of a variable, or None, by its name
-    :param has_teams: returns whether the deployment has several teams
     :param max_workers: returns how many variables are read at once
     """
 
@@ -47,8 +46,6 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
         """
         Read the variables called ``keys``, side by side, or keys of the one called ``path``.
 
-        :raises AccessDeniedError: the pattern does not allow a name, whether it exists or not; or Airflow refuses
-        :raises ProviderUnavailableError: Airflow cannot answer now
         :raises ConfigException: the variable ``path`` does not hold a JSON object; or ``path`` is empty and
             ``keys`` is None, and variables cannot be listed
         """

@@ -98,11 +98,7 @@ class AllowedFiles:
         return self._small(path, self._use(path, self._content, is_kind=stat.S_ISREG))
 
     def read_text(self, path: str) -> str | None:
-        """
-        Return the text of the regular file at ``path``, which must be UTF-8: a secret with replaced bytes is useless.
-
-        :raises ConfigException: it is not UTF-8. Other errors as with ``read``.
-        """
+        """Return the text of the file at ``path``, which must be UTF-8: a secret with replaced bytes is useless."""
         return _text(path, self.read(path))
 
     def read_directory(self, path: str, keys: Collection[str] | None) -> Mapping[str, str] | None:

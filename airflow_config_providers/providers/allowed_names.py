@@ -33,11 +33,7 @@ class AllowedNames:
 
     @classmethod
     def of(cls, configs: Mapping[str, Any], *, has_teams: bool = False) -> Self:
-        """
-        Read ``allowlist.pattern``; without it all names are allowed.
-
-        :raises ProviderDefinitionError: it is not a regular expression
-        """
+        """Read ``allowlist.pattern``; without it all names are allowed."""
         try:
             return cls(re.compile(str(configs.get(ALLOWLIST_PATTERN, ".*"))), has_teams)
         except re.error as error:

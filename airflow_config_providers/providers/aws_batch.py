@@ -73,18 +73,12 @@ class AwsBatch:
         for airflows in kind.__mro__:
             store = STORES.get(f"{airflows.__module__}.{airflows.__qualname__}")
             asks = vars(airflows).get(store.method) if store else None  # a subclass can ask in its own way
-            if (
-                store and asks is not None and getattr(kind, store.method) is asks
-            ):
+            if store and asks is not None and getattr(kind, store.method) is asks:
                 return cls(backend, store)
         return None
 
     def read(self, lookups: Mapping[_K, AwsLookup]) -> dict[_K, Any]:
-        """
-        Return the result of each lookup, or the error that it raises.
-
-        :param lookups: each asks a backend for one thing; its key names that in messages
-        """
+        """Return the result of each lookup, which asks a backend for what its key names, or its error."""
         ids: list[str] = []
         for lookup in lookups.values():
             self._outcome(lookup, self._acting(ids.append), "")

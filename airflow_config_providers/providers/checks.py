@@ -92,11 +92,7 @@ def _answer(outcome: CallOutcome[Any], patience: float) -> Answer:
 
 
 def summary(outcomes: Mapping[str, Answer], origins: Mapping[str, str]) -> tuple[bool, str]:
-    """
-    Return whether all providers can answer, as far as they can tell, and a string with one line for each.
-
-    :param origins: name -> the distribution that a provider is from, which the text names unless it is this package
-    """
+    """Return whether no provider fails, and a line for each; ``origins`` is name -> distribution, named unless ours."""
     lines = [_line(name, *answer, origins.get(name, OURS)) for name, answer in outcomes.items()]
     return all(is_good is not False for is_good, _ in outcomes.values()), "\n".join(lines) or "no providers"
 

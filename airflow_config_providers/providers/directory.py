@@ -32,10 +32,7 @@ class DirectoryConfigProvider(FilesProvider):
         """
         Return the files in the directory at ``path``; without a directory there are no keys, and the answer says why.
 
-        :raises AccessDeniedError: the directory, or a file that is asked for, is not inside an allowed path
         :raises ConfigException: a file that is asked for is not UTF-8
-        :raises LimitExceededError: a file is too large
-        :raises ProviderUnavailableError: the directory was replaced at each attempt to read it
         """
         files = self.files
         if not path:

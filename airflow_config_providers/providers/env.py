@@ -66,11 +66,7 @@ class EnvVarConfigProvider(ConfigProvider):
         self._found = self._allowed_by(self._allowed)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """
-        Return variables as they were at ``configure``; a name that is not allowed gets a denial, set or not.
-
-        :raises ConfigException: ``path`` is not empty
-        """
+        """Return variables as they were at ``configure``; a name that is not allowed gets a denial, set or not."""
         allowed = require_configured(self._allowed)
         _refuse_path(path, keys)
         found = {name: value for name, value in self._found.items() if keys is None or name in keys}

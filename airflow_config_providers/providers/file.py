@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 
 class FilesProvider(PolledConfigProvider, ABC):
-    """
-    A provider that reads what ``allowed.paths`` allows, and notices at once that something there changes.
-
-    :param link: reads a symbolic link
-    """
+    """A provider that reads what ``allowed.paths`` allows, and notices at once that something there changes."""
 
     params: ClassVar[Collection[str]] = (ALLOWED_PATHS, MAX_BYTES, POLL_INTERVAL)
 
@@ -87,7 +83,6 @@ class FileConfigProvider(FilesProvider):
         """
         Return the entries of the file at ``path``; an empty path has no keys.
 
-        :raises AccessDeniedError: the file is not inside an allowed path, whether it exists or not
         :raises ProviderLookupError: there is no such file
         :raises ConfigException: the file is not a properties file in UTF-8; names the line or byte
         """

@@ -35,8 +35,6 @@ class FileWatch:
     Kubernetes renews a mounted secret by switching the link ``..data`` in its directory, which is noticed too. A link
     that is switched further up is noticed within a second; what a network file system does not report is found when
     the path is read again.
-
-    :param start: runs a function in a thread of its own
     """
 
     def __init__(self, *, start: Start | None = None) -> None:

@@ -51,11 +51,7 @@ def link_target(path: Steps) -> str | None:
 
 
 class LinksReadOnce:
-    """
-    Reads each symbolic link once, and returns the same from then on.
-
-    :param read: reads a link
-    """
+    """Reads each symbolic link once, and returns the same from then on."""
 
     def __init__(self, read: Link = link_target) -> None:
         self._read = read
@@ -121,11 +117,7 @@ def open_real(path: Steps, *, is_kind: Callable[[int], bool]) -> Iterator[int | 
 
 @contextmanager
 def open_in(directory: int, name: str, *, is_kind: Callable[[int], bool]) -> Iterator[int | None]:
-    """
-    Open ``name`` in an open directory, as ``open_real`` does.
-
-    :param directory: a file descriptor
-    """
+    """Open ``name`` in a directory, given as a file descriptor, as ``open_real`` does."""
     descriptor = descriptor_in(directory, name, is_kind=is_kind)
     try:
         yield descriptor
@@ -153,12 +145,7 @@ def descriptor_in(directory: int, name: str, *, is_kind: Callable[[int], bool]) 
 
 @contextmanager
 def open_directory(path: Steps) -> Iterator[int]:
-    """
-    Open a directory to look into, through no link.
-
-    :return: a context with a file descriptor for ``dir_fd``, which it closes
-    :raises OSError: the error of the system
-    """
+    """Open a directory to look into, through no link; a context with a descriptor for ``dir_fd``, which it closes."""
     directory = os.open("/", _ENTER)
     try:
         for step in path:

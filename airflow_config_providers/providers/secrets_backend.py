@@ -79,7 +79,6 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
 
     :param make_configured: returns the backend of the deployment, or None
     :param installed: returns the names that ``backend`` can have
-    :param has_teams: returns whether the deployment has several teams
     :param max_workers: returns how many secrets are asked for at once
     """
 
@@ -107,12 +106,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
         self._backend: PerProcess[Any] = PerProcess(self._configured)
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """
-        Take the parameters; creates no backend yet.
-
-        :raises ProviderDefinitionError: the pattern is not a regular expression, the class is not installed, or its
-            arguments are not a JSON object
-        """
+        """Take the parameters; creates no backend yet."""
         super().configure(configs)
         kwargs = _kwargs(configs)
         if path := str(configs.get(BACKEND, "")).strip():
@@ -127,9 +121,6 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
         """
         Return what the backend has.
 
-        :raises AccessDeniedError: a name is not allowed, whether it exists or not; or the backend refuses
-        :raises ProviderUnavailableError: the backend cannot answer now
-        :raises ProviderDefinitionError: it cannot be created, or the deployment has configured none
         :raises ConfigException: there is no such path, keys are wanted where there are none, or all where they cannot
             be listed
         """
@@ -242,11 +233,7 @@ def _kwargs(configs: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class BackendSecret:
-    """
-    One thing that a secrets backend can have.
-
-    :param kind: ``VARIABLE``, ``CONNECTION`` or ``CONFIG``
-    """
+    """One thing that a secrets backend can have; its ``kind`` is ``VARIABLE``, ``CONNECTION`` or ``CONFIG``."""
 
     kind: str
     name: str
@@ -268,11 +255,7 @@ class BackendPlace:
     keys: Collection[str] | None
 
     def secrets(self) -> list[BackendSecret]:
-        """
-        Return what must be read.
-
-        :raises ConfigException: there is no such path, or all keys are wanted where they cannot be listed
-        """
+        """Return what must be read; an error for an unknown path, and for all keys where they cannot be listed."""
         if (item := self._item()) is not None:
             return [item]
         if self.path not in _LISTS:
@@ -289,7 +272,6 @@ class BackendPlace:
         Return the values of the keys.
 
         :param found: the string of each variable and option, and each connection; None for a missing one
-        :raises ConfigException: a key is wanted in a string that is not a JSON object
         """
         item = self._item()
         if item is None:

@@ -44,11 +44,7 @@ class FileEntry:
 
 
 def paths(value: object) -> tuple[str, ...]:
-    """
-    Return the paths in a setting that holds one path or a list of paths.
-
-    :raises ConfigException: the setting holds something else
-    """
+    """Return the paths in a setting that holds one path or a list of paths."""
     found = [value] if isinstance(value, str | os.PathLike) else value
     if found is None or found == [""]:
         return ()
@@ -77,7 +73,6 @@ class EntryFiles:
         Return the entry of ``name``; None if there is none. The team's own entry wins over one for all teams.
 
         :param team: the team that asks; None for no team, which gets only definitions for all teams
-        :param files: reads the files
         :raises ConfigException: a file cannot be read, or two files define the name
         """
         found = list(self._entries(name, team, files))
@@ -88,11 +83,7 @@ class EntryFiles:
         return best[0] if best else None
 
     def entries(self, path: str, files: ChangingFiles) -> Mapping[str, Any]:
-        """
-        Return what one of the ``paths`` defines: name -> definition.
-
-        :raises ConfigException: the file cannot be read
-        """
+        """Return what one of the ``paths`` defines: name -> definition."""
         return self._read(path, files, is_optional=False)
 
     def _entries(self, name: str, team: str | None, files: ChangingFiles) -> Iterator[FileEntry]:
@@ -120,11 +111,7 @@ class EntryFiles:
 
 
 def load_definitions(path: str) -> Mapping[str, Any]:
-    """
-    Return the content of a file of connections or settings: name -> string or mapping.
-
-    :raises ConfigException: the file is wrong; the message says where, and quotes nothing
-    """
+    """Return name -> string or mapping of a file of connections or settings; an error quotes nothing."""
     with importing():
         from airflow.secrets.local_filesystem import load_configs_dict  # noqa: PLC0415 - only if there is a file
 
@@ -132,11 +119,7 @@ def load_definitions(path: str) -> Mapping[str, Any]:
 
 
 def load_variables(path: str) -> Mapping[str, Any]:
-    """
-    Return the content of a file of variables: name -> string, or a value of YAML or JSON.
-
-    :raises ConfigException: the file is wrong; the message says where, and quotes nothing
-    """
+    """Return name -> string, or a value of YAML or JSON, of a file of variables; an error quotes nothing."""
     with importing():
         from airflow.secrets.local_filesystem import load_variables as load  # noqa: PLC0415 - as above
 
@@ -175,23 +158,14 @@ def _problem(path: str, error: Exception) -> str:
 
 
 class ChangingFiles:
-    """
-    Keeps what was read from files until they change. Safe to use from several threads.
-
-    :param clock: returns the seconds since the epoch
-    """
+    """Keeps what was read from files until they change. Safe to use from several threads."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._kept: dict[Hashable, tuple[Hashable, Any]] = {}
 
     def read(self, path: str, load: Callable[[str], Any]) -> Any:
-        """
-        Return ``load(path)``, or its previous result if the file has not changed since.
-
-        :raises OSError: the file is not accessible
-        :raises Exception: what ``load`` raises
-        """
+        """Return ``load(path)``, or its previous result if the file has not changed since."""
         state = state_of(path)
         kept = self._kept.get((path, load))
         if kept is not None and kept[0] == state:
@@ -217,11 +191,7 @@ def lines_of(path: str) -> Mapping[str, int]:
 
 
 def place_of(path: str, name: str, lines: Mapping[str, int]) -> str:
-    """
-    Return the path of an entry and, if it is known, its line.
-
-    :param lines: what ``lines_of`` returns for the file
-    """
+    """Return the path of an entry and, if ``lines_of`` the file has it, its line."""
     return f"{printable(path)}:{lines[name]}" if name in lines else printable(path)
 
 

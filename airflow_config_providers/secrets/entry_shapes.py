@@ -52,11 +52,7 @@ class WrongEntryError(ConfigException):
 
 
 def checked(make: Callable[[], _T]) -> _T:
-    """
-    Return what ``make`` makes of an entry.
-
-    :raises WrongEntryError: the entry is wrong
-    """
+    """Return what ``make`` makes of an entry; ``WrongEntryError`` if the entry is wrong."""
     try:
         return make()
     except ConfigException as error:
@@ -65,11 +61,7 @@ def checked(make: Callable[[], _T]) -> _T:
 
 
 def variable_shape(definition: Any) -> Shape:
-    """
-    Return the shape of a variable's definition. JSON, as a collection or as a string, keeps its structure.
-
-    :raises ConfigException: a reference in JSON is not in quotes
-    """
+    """Return the shape of a variable's definition. JSON keeps its structure, so each reference in it must be quoted."""
     if not isinstance(definition, str):
         return Shape(definition, document.as_text)
     if not scan(definition) or definition.lstrip()[:1] not in ("{", "[", '"'):
@@ -86,11 +78,7 @@ def variable_shape(definition: Any) -> Shape:
 
 
 def object_text(name: str, text: str) -> Mapping[str, Any]:
-    """
-    Return the JSON object in ``text``.
-
-    :raises ConfigException: ``text`` is not a JSON object
-    """
+    """Return the JSON object in ``text``, which an error calls ``name``."""
     content = document.parse(text)
     if not isinstance(content, Mapping):
         raise ConfigException(f"{name} is not a JSON object. Write one; its values may be references.")
@@ -107,11 +95,7 @@ def _json(content: Any) -> str:
 
 
 def connection_shape(conn_id: str, definition: Any) -> Shape:
-    """
-    Return the shape of a connection's definition: a URI, or its fields as a mapping or as a JSON object.
-
-    :raises ConfigException: the definition is wrong; the message says how
-    """
+    """Return the shape of a connection's definition: a URI, or its fields as a mapping or as a JSON object."""
     return Shape(_fields(conn_id, _as_mapping(definition)), _written)
 
 

@@ -25,7 +25,6 @@ class DefinedProviders:
     """
     The providers of a backend, whose definitions are read when a reference is found.
 
-    :param definitions: where they are defined
     :ivar problems: what is wrong with the definitions, after they were read
     """
 
@@ -64,7 +63,6 @@ class FileExamination:
 
     :param kind: what an entry is, such as ``connection``
     :param shape: name, definition -> shape
-    :param providers: the providers that references can name
     """
 
     kind: str

@@ -68,11 +68,7 @@ class Lease:
 
 
 class Leases:
-    """
-    The leases of one provider: renewed while it is open, given back when it is closed. Thread-safe.
-
-    :param session: the session that reads them
-    """
+    """The leases of one provider: renewed while it is open, given back when it is closed. Thread-safe."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -90,11 +86,7 @@ class Leases:
         return bool(self._ongoing(self._session.clock()))
 
     def add(self, body: Mapping[str, Any], *, token: HeldToken, since: float) -> Lease | None:
-        """
-        Keep the lease that came with an answer, and return it; None if there is none.
-
-        :param since: when it was asked for, by the session's clock
-        """
+        """Keep the lease that came with the answer to a request at ``since``, and return it; None if there is none."""
         id_, duration = body.get("lease_id"), seconds(body.get("lease_duration"))
         if not isinstance(id_, str) or not id_ or not duration:
             return None
@@ -132,11 +124,7 @@ class Leases:
             self._session.renewals.drop(lease)
 
     def give_back(self, *, session_ends: bool) -> None:
-        """
-        End them; raises nothing. If Vault cannot be asked for one, it is not asked for the others.
-
-        :param session_ends: the login is given back afterwards, which ends the leases that go with it
-        """
+        """End them, but not those that end with the session; raises nothing. If Vault cannot be asked, try no more."""
         with self._lock:
             held, self._held = self._ongoing(self._session.clock()), []
             self._is_closed = True

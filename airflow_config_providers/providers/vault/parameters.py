@@ -302,11 +302,7 @@ def _checked_url(text: str, problems: list[str]) -> str:
 
 
 def _verify(options: Options, environ: Mapping[str, str]) -> bool | str:
-    """
-    Return the CA to verify with: ``ca_cert``, a path in ``verify``, one that the environment names, or True.
-
-    False only if ``verify`` says so.
-    """
+    """Return the CA to verify with, or True for the usual ones; False only if ``verify`` says so."""
     said = options.values.get("verify")
     word = str(said).lower() if isinstance(said, bool) else options.text("verify")
     ca_cert = options.existing("ca_cert")

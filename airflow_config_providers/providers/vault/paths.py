@@ -129,11 +129,7 @@ class Mount:
 
     @classmethod
     def of(cls, data: object) -> Mount | None:
-        """
-        Return the mount that Vault describes; None if the description is not usable.
-
-        :raises AccessDeniedError: it belongs to Vault itself, perhaps in a namespace below
-        """
+        """Return the mount that Vault describes, unless it belongs to Vault itself; None if it is not described."""
         if not isinstance(data, Mapping) or not isinstance(data.get("path"), str):
             return None
         segments = tuple(data["path"].strip("/").split("/"))

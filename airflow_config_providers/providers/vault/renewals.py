@@ -34,7 +34,6 @@ class Renewal:
     """
     The renewals of one login or lease. Warns once while they are refused, and says when they succeed again.
 
-    :param where: which Vault
     :param what: what is renewed, such as ``a lease``
     """
 

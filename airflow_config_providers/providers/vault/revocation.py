@@ -66,7 +66,6 @@ class Server:
     """
     Where the helper posts.
 
-    :param verify: as in ``VaultSettings``
     :param proxy: URL; empty for none
     :param login_namespace: in which the login is given back; None for none
     """
@@ -88,7 +87,6 @@ class Helper:
     A message that cannot be sent is logged and otherwise ignored: the helper is for the worst case only.
 
     :param server: returns where it posts; called when the process is started
-    :param no_fork: held while the process is started: a fork would share the pipe to it
     """
 
     def __init__(self, server: Callable[[], Server], no_fork: threading.Lock | None = None) -> None:
@@ -163,11 +161,7 @@ class Helper:
 
 @dataclass(frozen=True, slots=True)
 class RevokeRequest:
-    """
-    A request that ends something.
-
-    :param what: its name in logs
-    """
+    """A request that ends something, which logs call ``what``."""
 
     what: str
     path: str
@@ -191,9 +185,6 @@ class Revocations:
 
     If Vault could not be asked to end a lease, it is not asked for others for a while; the same applies to logins. So
     if Vault hangs, the end of a job waits only once for each kind.
-
-    :param no_fork: held while the process is started: a fork would share the pipe to it
-    :param clock: seconds, monotonic
     """
 
     def __init__(

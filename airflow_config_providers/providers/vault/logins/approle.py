@@ -65,7 +65,6 @@ class WrappedSecretIdLogin(Login):
     """
     A login as an AppRole by a wrapped secret ID, which can be unwrapped once; later logins use it as it is.
 
-    :param wrapping: the wrapping token
     :param mount_point: where the method is mounted; empty for ``approle``
     :param unwrapped: the secret ID, which all logins from ``read`` share
     """
@@ -122,11 +121,7 @@ class WrappedSecretIdLogin(Login):
         return CredentialLogin(APPROLE, self.role_id, Credential(self.unwrapped.text), self.mount_point)(client)
 
     def _sign_in_again(self, client: hvac.Client) -> VaultToken:
-        """
-        Sign in with the secret ID that an earlier login unwrapped.
-
-        :raises AccessDeniedError: it is no longer valid
-        """
+        """Sign in with the secret ID that an earlier login unwrapped, while it is valid."""
         import hvac.exceptions  # noqa: PLC0415 - optional, and slow to import
 
         with suppress(hvac.exceptions.InvalidRequest, hvac.exceptions.Forbidden):
@@ -153,8 +148,6 @@ def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds:
 
     :param seconds: for which it can be unwrapped
     :param login_seconds: for which it is valid; 0 for as long as the role says
-    :raises AccessDeniedError: our token may not do this
-    :raises ProviderLookupError: there is no such role, or Vault cannot be asked
     """
     mount = mount_point or APPROLE.name
     path = f"auth/{quoted(tuple(mount.split('/')))}/role/{quoted((role,))}/secret-id"
@@ -177,11 +170,7 @@ def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds:
 
 
 def _post(client: hvac.Client, path: str, body: Mapping[str, str], *, token: str = "") -> Mapping[str, Any]:
-    """
-    Post, and return the data of the answer.
-
-    :raises AccessDeniedError: the wrapping token is not valid, or no longer
-    """
+    """Post, and return the data of the answer; an error if the wrapping token is not valid, or no longer."""
     import hvac.exceptions  # noqa: PLC0415 - optional, and slow to import
 
     try:

@@ -41,7 +41,6 @@ class LoginRefusal:
     """
     A failure that another try would only repeat, until some time has passed or the credentials have changed.
 
-    :param of: what was refused
     :param until: by the session's clock
     """
 
@@ -58,11 +57,7 @@ class LoginRefusal:
         return cls(error.again(), of=of, until=now + (SECONDS_AFTER_A_REFUSAL if denied else _SECONDS_AFTER_A_FAILURE))
 
     def raise_at(self, now: float, *, of: object) -> None:
-        """
-        Require that this was not refused recently.
-
-        :raises ProviderLookupError: an equal error
-        """
+        """Raise an equal error if ``of`` was refused recently."""
         if now < self.until and of == self.of:
             raise self.error.again()
 
@@ -124,21 +119,13 @@ class LoginAttempts:
         self._turns = tuple(threading.Lock() for _ in range(_TURNS))
 
     def key(self, settings: VaultSettings, login: Login) -> bytes:
-        """
-        Return a digest of place, identity and credentials of a login; each process has its own.
-
-        :param login: as ``Login.read`` returns it
-        """
+        """Return a digest of place, identity and credentials of a login that was read; each process has its own."""
         parts = settings.url, settings.login_namespace, type(login).__name__, astuple(cast("Any", login))
         return blake2b(repr(parts).encode("utf-8"), key=self._secret).digest()  # OpenSSL can hang in a forked child
 
     @contextmanager
     def turn(self, key: bytes, *, seconds: float) -> Iterator[None]:
-        """
-        Wait while another session signs in with the same credentials, so that a refusal is known.
-
-        :raises ProviderUnavailableError: it still does after so many seconds
-        """
+        """Wait at most so many seconds while another session signs in with the same credentials."""
         turn = self._turns[key[0] % _TURNS]
         if not turn.acquire(timeout=seconds):
             raise ProviderUnavailableError(
@@ -150,12 +137,7 @@ class LoginAttempts:
             turn.release()
 
     def check(self, key: bytes, *, now: float) -> None:
-        """
-        Require a login that was not recently refused, and whose answer was not recently lost.
-
-        :raises AccessDeniedError: an equal error to that of the refusal
-        :raises ProviderUnavailableError: Vault might have refused it; says when it may be sent again
-        """
+        """Raise an equal error if a login was recently refused, or if its answer was lost."""
         record = self._records.get(key)
         error = None if record is None else record.at(now).error_at(now)
         if error is not None:
@@ -167,11 +149,7 @@ class LoginAttempts:
         self._change(key, now, lambda record: replace(record, error=error.again(), paused_until=until, is_proven=False))
 
     def lost(self, key: bytes, error: Callable[[float], ProviderUnavailableError], *, now: float) -> None:
-        """
-        Remember that the answer to a login was lost, which Vault might have refused.
-
-        :param error: returns the error for a pause of so many seconds
-        """
+        """Remember a login whose answer was lost; ``error`` returns the error for a pause of so many seconds."""
 
         def change(record: _Record) -> _Record:
             new = replace(record, lost=record.lost + 1)

@@ -39,7 +39,6 @@ class AwsIamLogin(Login):
     :param role: Vault's role; empty for the one named like the identity
     :param region: for the signature; empty for boto3's
     :param key_id: of an access key
-    :param secret_key: the key itself
     :param assume_role: arguments of STS's AssumeRole, as JSON; empty for none
     :param server_id: the string that Vault's ``iam_server_id_header_value`` asks for
     """
@@ -151,7 +150,6 @@ class AzureLogin(Login):
     It is the service principal's if there is a client secret, the named managed identity's if there is only a client
     ID, and otherwise that of the identity that azure-identity finds.
 
-    :param role: Vault's role
     :param resource: what the token is for, the ``resource`` of Vault's configuration
     :param subscription_id: like the next three, the place of a managed identity, if Vault's role is bound to it
     """
@@ -242,10 +240,8 @@ class GcpLogin(Login):
     With a key, this process signs it. Without one, Google's signJwt signs it for the service account of the machine or
     pod, as google-auth finds it, which must be allowed to do that.
 
-    :param role: Vault's role
     :param key_path: the file of a key; read again at every login
     :param key: a key, as JSON
-    :param scopes: of the credentials
     :param iam: address of Google's IAM Credentials
     :param clock: seconds since 1970
     """

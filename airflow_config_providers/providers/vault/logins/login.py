@@ -115,7 +115,6 @@ def token_of(answer: object) -> VaultToken:
     Return the token in Vault's answer to a login.
 
     :param answer: what hvac returns: a dict for status 200, otherwise a response
-    :raises ProviderLookupError: there is no token in it
     """
     if getattr(answer, "is_redirect", False):
         raise ProviderLookupError(
@@ -134,12 +133,7 @@ def token_of(answer: object) -> VaultToken:
 
 
 def library(module: str, *, package: str, auth_type: str) -> Any:
-    """
-    Import ``module``, which only this kind of login needs. Its debug logs are kept free of credentials.
-
-    :param package: what to install for it
-    :raises ProviderDefinitionError: it is not installed
-    """
+    """Import ``module`` of ``package``, or say how to install it. Its debug logs are kept free of credentials."""
     keep_values_out_of_debug_logs()  # no guard of the log knows the values
     try:
         return importlib.import_module(module)
@@ -155,7 +149,6 @@ class Credential:
     """
     A secret, or the file that holds it.
 
-    :param given: the secret itself
     :param path: the file, which every ``read`` reads again; empty to use ``given``
     """
 
@@ -216,10 +209,8 @@ class CredentialLogin(Login):
     """
     A login by a secret that proves who signs in, in one request.
 
-    :param by: the method
     :param who: the role or the user; empty if the secret says it
     :param proof: None for an AppRole without a secret ID
-    :param mount_point: where the method is mounted; empty for its usual mount
     """
 
     by: AuthMethod

@@ -43,11 +43,7 @@ _USUAL_PLACES: Final[Mapping[str, str]] = {"aws_iam": "aws"}
 
 
 class SigningIn:
-    """
-    Signs in for one session, one thread at a time.
-
-    :param attempts: what all sessions of the process know about failed logins
-    """
+    """Signs in for one session, one thread at a time; ``attempts`` is what all sessions know of failed logins."""
 
     def __init__(
         self,
@@ -66,11 +62,7 @@ class SigningIn:
         self._refusal: LoginRefusal | None = None
 
     def token(self) -> VaultToken:
-        """
-        Sign in, but not with credentials that were recently refused: a few refusals lock a Vault user everywhere.
-
-        :raises ProviderLookupError: the login was refused, now or before, or Vault cannot be asked
-        """
+        """Sign in, but not with credentials that were recently refused: a few refusals lock a Vault user everywhere."""
         login = self._settings.login.read()
         key = self._attempts.key(self._settings, login)
         patience = _TURNS_TO_WAIT * self._settings.timeout
@@ -117,8 +109,6 @@ class LoginTry:
     Signs in once, and sees Vault's answer, which hvac does not show.
 
     :param login: as ``Login.read`` returns it
-    :param client: made for this login; sends requests only to Vault
-    :param where: the name of the Vault in errors
     :ivar is_lost: whether Vault might have counted a failure of this login, and its answer did not reach us
     """
 

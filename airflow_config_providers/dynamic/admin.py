@@ -132,7 +132,10 @@ class ConfigAdmin:
     ) -> None:
         self._store = store
         self._definition = definition or ConfigDef()
-        self._policies = [_named(policy) for policy in policies]
+        self._policies = [
+            policy if isinstance(policy, NamedPolicy) else NamedPolicy(type(policy).__name__, policy)
+            for policy in policies
+        ]
         self._layers = layers
         self._planner = Planner(self._definition, seal, objections)
         self._author = author
@@ -472,10 +475,6 @@ class _WithoutSynonyms(Mapping[str, ConfigEntry]):
         return len(self._entries)
 
 
-def _named(policy: AlterConfigPolicy | NamedPolicy) -> NamedPolicy:
-    return policy if isinstance(policy, NamedPolicy) else NamedPolicy(type(policy).__name__, policy)
-
-
 def _stored(resource: ConfigResource, snapshot: Snapshot) -> StoredConfig:
     """Return the stored configuration of ``resource``, after a check that everything the change needs can be read."""
     for one in inherited(resource):
@@ -499,15 +498,11 @@ def _layers_after(snapshot: Snapshot, plans: Plans) -> DynamicLayers:
 
 def _configs_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -> dict[ConfigResource, StoredConfig]:
     """Return what ``resource`` has and inherits after ``plans``, strongest first."""
-    return {
-        one: _config_after(plans[one], snapshot) if one in plans else snapshot.config(one)
-        for one in inherited(resource)
-    }
-
-
-def _config_after(plan: PlannedChange, snapshot: Snapshot) -> StoredConfig:
-    version = snapshot.document(plan.resource).version + 1 if plan.keys else plan.before.version
-    return StoredConfig(plan.after, version)
+    found = {one: snapshot.config(one) for one in inherited(resource)}
+    for one, plan in ((one, plans[one]) for one in found if one in plans):
+        version = snapshot.document(one).version + 1 if plan.keys else plan.before.version
+        found[one] = StoredConfig(plan.after, version)
+    return found
 
 
 def _plans(planned: PlansOrErrors) -> list[PlannedChange]:

@@ -103,8 +103,9 @@ class Followers:
         """
         sources = {one for followed in self.sets for one in inherited(followed)}
         plans = [plan for plan in plans if plan.keys and plan.resource in sources]
+        planned = by_resource(plans)
         try:
-            problems = self._notify_planned(by_resource(plans), settle)
+            problems = self._notify(self.concerned(planned), lambda followed: News(settle(followed, planned)))
         except BaseException:
             take_back(plans)
             raise
@@ -143,9 +144,6 @@ class Followers:
         except ConfigProvidersError as error:
             return error
         return None
-
-    def _notify_planned(self, plans: Plans, settle: Settle) -> list[str]:
-        return self._notify(self.concerned(plans), lambda followed: News(settle(followed, plans)))
 
     def _notify(self, concerned: Iterable[ConfigResource], news_of: Callable[[ConfigResource], News]) -> list[str]:
         """Notify all followers. If one fails, restore all of them, and return the problems."""

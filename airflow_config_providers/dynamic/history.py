@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Final
 
@@ -59,10 +59,6 @@ class History:
 
     changes: Sequence[Change] = ()
     more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-
-    def extended(self, changes: Iterable[Change]) -> History:
-        """Return the history with ``changes`` at its end."""
-        return replace(self, changes=(*self.changes, *changes))
 
 
 def difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> list[str]:

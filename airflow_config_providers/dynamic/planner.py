@@ -330,10 +330,6 @@ class Reasons:
     def together(self, *more: str) -> ConfigProvidersError:
         """Return one error with all problems; ``more`` are sentences to append."""
         problems = dict.fromkeys(problem for error in self._errors for problem in error.problems)
-        return self._kind()(*problems, *more)
-
-    def _kind(self) -> type[ConfigProvidersError]:
         kinds = {type(error) for error in self._errors}
-        if len(kinds) == 1:
-            return kinds.pop()
-        return gravest(self._errors, _KINDS)
+        kind = kinds.pop() if len(kinds) == 1 else gravest(self._errors, _KINDS)
+        return kind(*problems, *more)

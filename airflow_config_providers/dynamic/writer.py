@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -95,7 +95,8 @@ class Writer:
             after = replace(after, beside=after.beside if name == name_of(DEPLOYMENT) else beside or after.beside)
             documents[name] = after
             if changes := [self._change(plan, after.version, event, restored) for plan in changing]:
-                past = snapshot.history(group[0].resource).extended(changes)
+                past = snapshot.history(group[0].resource)
+                past = replace(past, changes=[*past.changes, *changes])
                 texts[history_name(group[0].resource)] = history.write(past)
         listing = _with_list(documents, snapshot.document(DEPLOYMENT), self.store)
         texts |= {name: document.write(one) for name, one in listing.items()}
@@ -213,14 +214,10 @@ def _with_list(documents: Mapping[str, Document], before: Document, store: Confi
 
 
 def _known(before: Document, store: ConfigStore) -> frozenset[str] | None:
-    if before.listed is not None:
+    if before.listed is not None or not isinstance(store, Listing):
         return before.listed
-    return frozenset(map(listed_as, _stored(store))) if isinstance(store, Listing) else None
-
-
-def _stored(store: Listing) -> Iterator[str]:
-    """Yield the names of all documents but the deployment's."""
-    return (name for name in document.documents(store.names(PREFIX)) if name != name_of(DEPLOYMENT))
+    stored = set(document.documents(store.names(PREFIX))) - {name_of(DEPLOYMENT)}
+    return frozenset(map(listed_as, stored))
 
 
 def _attempt(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.polled_provider import POLL_INTERVAL
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider, field_problem, read_fields
@@ -27,7 +26,6 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "warehouse|spark_.*"}
-    params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN, POLL_INTERVAL)
 
     def __init__(
         self,

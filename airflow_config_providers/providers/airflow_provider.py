@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from airflow_config_providers.core.document import as_text, parse_object, read_all, read_keys
-from airflow_config_providers.core.polled_provider import PolledConfigProvider
+from airflow_config_providers.core.polled_provider import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.provider import require_configured
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_secrets import asked
-from airflow_config_providers.providers.allowed_names import AllowedNames
+from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
 
 
 class AirflowConfigProvider(PolledConfigProvider, ABC):
     """A provider that asks Airflow for names that ``allowlist.pattern`` allows."""
+
+    params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN, POLL_INTERVAL)
 
     def __init__(self, has_teams: Callable[[], bool]) -> None:
         self._has_teams = has_teams

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.polled_provider import POLL_INTERVAL
 from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
@@ -29,7 +28,6 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
-    params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN, POLL_INTERVAL)
 
     def __init__(
         self,

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.document import parse_object
 from airflow_config_providers.core.per_process import PerProcess
-from airflow_config_providers.core.polled_provider import POLL_INTERVAL
 from airflow_config_providers.core.provider import BatchConfigProvider, require_configured
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.workers import side_by_side
@@ -83,13 +82,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
-    params: ClassVar[Collection[str]] = (
-        ALLOWLIST_PATTERN,
-        BACKEND,
-        BACKEND_KWARGS,
-        f"{BACKEND_KWARGS}.",
-        POLL_INTERVAL,
-    )
+    params: ClassVar[Collection[str]] = (*AirflowConfigProvider.params, BACKEND, BACKEND_KWARGS, f"{BACKEND_KWARGS}.")
 
     def __init__(
         self,

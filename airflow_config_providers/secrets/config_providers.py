@@ -205,13 +205,9 @@ class ConfigProvidersBackend(BaseSecretsBackend):
             yield of_problem(_NO_FILES)
         providers = DefinedProviders(self._definitions)
         for kind, files in self._files.items():
-            shape = connection_shape if kind == "connection" else _shape_of_variable
+            shape = connection_shape if kind == "connection" else lambda name, definition: variable_shape(definition)
             yield from FileExamination(kind, files, shape, providers).diagnoses()
         yield from map(of_problem, providers.problems)
-
-
-def _shape_of_variable(name: str, definition: Any) -> Shape:
-    return variable_shape(definition)
 
 
 def _refuse(unknown: Iterable[str]) -> None:

@@ -38,9 +38,11 @@ class DefinedProviders:
 
     @cached_property
     def _props(self) -> Mapping[str, str] | None:
+        from airflow_config_providers.masker import mask_parameters  # noqa: PLC0415 - not to start Airflow
+
         try:
             found = self._definitions.read()
-            _mask(found)
+            mask_parameters(found)
             providers, problems = self._registry.open_each(found)
         except ConfigProvidersError as error:
             self.problems.extend(error.problems)
@@ -99,9 +101,3 @@ class FileExamination:
         wanted = list(dict.fromkeys(one for text in found for one in variables(text)))
         if wanted:
             yield from self.providers.refusals(wanted)
-
-
-def _mask(definitions: Mapping[str, str]) -> None:
-    from airflow_config_providers.masker import mask_parameters  # noqa: PLC0415 - not to start Airflow
-
-    mask_parameters(definitions)

@@ -55,9 +55,11 @@ class IfThen(AlterConfigPolicy):
 
     def validate(self, request: RequestMetadata) -> None:
         """Refuse a configuration in which ``if`` applies and every choice of ``then`` is missing."""
-        configs = _by_name(request.configs_after)
         if problems := unreadable(request.configs_after):
             raise PolicyViolation(*problems.values())
+        configs: dict[str, set[str]] = {}
+        for key, text in all_settings(request.configs_after):
+            configs.setdefault(canonical_name(key), set()).add(text)
         if _holds(self._if, configs) is False or any(_holds(choice, configs) for choice in self._then):
             return
         choices = " or ".join(_said(choice) for choice in self._then)
@@ -82,13 +84,6 @@ class DynamicAllocation(IfThen):
         """Refuse parameters."""
         Params(configs).finish()
         super().configure(_NO_LOST_SHUFFLE_FILES)
-
-
-def _by_name(configs: Mapping[str, str]) -> _Texts:
-    found: dict[str, set[str]] = {}
-    for key, text in all_settings(configs):
-        found.setdefault(canonical_name(key), set()).add(text)
-    return found
 
 
 def _condition(given: Mapping[str, Any]) -> _Condition:

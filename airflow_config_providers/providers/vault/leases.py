@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.renewals import Renewal, when_to_renew
+from airflow_config_providers.providers.vault.revocation import RevokeRequest
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.faults import VaultAnswer
@@ -90,7 +91,8 @@ class Leases:
         id_, duration = body.get("lease_id"), seconds(body.get("lease_duration"))
         if not isinstance(id_, str) or not id_ or not duration:
             return None
-        key = self._session.hold_lease(id_, token=token)
+        owed = RevokeRequest.of_lease(id_, token=token.text)  # after a kill, unless it ends with its token
+        key = None if token.can_be_given_back else self._session.revocations.hold(owed)
         lease = Lease(id_, token.text, duration, since, duration, key)
         with self._lock:
             is_closed, ended = self._is_closed, self._sweep(since)

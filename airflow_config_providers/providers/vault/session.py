@@ -190,12 +190,6 @@ class Session:
             raise faults.unknown_token(self.where)
         self._give_back(held, self.transport)
 
-    def hold_lease(self, lease_id: str, *, token: HeldToken) -> int | None:
-        """Have a lease given back after a kill, and return its key; None if it ends with its token."""
-        if token.can_be_given_back:
-            return None
-        return self.revocations.hold(RevokeRequest.of_lease(lease_id, token=token.text))
-
     def give_back_lease(self, lease_id: str, *, token: str, key: int | None) -> bool:
         """Have Vault end a lease, even after ``close``, and return whether Vault could be asked; raises nothing."""
         with self._lock:

@@ -64,7 +64,6 @@ class ChangeSignals(ClosedOnExit):
 
     :param engine: the database, of which ``has_signals`` is true
     :param call: called after each signal, and when the connection was made, since a signal can have been missed
-    :raises RuntimeError: no thread can be started now
     """
 
     def __init__(self, engine: Engine, call: Callable[[], object]) -> None:
@@ -298,12 +297,7 @@ def _found(read: Callable[[], _T], doing: str) -> _T:
 
 
 def _translated(call: Callable[[], _T], doing: str, *, outcome: str = "") -> _T | None:
-    """
-    Return the result of ``call``, or None if other writers prevented it.
-
-    :param doing: what the call does, for the message
-    :param outcome: a sentence about what has become of a change, if the call makes one
-    """
+    """Return the result of ``call``, which messages call ``doing``; None if other writers prevented it."""
     try:
         return call()
     except sa.exc.SQLAlchemyError as error:

@@ -191,11 +191,10 @@ def read_json(
     text: str, parse: Callable[[Mapping[str, Any]], _Parsed], *, name: str, what: str, newest: int = FORMAT
 ) -> _Parsed:
     """
-    Return the result of ``parse`` for the JSON object in ``text``.
+    Return what ``parse`` makes of the JSON object ``text``, of at most the format ``newest``.
 
     :param name: the name under which it is stored
     :param what: what it is, for messages
-    :param newest: the newest format that ``parse`` supports
     """
     found: Any = None
     try:

@@ -31,13 +31,7 @@ EVENT: Final = "rotate"
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """
-    The result for a document and its history.
-
-    :param name: the variable of the document
-    :param reencrypted: how many of them were re-encrypted
-    :param problems: why others failed, one sentence each
-    """
+    """The encrypted strings of a document and its history; ``problems`` has a sentence for each that failed."""
 
     name: str
     secrets: int

@@ -36,11 +36,7 @@ TakeBack = Callable[[Sequence[PlannedChange]], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """
-    What the followers of a resource get.
-
-    :param refreshed: keys whose references have new values, although their strings are the same
-    """
+    """What followers of a resource get; ``refreshed`` are keys whose references have new values in the same string."""
 
     configs: Mapping[str, Value] = field(repr=False)
     refreshed: Collection[str] = ()
@@ -52,9 +48,6 @@ class Followers:
     The followers of resources' configurations in this process. Thread-safe.
 
     A change concerns the followers of the changed resource, and those of resources that inherit from it.
-
-    :param sets: resource -> its followers
-    :raises ConfigException: a resource is invalid, or one set follows two resources
     """
 
     sets: Mapping[ConfigResource, Reconfigurables]

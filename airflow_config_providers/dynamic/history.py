@@ -51,11 +51,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """
-    The kept changes of a document.
-
-    :param more: members that only a newer version knows; a change keeps them
-    """
+    """The kept changes of a document, newest last; ``more`` is what only a newer version knows, and is kept."""
 
     changes: Sequence[Change] = ()
     more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -67,13 +63,7 @@ def difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> list[
 
 
 def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change], *, name: str) -> dict[str, Value]:
-    """
-    Return the configuration of a resource at a version, by undoing later changes.
-
-    :param changes: the changes of the resource, newest last
-    :param name: its name in messages
-    :raises ConfigException: the version never existed, or later changes are no longer all kept
-    """
+    """Return what a resource called ``name`` had at a version, by undoing later ``changes`` of what it has now."""
     versions = [changes[0].version - 1, *(change.version for change in changes)] if changes else [0]
     if not versions[0] <= version <= versions[-1]:
         raise ConfigException(

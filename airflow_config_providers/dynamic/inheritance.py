@@ -86,8 +86,6 @@ def task_configs(task: ConfigResource, read: Read) -> dict[ConfigResource, Store
     configured. If both documents are changed together between the two reads, it costs a third, and two more for each
     further change meanwhile. If the deployment's document does not exist, nothing was ever changed, since the first
     change of anything creates it.
-
-    :raises ConfigException: a document cannot be read
     """
     own, default = _documents(task, read)
     documents = {name_of(task): own, name_of(DEPLOYMENT): default}

@@ -101,11 +101,7 @@ def refuse_many(operations: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """
-    The configuration of a resource before and after a change.
-
-    :param warnings: why policies that only warn would deny it -> what the policy says
-    """
+    """The configuration of a resource before and after a change; ``warnings`` of policies -> what each of them says."""
 
     resource: ConfigResource
     before: StoredConfig
@@ -171,11 +167,7 @@ class CheckedChange:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """
-    Checks changes.
-
-    :param seal: encrypts secrets; None if the deployment has no secret to encrypt with
-    """
+    """Checks changes; without ``seal``, which encrypts secrets, they are refused."""
 
     definition: ConfigDef
     seal: Seal | None = None
@@ -187,7 +179,6 @@ class Planner:
         """
         Return the change that ``edit`` describes, separated into a valid and an invalid part.
 
-        :param layers_after: what other resources have is taken from here
         :raises ConfigException: the whole change is invalid, or too large; lists all problems
         """
         done = edit(before.values)

@@ -16,13 +16,7 @@ from airflow_config_providers.dynamic.store import ConfigStore, Kept
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """
-    Stored configuration of some resources and of those from which they inherit. Each text is parsed once.
-
-    Not thread-safe.
-
-    :param kept: name -> the text as it was read
-    """
+    """Stored configuration of some resources and of what they inherit from; each text is parsed once, by one thread."""
 
     kept: Mapping[str, Kept] = field(repr=False)
     _documents: dict[str, Document] = field(default_factory=dict, init=False, repr=False, compare=False)

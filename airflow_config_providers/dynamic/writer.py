@@ -52,12 +52,7 @@ def now() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChangeAuthor:
-    """
-    The author of changes.
-
-    :param name: the name of the user
-    :param clock: returns the current time in ISO 8601
-    """
+    """The user who makes changes, and a clock that returns the time in ISO 8601."""
 
     name: str = ""
     clock: Callable[[], str] = now
@@ -153,11 +148,9 @@ def take_back(
     snapshot: Snapshot, attempts: Attempts, author: ChangeAuthor, plans: Sequence[PlannedChange]
 ) -> list[str]:
     """
-    Restore what resources had before ``plans``, with another change. Changes that others made since are kept.
+    Restore what resources had before ``plans``, and return what came of it; changes that others made since are kept.
 
     Policies do not check this, since it restores what there was.
-
-    :returns: a sentence about the result for each resource
     """
     written = {plan.resource: snapshot.document(plan.resource).version + 1 for plan in plans}
     try:
@@ -200,10 +193,6 @@ def _with_list(documents: Mapping[str, Document], before: Document, store: Confi
 
     A change that writes an unlisted document also writes the list, and names are never removed from it. So the list is
     complete if ``before`` is what is stored, which the store ensures.
-
-    :param documents: name -> document
-    :param before: the deployment's document as it was read
-    :param store: provides the names if there is no list
     """
     name = name_of(DEPLOYMENT)
     known = _known(before, store)

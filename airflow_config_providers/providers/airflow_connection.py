@@ -36,11 +36,7 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
         self._read = read
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """
-        Read the connection with the id ``path``, once for all ``keys``.
-
-        :raises ConfigException: ``path`` is empty; or something in the extra is asked for, and it is not a JSON object
-        """
+        """Read the connection with the id ``path``, once for all ``keys``."""
         _require(path, self.allowed)
         connection = self._read(path)
         return ConfigData({} if connection is None else read_fields(connection, keys, conn_id=path))

@@ -99,11 +99,7 @@ def airflow_is_starting() -> bool:
 
 
 def configured_backend(*, of_worker: bool | None = None) -> Any | None:
-    """
-    Return the secrets backend that the deployment has configured for processes such as this one; None without one.
-
-    :param of_worker: whether to return the backend of a worker, or of another process, whatever this process is
-    """
+    """Return the secrets backend that is configured for workers, or others; by default for what this process is."""
     return _made(partial(_make_configured, of_worker), "The secrets backend that is configured in airflow.cfg")
 
 

@@ -41,12 +41,7 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
         self._max_workers = max_workers
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """
-        Read the variables called ``keys``, side by side, or keys of the one called ``path``.
-
-        :raises ConfigException: the variable ``path`` does not hold a JSON object; or ``path`` is empty and
-            ``keys`` is None, and variables cannot be listed
-        """
+        """Read the variables called ``keys``, side by side, or keys of the one called ``path``."""
         names = [path] if path else keys
         if names is None:
             raise ConfigException("Airflow's variables cannot be listed. Name the ones that are wanted.")

@@ -68,11 +68,7 @@ class AllowedFiles:
 
     @classmethod
     def of(cls, configs: Mapping[str, Any], *, link: Link = link_target) -> AllowedFiles:
-        """
-        Return the files that a provider's parameters ``allowed.paths`` and ``max.bytes`` allow.
-
-        :raises ProviderDefinitionError: a path is not absolute or does not exist, or the size is not a positive number
-        """
+        """Return the files that a provider's parameters ``allowed.paths`` and ``max.bytes`` allow."""
         paths = _paths(configs.get(ALLOWED_PATHS))
         max_bytes = whole_number(configs.get(MAX_BYTES, DEFAULT_MAX_BYTES), least=1)
         problems = [problem for path in paths or () if (problem := _problem(path))]
@@ -156,12 +152,7 @@ class AllowedFiles:
             return None if descriptor is None else self._content(descriptor)
 
     def check(self) -> str:
-        """
-        Require that each allowed path can be opened, and return how many there are; reads no file.
-
-        :raises AccessDeniedError: this process may not read one; names all that cannot be opened
-        :raises ProviderUnavailableError: one is missing, or cannot be opened now
-        """
+        """Require that each allowed path can be opened, and return how many there are; reads no file."""
         if self.allowed is None:
             return "every file is allowed"
         failures = [failure for root in self.allowed if (failure := self._unreadable("/" + "/".join(root)))]

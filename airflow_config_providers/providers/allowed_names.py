@@ -47,7 +47,6 @@ class AllowedNames:
         A name that could belong to another team, or that is sensitive, must be one of the pattern's alternatives,
         letter by letter, as ``fernet_key`` is in ``app_.*|fernet_key``.
 
-        :param kind: what has the name, for the message
         :raises AccessDeniedError: it does not; whether the name exists was not looked up
         """
         if _MISLEADING.search(name) or not name.isprintable():

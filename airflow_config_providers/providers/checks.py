@@ -25,10 +25,9 @@ Answer = tuple[bool | None, str]
 
 def ask_each(providers: Mapping[str, ConfigProvider], *, patience: float = PATIENCE) -> dict[str, Answer]:
     """
-    Check all providers in parallel, each in a thread. A thread that takes too long is abandoned.
+    Check all providers in parallel, each in a thread; return name -> answer.
 
-    :param patience: the seconds to wait for all of them together
-    :return: name -> whether the provider can answer, and a message
+    :param patience: the seconds to wait for all of them together, after which threads are abandoned
     """
     asked = {name: provider.check for name, provider in providers.items() if _has_check(provider)}
     ended = call_each(asked, patience=patience)

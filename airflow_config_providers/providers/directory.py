@@ -29,11 +29,7 @@ class DirectoryConfigProvider(FilesProvider):
     required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/var/run/secrets"}
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """
-        Return the files in the directory at ``path``; without a directory there are no keys, and the answer says why.
-
-        :raises ConfigException: a file that is asked for is not UTF-8
-        """
+        """Return the files in the directory at ``path``; without one there are no keys, and the answer says why."""
         files = self.files
         if not path:
             return ConfigData({})

@@ -84,7 +84,6 @@ class FileConfigProvider(FilesProvider):
         Return the entries of the file at ``path``; an empty path has no keys.
 
         :raises ProviderLookupError: there is no such file
-        :raises ConfigException: the file is not a properties file in UTF-8; names the line or byte
         """
         files = self.files
         if not path:

@@ -92,11 +92,7 @@ def _warn(error: BaseException) -> None:
 
 
 def _changes(paths: Collection[str], end: threading.Event) -> Iterator[Collection[str]]:
-    """
-    Yield the paths that can have changed, until ``end`` is set or one of their directories is another one.
-
-    At first that is all of them, because they were not watched before.
-    """
+    """Yield the paths that can have changed, at first all, until ``end`` is set or a directory is another one."""
     from watchfiles import watch  # noqa: PLC0415 - slow to import, and only subscriptions need it
 
     _silence_watchfiles()

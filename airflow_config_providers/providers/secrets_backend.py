@@ -43,12 +43,7 @@ _ITEMS: Final = {"variables": VARIABLE, "connections": CONNECTION}
 
 
 def installed_backends() -> Iterator[str]:
-    """
-    Return the dotted names of the secrets backends that may be loaded.
-
-    These are the ones that installed packages register with Airflow, which ``airflow providers secrets`` lists, and
-    Airflow's own for local files.
-    """
+    """Yield the dotted names of Airflow's own backend for files, and of those that installed packages register."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and searches every distribution
 
     yield LOCAL_FILES
@@ -111,12 +106,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
             )
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """
-        Return what the backend has.
-
-        :raises ConfigException: there is no such path, keys are wanted where there are none, or all where they cannot
-            be listed
-        """
+        """Return what the backend has."""
         place = BackendPlace(path, keys)
         return _data(place, self._read(self._allowed_secrets(place)))
 
@@ -261,11 +251,7 @@ class BackendPlace:
         return [BackendSecret(_LISTS[self.path], key) for key in sorted(self.keys)]
 
     def data(self, found: Mapping[BackendSecret, Any]) -> ConfigData:
-        """
-        Return the values of the keys.
-
-        :param found: the string of each variable and option, and each connection; None for a missing one
-        """
+        """Return the values of the keys in what was ``found``: strings, connections, and None for what is missing."""
         item = self._item()
         if item is None:
             texts = {secret.name: found[secret] for secret in self.secrets()}

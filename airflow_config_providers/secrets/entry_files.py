@@ -31,12 +31,7 @@ _SETTLED_AFTER: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """
-    The definition of one name in a file.
-
-    :param definition: what was read: a string, or a value of YAML or JSON
-    :param is_teams_own: whether it is only for the team that asks
-    """
+    """The definition of one name in a file, a string or a value of YAML or JSON, perhaps for the asking team alone."""
 
     file: str
     definition: Any = field(repr=False)
@@ -73,7 +68,6 @@ class EntryFiles:
         Return the entry of ``name``; None if there is none. The team's own entry wins over one for all teams.
 
         :param team: the team that asks; None for no team, which gets only definitions for all teams
-        :raises ConfigException: a file cannot be read, or two files define the name
         """
         found = list(self._entries(name, team, files))
         best = [entry for entry in found if entry.is_teams_own] or found

@@ -36,12 +36,7 @@ _AUTHORITY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """
-    An entry whose strings can be replaced one by one without changing its structure.
-
-    :param content: strings, and collections of strings
-    :param written: returns the text for Airflow
-    """
+    """Strings, in collections or not, that can be replaced one by one, and how to write the result for Airflow."""
 
     content: Any = field(repr=False)
     written: Callable[[Any], str]

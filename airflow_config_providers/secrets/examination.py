@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 class DefinedProviders:
-    """
-    The providers of a backend, whose definitions are read when a reference is found.
-
-    :ivar problems: what is wrong with the definitions, after they were read
-    """
+    """The providers of a backend, whose definitions are read, and ``problems`` found, with the first reference."""
 
     def __init__(self, definitions: DefinitionSource) -> None:
         self._definitions = definitions
@@ -60,12 +56,7 @@ class DefinedProviders:
 
 @dataclass(frozen=True, slots=True)
 class FileExamination:
-    """
-    Looks at files of one kind.
-
-    :param kind: what an entry is, such as ``connection``
-    :param shape: name, definition -> shape
-    """
+    """Looks at files of one kind, such as ``connection``; ``shape`` makes one from a name and its definition."""
 
     kind: str
     files: EntryFiles

@@ -81,11 +81,7 @@ def _mask(values: Iterable[str]) -> None:
 
 
 def texts(structure: Any, where: str) -> dict[str, str]:
-    """
-    Return each string that holds a reference once, under its place, such as ``connection db, extra.token``.
-
-    :raises WrongEntryError: a name contains a reference, or the collections are nested too deeply
-    """
+    """Return each string that holds a reference once, under its place, such as ``connection db, extra.token``."""
     found: dict[str, str] = {}
     seen: set[str] = set()
     for place, text in _leaves(structure, "", where):

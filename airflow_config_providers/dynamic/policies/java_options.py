@@ -121,7 +121,7 @@ def _size(text: str) -> str:
 
 
 def _split(text: str, *, is_blank: Callable[[str], bool], escaping: tuple[str, ...]) -> tuple[list[str], bool]:
-    """Return the words, and whether the last one is complete."""
+    """Return the words, and whether the last is complete. Backslashes escape in ``escaping`` quotes, "" for none."""
     words: list[list[str]] = []
     quote, is_inside = "", False
     units = _units(text)

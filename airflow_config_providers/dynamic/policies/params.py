@@ -13,9 +13,8 @@ _T = TypeVar("_T")
 
 class Params:
     """
-    Reads parameters and collects their problems until ``finish`` raises them.
+    Reads the parameters ``given`` in YAML, and collects their problems until ``finish`` raises them.
 
-    :param given: name -> value, as read from YAML
     :param where: the prefix of names in messages
     :param known: names that something else reads
     """

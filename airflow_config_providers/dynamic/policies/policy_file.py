@@ -36,12 +36,7 @@ _ENFORCEMENTS: Final = [one.value for one in Enforcement]
 
 @dataclass(frozen=True, slots=True)
 class PolicyEntry:
-    """
-    A policy as written in the file.
-
-    :param fields: field -> what is written
-    :param lines: field -> its line, counted from 1
-    """
+    """A policy as written in the file, with its fields and their lines, counted from 1."""
 
     file: str
     line: int

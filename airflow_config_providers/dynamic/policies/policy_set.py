@@ -254,11 +254,7 @@ class LastRequest(AlterConfigPolicy):
 
 
 def verdict_of(policy: NamedPolicy, request: RequestMetadata | None, *, is_whole: bool = True) -> PolicyVerdict:
-    """
-    Ask a policy; without a request, say only that it was opened.
-
-    :param is_whole: whether a run has nothing that ``request`` does not show; otherwise, only the run can be allowed
-    """
+    """Ask a policy, or without a request say that it was opened; only a run knows unless the request ``is_whole``."""
     if request is None:
         return PolicyVerdict(policy.name)
     said = judged([policy], request)

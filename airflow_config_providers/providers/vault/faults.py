@@ -275,12 +275,7 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
 def translated(
     call: Callable[[], _T], *, where: str, of: Callable[[Exception, str], ConfigProvidersError] = of_library
 ) -> _T:
-    """
-    Return the result of ``call``.
-
-    :param of: returns our error for any other one; it gets that one, and ``where``
-    :raises ConfigProvidersError: in place of any exception, without cause and context
-    """
+    """Return the result of ``call``; instead of any exception, raise ours, without its cause and context."""
     try:
         return call()
     except ConfigProvidersError as error:

@@ -39,12 +39,7 @@ class VaultPath:
 
     @classmethod
     def parse(cls, text: str) -> VaultPath:
-        """
-        Return the path of a reference, such as ``secret/apps/db`` or ``secret/apps/db?version=3``.
-
-        :raises ConfigException: it is not a path
-        :raises AccessDeniedError: it contains ``.`` or ``..``, or is one of Vault's own
-        """
+        """Return the path of a reference, such as ``secret/apps/db?version=3``, unless it is Vault's own or wanders."""
         names, mark, query = text.partition("?")
         segments = tuple(names.split("/"))
         _refuse_odd(text, segments)

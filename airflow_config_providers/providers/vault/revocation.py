@@ -82,11 +82,10 @@ class Helper:
     """
     Our end of the helper: starts it with the first thing to give back, and sends it everything. Thread-safe.
 
-    After ``close`` it holds nothing any longer, as nothing would end the process then.
+    After ``close`` it holds nothing any longer, as nothing would end the process then. A message that cannot be sent is
+    logged and otherwise ignored: the helper is for the worst case only.
 
-    A message that cannot be sent is logged and otherwise ignored: the helper is for the worst case only.
-
-    :param server: returns where it posts; called when the process is started
+    :param server: returns where it posts; called when the process is started. None if there should be no helper
     """
 
     def __init__(self, server: Callable[[], Server] | None, no_fork: threading.Lock | None = None) -> None:

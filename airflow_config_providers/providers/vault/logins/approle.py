@@ -43,9 +43,7 @@ class UnwrappedSecretId:
     """
     A secret ID that was unwrapped, for the next logins of this process and of the children that it forks.
 
-    Its copies and pickles are empty, and it is not in its ``repr``.
-
-    :ivar text: the secret ID; empty before it is unwrapped, and after the session is closed
+    ``text`` is empty before it is unwrapped, after the session is closed, and in copies and pickles.
     """
 
     __slots__ = ("text",)

@@ -58,23 +58,13 @@ class Login(ABC):
 
     @abstractmethod
     def __call__(self, client: hvac.Client) -> VaultToken:
-        """
-        Sign in with a client that has no token; the client does not get one either.
-
-        Raises what hvac and requests raise, which ``signing_in`` turns into our errors, or one of ours:
-
-        :raises ProviderDefinitionError: a library is missing
-        :raises ProviderUnavailableError: a token file is missing or empty
-        :raises ProviderLookupError: a token file cannot be read or holds no token, or Vault's answer has no token
-        """
+        """Sign in with a client that has no token, and gets none. ``signing_in`` translates what it raises."""
 
     def version(self) -> object | None:
         """
         Return a mark that changes when the file that holds the token itself changes; costs one ``stat``.
 
-        None if the token comes from a login or from the definition, and while the file is missing: a token that we
-        already have then stays valid. A session keeps the mark from before it signed in, and signs in again when it
-        sees another mark.
+        None without such a file, and while it is missing: a token that we already have then stays valid.
         """
         return None
 
@@ -111,11 +101,7 @@ def mounted(mount_point: str, *, name: str = "mount_point") -> dict[str, str]:
 
 
 def token_of(answer: object) -> VaultToken:
-    """
-    Return the token in Vault's answer to a login.
-
-    :param answer: what hvac returns: a dict for status 200, otherwise a response
-    """
+    """Return the token in the answer to a login, which hvac returns as a dict for status 200, or as a response."""
     if getattr(answer, "is_redirect", False):
         raise ProviderLookupError(
             "Vault answered the login with a redirect, which is not followed. Use the address of the server that "
@@ -146,11 +132,7 @@ def library(module: str, *, package: str, auth_type: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """
-    A secret, or the file that holds it.
-
-    :param path: the file, which every ``read`` reads again; empty to use ``given``
-    """
+    """A secret that is given, or the ``path`` of a file, which every ``read`` reads again."""
 
     given: str = field(default="", repr=False)
     path: str = ""

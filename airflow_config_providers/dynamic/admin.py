@@ -142,7 +142,8 @@ class ConfigAdmin:
         self._attempts = Attempts(store, sleep)
         self._followers = Followers(dict(followers))
         if definition is not None:
-            self._followers.follow(definition)
+            for members in followers.values():
+                members.follow(definition)
         self._warn = warn
 
     def describe_configs(

@@ -11,7 +11,6 @@ from typing import Final
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.closing import Closable, ClosedOnExit
 from airflow_config_providers.core.data import ContentHash
-from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.reconfigurable import GoBack, Reconfigurables
 from airflow_config_providers.core.timetable import Timetable
@@ -58,11 +57,6 @@ class Followers:
             problems.append("One Reconfigurables follows two resources. Create one for each.")
         if problems:
             raise ConfigException(*problems)
-
-    def follow(self, definition: ConfigDef) -> None:
-        """Refuse followers, now and later, of keys that ``definition`` calls read-only, and of older names."""
-        for members in self.sets.values():
-            members.follow(definition)
 
     def concerned(self, changed: Collection[ConfigResource]) -> list[ConfigResource]:
         """Return the followed resources that a change of ``changed`` concerns."""

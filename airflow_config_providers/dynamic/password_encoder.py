@@ -120,13 +120,7 @@ _MARK: Final = b"cipher="
 
 @dataclass(frozen=True, slots=True)
 class EncoderSettings:
-    """
-    How a key is derived from the secret, and used.
-
-    :param key_factory: one of ``HASHES``
-    :param cipher: one of ``CIPHERS``
-    :param key_length: the length of the key in bits
-    """
+    """How a key of so many bits is derived from the secret with one of ``HASHES``, and used with one of ``CIPHERS``."""
 
     key_factory: str
     cipher: str
@@ -139,10 +133,7 @@ class EncoderSettings:
             "keyFactoryAlgorithm": ("is unknown. Use PBKDF2WithHmacSHA512.", self.key_factory not in HASHES),
             "cipherAlgorithm": ("is unknown. Use AES/GCM/NoPadding.", self.cipher not in CIPHERS),
             "keyLength": ("is not one of 128, 192 and 256.", self.key_length not in KEY_LENGTHS),
-            "iterations": (
-                f"is not from 1 to {MOST_ITERATIONS}.",
-                not 1 <= self.iterations <= MOST_ITERATIONS,
-            ),
+            "iterations": (f"is not from 1 to {MOST_ITERATIONS}.", not 1 <= self.iterations <= MOST_ITERATIONS),
         }
         return {name: what for name, (what, is_so) in fields.items() if is_so}
 
@@ -171,11 +162,7 @@ class EncoderSettings:
 
 @dataclass(frozen=True, slots=True)
 class EncryptedText:
-    """
-    An encrypted password, and how to decrypt it.
-
-    :param length: the length of the password in UTF-16 units
-    """
+    """An encrypted password, and how to decrypt it; ``length`` counts its UTF-16 units."""
 
     settings: EncoderSettings
     salt: bytes = field(repr=False)
@@ -255,7 +242,7 @@ class _FieldReader:
         text = self._text(field)
         if text.isascii() and text.isdigit() and len(text) < 10:
             return int(text)
-        self._refuse(field, text, "is not a number")
+        self._refuse(field, "is not a number")
         return 0
 
     def octets(self, field: str) -> bytes:
@@ -263,7 +250,7 @@ class _FieldReader:
         try:
             return base64.b64decode(text, validate=True)
         except ValueError:
-            self._refuse(field, text, "is not base64")
+            self._refuse(field, "is not base64")
         return b""
 
     def _text(self, field: str) -> str:
@@ -271,7 +258,7 @@ class _FieldReader:
             self.problems.append(f"{field} is missing.")
         return self._fields.get(field, "")
 
-    def _refuse(self, field: str, text: str, what: str) -> None:
+    def _refuse(self, field: str, what: str) -> None:
         if field in self._fields:
             self.problems.append(f"{field} {what}.")
 

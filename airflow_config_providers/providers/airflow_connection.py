@@ -18,11 +18,6 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
 
     Fields are ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``uri``, ``extra``, and
     ``extra.<name>`` for the fields of the extra, at any depth. A field that is not set has no value.
-
-    The parameter ``allowlist.pattern`` is a regular expression of Python that the whole id must match; without it, all
-    ids are allowed.
-
-    :param read: returns a connection, or None, by its id
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "warehouse|spark_.*"}

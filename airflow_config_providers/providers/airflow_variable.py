@@ -19,12 +19,6 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
 
     With a path, as in ``${variable:spark_db:credentials.password}``, the path is the name of a variable that holds a
     JSON object, and the key a key in it, at any depth.
-
-    The parameter ``allowlist.pattern`` is a regular expression of Python that the whole name must match; without it,
-    all names are allowed.
-
-    :param read: returns the string of a variable, or None, by its name
-    :param max_workers: returns how many variables are read at once
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}

@@ -103,12 +103,10 @@ def real_path(path: Steps, roots: Collection[Steps], *, below: Steps = (), link:
 @contextmanager
 def open_real(path: Steps, *, is_kind: Callable[[int], bool]) -> Iterator[int | None]:
     """
-    Open ``path`` for reading, through no link; None if it is not of that kind.
+    Open ``path`` for reading, through no link, and close it after the block; None if it is not of that kind.
 
     Never waits, and opens neither a FIFO nor a device.
 
-    :param is_kind: ``stat.S_ISREG`` or ``stat.S_ISDIR``
-    :return: a context with a file descriptor, which it closes
     :raises OSError: the error of the system; ``ELOOP`` for a link in the last place
     """
     with open_directory(path[:-1]) as parent, open_in(parent, path[-1] if path else ".", is_kind=is_kind) as descriptor:

@@ -70,10 +70,6 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
 
     The backend is created when it is first needed, and again in a forked child. It is asked for one secret and then, if
     it answers, for the others at once. If it fails, it is not asked again, and its error applies to all of them.
-
-    :param make_configured: returns the backend of the deployment, or None
-    :param installed: returns the names that ``backend`` can have
-    :param max_workers: returns how many secrets are asked for at once
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}

@@ -106,18 +106,12 @@ class EntryFiles:
 
 def load_definitions(path: str) -> Mapping[str, Any]:
     """Return name -> string or mapping of a file of connections or settings; an error quotes nothing."""
-    with importing():
-        from airflow.secrets.local_filesystem import load_configs_dict  # noqa: PLC0415 - only if there is a file
-
-    return _loaded(path, load_configs_dict)
+    return _loaded(path, "load_configs_dict")
 
 
 def load_variables(path: str) -> Mapping[str, Any]:
     """Return name -> string, or a value of YAML or JSON, of a file of variables; an error quotes nothing."""
-    with importing():
-        from airflow.secrets.local_filesystem import load_variables as load  # noqa: PLC0415 - as above
-
-    return _loaded(path, load)
+    return _loaded(path, "load_variables")
 
 
 def _of_team(path: str, team: str | None) -> str | None:
@@ -126,7 +120,11 @@ def _of_team(path: str, team: str | None) -> str | None:
     return path.replace(TEAM, team) if team and _TEAM_NAME.fullmatch(team) else None
 
 
-def _loaded(path: str, load: Callable[[str], Mapping[str, Any]]) -> Mapping[str, Any]:
+def _loaded(path: str, function: str) -> Mapping[str, Any]:
+    with importing():
+        from airflow.secrets import local_filesystem  # noqa: PLC0415 - only if there is a file
+
+    load: Callable[[str], Mapping[str, Any]] = getattr(local_filesystem, function)
     try:
         return load(path)
     except (OSError, ConfigProvidersError):

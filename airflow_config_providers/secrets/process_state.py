@@ -143,12 +143,7 @@ def _named(name: str, provider: ConfigProvider) -> ConfigProvider:
 
 
 class ProcessState:
-    """
-    Files that were read, open providers, and requests under way. Safe to use from several threads.
-
-    :ivar files: reads files, again after they change
-    :ivar questions: combines simultaneous requests for the same thing into one
-    """
+    """Files that were read, open providers, and questions, of which equal ones share an answer. Thread-safe."""
 
     def __init__(self) -> None:
         self.files = ChangingFiles()

@@ -119,17 +119,13 @@ def _equal(text: str, wanted: str) -> bool | None:
     if text == wanted or (one is not None and other is not None):
         return text == wanted or one == other
     if one is None and other is None:
-        return any(_equal_quantities(text, wanted, units) for units in (SIZES, TIMES))
+        read = [(read_quantity(text, units), read_quantity(wanted, units)) for units in (SIZES, TIMES)]
+        return any(quantity is not None and quantity == other for quantity, other in read)
     number, with_unit = (other, text) if one is None else (one, wanted)
     found = re.fullmatch(r"(-?[0-9]{1,19})[a-z]{1,3}", with_unit)
     if found is None or not (number and int(found[1])):
         return found is not None and number == int(found[1])
     return None
-
-
-def _equal_quantities(text: str, wanted: str, units: Mapping[str, int]) -> bool:
-    found = read_quantity(text, units)
-    return found is not None and found == read_quantity(wanted, units)
 
 
 def _plain(text: str) -> str:

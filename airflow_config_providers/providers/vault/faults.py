@@ -41,7 +41,7 @@ _UNAVAILABLE: Final[Mapping[int, str]] = {
     501: "is not initialised",
     503: "is sealed, or down for maintenance",
 }
-_OF_THE_SERVER: Final = frozenset({429, 472, 473, 501, 502, 503, 504})
+OF_THE_SERVER: Final = frozenset({429, 472, 473, 501, 502, 503, 504})
 """Statuses that mean that the server is the problem, and not what was asked."""
 _ENDED: Final = re.compile(r"\binvalid token\b")
 """Vault's message, since 1.15, about a token that has ended or never existed."""
@@ -145,16 +145,6 @@ class VaultAnswer:
         request_id = self.body.get("request_id")
         has_id = isinstance(request_id, str) and _ID.fullmatch(request_id)
         return f"status {self.status}, request {request_id}" if has_id else f"status {self.status}"
-
-
-def check_server(status: int, *, where: str, retry_after: float | None = None) -> None:
-    """
-    Require a status that does not concern the whole server.
-
-    :param retry_after: seconds before which the server wants no further request; None if it does not say
-    """
-    if status in _OF_THE_SERVER:
-        raise unavailable(status, where, retry_after)
 
 
 def check_proxy(status: int, *, where: str) -> None:

@@ -43,7 +43,6 @@ class Lease:
     :param duration: its first duration in seconds
     :param since: when it was issued or last renewed, by the session's clock
     :param current: seconds from then
-    :param key: its key in the helper
     """
 
     id: str = field(repr=False)

@@ -27,12 +27,7 @@ _SYSTEM_TYPES: Final = frozenset({"system", "ns_system", "token", "ns_token"})
 
 @dataclass(frozen=True, slots=True)
 class VaultPath:
-    """
-    The path of a secret.
-
-    :param segments: names, not quoted; none is empty, ``.`` or ``..``
-    :param version: version of the secret; None for the latest
-    """
+    """The path of a secret: names, not quoted, none empty, ``.`` or ``..``; and its version, None for the latest."""
 
     segments: tuple[str, ...]
     version: int | None = None
@@ -112,12 +107,7 @@ def _version(text: str, query: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """
-    One mounted engine.
-
-    :param segments: its path, as one or more names
-    :param kv_version: 1 or 2 for a key-value engine; None for any other
-    """
+    """One mounted engine; ``kv_version`` is 1 or 2 for a key-value engine, and None for any other."""
 
     segments: Segments
     kv_version: int | None = None

@@ -42,10 +42,6 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
     have ended.
 
     Its parameters are listed in docs/reference/providers.md. Providers with equal parameters share one login.
-
-    :param connections: returns Airflow's connection of an ID
-    :param environ: the process's environment
-    :param sessions: the logins of this process
     """
 
     def __init__(
@@ -74,11 +70,7 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         return () if not is_by_token or options.has("token") or options.has("token_path") else (TOKEN_VARIABLE,)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """
-        Return the secret at ``path``; if there is none, there are no keys.
-
-        :raises ProviderLookupError: it cannot be read in this way
-        """
+        """Return the secret at ``path``; if there is none, there are no keys."""
         cache = require_configured(self._cache)
         place = VaultPath.parse(path)
         if keys is not None and not keys:

@@ -63,12 +63,7 @@ _LONGEST: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """
-    Where the helper posts.
-
-    :param proxy: URL; empty for none
-    :param login_namespace: in which the login is given back; None for none
-    """
+    """Where the helper posts; ``proxy`` is empty for none, and a namespace None for none."""
 
     url: str
     namespace: str | None

@@ -17,9 +17,8 @@ from airflow_config_providers.core.timetable import Call, Clock, Start, Timetabl
 from airflow_config_providers.exceptions import ProviderLookupError
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import VaultAnswer
-from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, LoginRefusal
 from airflow_config_providers.providers.vault.logins.login import seconds
-from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
+from airflow_config_providers.providers.vault.logins.signing_in import LoginAttempts, LoginRefusal, SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
 from airflow_config_providers.providers.vault.renewals import Renewal, when_to_renew
 from airflow_config_providers.providers.vault.revocation import Revocations, RevokeRequest
@@ -50,7 +49,6 @@ class HeldToken:
     :param since: when it was issued, by the session's clock
     :param ttl: seconds from then; None if it has no end or the end is unknown
     :param mark: version of the file that it was read from
-    :param key: its key in the helper that gives it back after a kill
     """
 
     text: str = field(repr=False)
@@ -84,7 +82,6 @@ class Session:
     """
     Signs in when first needed, stays signed in, and gives back what it has. Thread-safe; a forked child starts afresh.
 
-    :param start: runs the function that makes the calls of a timetable, in its own thread
     :param no_fork: held while a fork would do harm
     :param attempts: what the sessions of the process know about refused logins
     """
@@ -120,13 +117,7 @@ class Session:
         self._is_closed = False
         self._no_login_before = self.clock()
         self._breakers = Breakers(self.clock)
-        self._signing_in = SigningIn(
-            self.settings,
-            clock=self.clock,
-            clients=self._clients,
-            breakers=self._breakers,
-            attempts=self._attempts,
-        )
+        self._signing_in = SigningIn(self.settings, self.clock, self._clients, self._breakers, self._attempts)
         self._ended: LoginRefusal | None = None
 
     def forget(self) -> None:

@@ -8,13 +8,13 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core import document
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import (
-    ConfigException,
     ProviderDefinitionError,
     ProviderLookupError,
     ProviderUnavailableError,
@@ -156,26 +156,26 @@ def make_client(settings: VaultSettings) -> hvac.Client:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class Clients:
     """Makes clients for one Vault. Thread-safe."""
 
-    def __init__(self, settings: VaultSettings, no_fork: threading.Lock, make: MakeClient = make_client) -> None:
-        self._settings = settings
-        self._no_fork = no_fork
-        self._make = make
+    settings: VaultSettings
+    no_fork: threading.Lock
+    make: MakeClient = make_client
 
     def new_for_login(self) -> hvac.Client:
         """Return a new client that uses the namespace of the login; otherwise as ``new``."""
         client = self.new()
-        client.adapter.namespace = self._settings.login_namespace
+        client.adapter.namespace = self.settings.login_namespace
         return client
 
     def new(self) -> hvac.Client:
         """Return a new client, which the caller must close; an error if hvac is not installed."""
         try:
-            with self._no_fork:
+            with self.no_fork:
                 _import_what_a_request_needs()
-            return self._make(self._settings)
+            return self.make(self.settings)
         except ImportError:
             pass
         raise ProviderDefinitionError("hvac is not installed. Install it: pip install hvac")
@@ -258,7 +258,8 @@ class Transport:
             faults.translated(send, where=self._where)
             for response in answers:
                 _log.debug("%s %s %s: %d", self._where, method.upper(), printable(path), response.status_code)
-                faults.check_server(response.status_code, where=self._where, retry_after=retry_after(response))
+                if response.status_code in faults.OF_THE_SERVER:
+                    raise faults.unavailable(response.status_code, self._where, retry_after(response))
         return answers[0] if answers else None
 
     @contextmanager
@@ -293,10 +294,9 @@ def _mount(path: str) -> str:
 def _body(content: bytes) -> Mapping[str, Any] | None:
     """Return a JSON object with its numbers as they are written; None for anything else."""
     try:
-        found = document.parse(content.decode("utf-8"))
-    except (ConfigException, UnicodeDecodeError):
+        return document.parse_object(content.decode("utf-8"))
+    except UnicodeDecodeError:
         return None
-    return found if isinstance(found, dict) else None
 
 
 def _is_foreign(content: bytes, body: Mapping[str, Any] | None) -> bool:

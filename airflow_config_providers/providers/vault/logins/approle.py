@@ -72,6 +72,7 @@ class WrappedSecretIdLogin(Login):
     mount_point: str = ""
     unwrapped: UnwrappedSecretId = field(default_factory=UnwrappedSecretId, repr=False, compare=False)
     method: ClassVar[str] = APPROLE.name
+    has_proof: ClassVar[bool] = True
 
     def __call__(self, client: hvac.Client) -> VaultToken:
         """Sign in, the first time after unwrapping the secret ID."""
@@ -89,11 +90,6 @@ class WrappedSecretIdLogin(Login):
         return WrappedSecretIdLogin(
             self.role_id, Credential(self._token()), self.mount_point or APPROLE.name, self.unwrapped
         )
-
-    @property
-    def has_proof(self) -> bool:
-        """Whether the secret ID is all that Vault is sent: always."""
-        return True
 
     @property
     def can_lock_out(self) -> bool:
@@ -141,12 +137,7 @@ def read(options: Options) -> Login:
 
 
 def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds: int, login_seconds: int) -> str:
-    """
-    Return a new, wrapped secret ID of ``role``.
-
-    :param seconds: for which it can be unwrapped
-    :param login_seconds: for which it is valid; 0 for as long as the role says
-    """
+    """Return a new, wrapped secret ID of ``role``; arguments as in the provider."""
     mount = mount_point or APPROLE.name
     path = f"auth/{quoted(tuple(mount.split('/')))}/role/{quoted((role,))}/secret-id"
     body = {"ttl": f"{login_seconds}s"} if login_seconds else {}

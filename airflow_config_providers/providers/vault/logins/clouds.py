@@ -36,9 +36,6 @@ class AwsIamLogin(Login):
     Signs with the key if there is one, else as the role to assume, else with what boto3 finds: environment, files,
     and the identity of the machine or pod. The latter two are obtained again at every login.
 
-    :param role: Vault's role; empty for the one named like the identity
-    :param region: for the signature; empty for boto3's
-    :param key_id: of an access key
     :param assume_role: arguments of STS's AssumeRole, as JSON; empty for none
     :param server_id: the string that Vault's ``iam_server_id_header_value`` asks for
     """
@@ -241,9 +238,6 @@ class GcpLogin(Login):
     pod, as google-auth finds it, which must be allowed to do that.
 
     :param key_path: the file of a key; read again at every login
-    :param key: a key, as JSON
-    :param iam: address of Google's IAM Credentials
-    :param clock: seconds since 1970
     """
 
     role: str

@@ -6,7 +6,7 @@ import errno
 import importlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from urllib.parse import quote
 
 from airflow_config_providers.core.named_file import read_named, state_of
@@ -41,7 +41,7 @@ class VaultToken:
     """
     The result of a login.
 
-    :param ttl: seconds for which it is valid, counted from the login; None if it has no end or the end is unknown
+    :param ttl: seconds from the login; None if it has no end or the end is unknown
     :param is_ours: whether this login created it, so that we renew it and give it back
     """
 
@@ -55,6 +55,8 @@ class Login(ABC):
     """Signs in. Hashable; two equal logins have the same identity. Reads token files again at every call."""
 
     __slots__ = ()
+    has_proof: ClassVar[bool] = False
+    """Whether ``read`` returns everything that Vault is sent; an identity of a cloud is known only at login."""
 
     @abstractmethod
     def __call__(self, client: hvac.Client) -> VaultToken:
@@ -83,11 +85,6 @@ class Login(ABC):
     def files(self) -> tuple[str, ...]:
         """The paths of the files that it reads, which hold secrets."""
         return ()
-
-    @property
-    def has_proof(self) -> bool:
-        """Whether ``read`` returns everything that Vault is sent; an identity of a cloud is known only at login."""
-        return False
 
     @property
     def can_lock_out(self) -> bool:
@@ -199,6 +196,7 @@ class CredentialLogin(Login):
     who: str
     proof: Credential | None
     mount_point: str = ""
+    has_proof: ClassVar[bool] = True
 
     def __call__(self, client: hvac.Client) -> VaultToken:
         """Sign in."""
@@ -226,11 +224,6 @@ class CredentialLogin(Login):
     def files(self) -> tuple[str, ...]:
         """The file of the proof, if it is in one."""
         return () if self.proof is None or not self.proof.path else (self.proof.path,)
-
-    @property
-    def has_proof(self) -> bool:
-        """Whether the secret is all that Vault is sent: always."""
-        return True
 
     def _given(self) -> dict[str, str | None]:
         who = quote(self.who) if self.by.is_quoted else self.who

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import hvac
 
 from airflow_config_providers.core import ConfigProvider, ConfigTransformer, ProviderRegistry
-from airflow_config_providers.providers.vault.provider import VaultConfigProvider
+from airflow_config_providers.providers.vault import VaultConfigProvider
 from benchmarks import vault_server
 from benchmarks.measure import Aim, Effort, Report, number
 from benchmarks.vault_server import Vault

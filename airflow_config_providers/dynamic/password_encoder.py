@@ -30,11 +30,6 @@ _BLOCK_SIZE: Final = 16
 _NONCE_SIZE: Final = 12
 
 
-def new_vector(cipher: str) -> bytes:
-    """Return a new initialization vector, which no two strings with the same key may share."""
-    return secrets.token_bytes(_NONCE_SIZE if cipher == GCM else _BLOCK_SIZE)
-
-
 def fits(vector: bytes, cipher: str) -> bool:
     """Return whether the length of ``vector`` is valid for ``cipher``."""
     return 12 <= len(vector) <= 128 if cipher == GCM else len(vector) == _BLOCK_SIZE
@@ -319,7 +314,8 @@ class PasswordEncoder:
 
         :raises ConfigException: the cipher does not pad, and the password's length is not a multiple of the block size
         """
-        settings, vector = self._settings, new_vector(self._settings.cipher)
+        settings = self._settings
+        vector = secrets.token_bytes(_NONCE_SIZE if settings.cipher == GCM else _BLOCK_SIZE)  # no two strings share one
         salt = self._salt = self._salt or settings.salt_mark + secrets.token_bytes(_SALT_SIZE)
         octets = password.value.encode("utf-8", "surrogatepass")
         try:

@@ -17,7 +17,7 @@ from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, 
 
 
 class AirflowConfigProvider(PolledConfigProvider, ABC):
-    """A provider that asks Airflow for the names that ``allowlist.pattern``, a regular expression, allows, or for all."""
+    """A provider that asks Airflow for the names that the pattern ``allowlist.pattern`` allows, by default for all."""
 
     params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN, POLL_INTERVAL)
 

@@ -58,8 +58,6 @@ class AllowedFiles:
     that is not allowed is never looked at, so the answer is the same whether it exists or not.
 
     :param allowed: directories, or single files; None allows everything
-    :param max_bytes: size of the largest file that is read
-    :param link: reads a symbolic link
     """
 
     allowed: tuple[Steps, ...] | None = None

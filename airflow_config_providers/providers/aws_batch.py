@@ -123,16 +123,16 @@ class AwsBatch:
             if _may_be_for_the_sake_of_one(error):
                 return {}
             return dict.fromkeys(ids, fault(error, who=self._who, what=counted(len(ids), "secret")))
-        return {id_: self._text(id_, answer) for id_, answer in answers.items()}
+        return {
+            id_: answer if isinstance(answer, str) else aws_fault(answer.code, who=self._who, what=_secret(id_))
+            for id_, answer in answers.items()
+        }
 
     def _fetch_one(self, id_: str) -> TextOrError:
         try:
             return self._store.read_one(_client(self._backend), id_)
         except Exception as error:  # noqa: BLE001 - as above
             return fault(error, who=self._who, what=_secret(id_))
-
-    def _text(self, id_: str, answer: str | AwsRefusal) -> TextOrError:
-        return answer if isinstance(answer, str) else aws_fault(answer.code, who=self._who, what=_secret(id_))
 
 
 def _client(backend: Any) -> Any:

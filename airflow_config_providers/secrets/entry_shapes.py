@@ -64,7 +64,8 @@ def variable_shape(definition: Any) -> Shape:
     try:
         return Shape(document.parse(definition), _json)
     except ConfigException:
-        if not _is_json_with_numbers(definition):
+        with_numbers = _REFERENCE.sub("0", definition)  # in place of references
+        if document.loaded(with_numbers, _REFERENCE) is _REFERENCE:  # it is no JSON even so
             return Shape(definition, str)
     raise ConfigException(
         'Values could change the structure of this JSON. Put each reference in quotes, as in {"port": "${env:PORT}"}, '
@@ -78,11 +79,6 @@ def object_text(name: str, text: str) -> Mapping[str, Any]:
     if not isinstance(content, Mapping):
         raise ConfigException(f"{name} is not a JSON object. Write one; its values may be references.")
     return content
-
-
-def _is_json_with_numbers(text: str) -> bool:
-    """Return whether ``text`` would be JSON with numbers in place of its references."""
-    return document.loaded(_REFERENCE.sub("0", text), _REFERENCE) is not _REFERENCE
 
 
 def _json(content: Any) -> str:

@@ -24,7 +24,7 @@ from airflow_config_providers.exceptions import (
     ProviderLookupError,
     ProviderUnavailableError,
 )
-from airflow_config_providers.providers.vault.provider import VaultConfigProvider
+from airflow_config_providers.providers.vault import VaultConfigProvider
 from airflow_config_providers.providers.vault.parameters import read_settings
 from tests.servers.certificates import self_signed
 from tests.servers.recorder import LOGGED_IN, Recorder, signed_in

@@ -265,7 +265,8 @@ class GcpLogin(Login):
 
         try:
             credentials = self._credentials(auth)
-            return self._signed_here(credentials) if _has_key(credentials) else self._signed_by_google(credentials)
+            has_key = isinstance(credentials, _google("oauth2.service_account").Credentials)
+            return self._signed_here(credentials) if has_key else self._signed_by_google(credentials)
         except (auth.exceptions.TransportError, RequestException) as error:
             is_away, reason = True, type(error).__name__
         except (auth.exceptions.GoogleAuthError, ValueError, OSError) as error:
@@ -328,10 +329,6 @@ def read_gcp(options: Options) -> Login:
         scopes=scopes or (_CLOUD_PLATFORM,),
         mount_point=options.segments("auth_mount_point"),
     )
-
-
-def _has_key(credentials: Any) -> bool:
-    return isinstance(credentials, _google("oauth2.service_account").Credentials)
 
 
 def _google(module: str) -> Any:

@@ -6,12 +6,11 @@ import logging
 import math
 import threading
 import time
-import weakref
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.per_process import Forgetting, hold_forks, run_in_children
+from airflow_config_providers.core.per_process import Forgetting, forget_in_children, hold_forks
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.core.timetable import Call, Clock, Start, Timetable
 from airflow_config_providers.exceptions import ProviderLookupError
@@ -356,7 +355,8 @@ class Sessions:
         with self._lock:
             if not self._watches_forks:
                 self._watches_forks = True
-                _watch_forks(weakref.ref(self), self._no_fork)
+                hold_forks(self._no_fork)
+                forget_in_children(self)
             if settings not in self._open:
                 self._open[settings] = (self._make(settings, self._no_fork), [])
             session, members = self._open[settings]
@@ -383,16 +383,6 @@ class Sessions:
 
     def _session(self, settings: VaultSettings, no_fork: threading.Lock) -> Session:
         return Session(settings, no_fork=no_fork, attempts=self.attempts)
-
-
-def _watch_forks(sessions: weakref.ref[Sessions], no_fork: threading.Lock) -> None:
-    def start_anew() -> None:
-        found = sessions()
-        if found is not None:
-            found.forget()
-
-    hold_forks(no_fork)
-    run_in_children(start_anew)  # after the lock was released, which is the order of registration
 
 
 SESSIONS: Final = Sessions()

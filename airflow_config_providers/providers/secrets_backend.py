@@ -79,14 +79,12 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
         self,
         make_configured: Callable[[], Any | None] = airflow_secrets.configured_backend,
         *,
-        installed: Callable[[], Iterable[str]] = installed_backends,
         has_teams: Callable[[], bool] = airflow_secrets.has_teams,
         max_workers: Callable[[], int] = airflow_secrets.max_workers,
     ) -> None:
         super().__init__(has_teams)
         self._max_workers = max_workers
         self._make_configured = make_configured
-        self._installed = installed
         self._backend: PerProcess[Any] = PerProcess(self._configured)
 
     def configure(self, configs: Mapping[str, Any]) -> None:
@@ -94,7 +92,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
         super().configure(configs)
         kwargs = _kwargs(configs)
         if path := str(configs.get(BACKEND, "")).strip():
-            self._require_installed(path)
+            _require_installed(path)
             self._backend = PerProcess(partial(airflow_secrets.make_backend, path, kwargs))
         elif kwargs:
             raise ProviderDefinitionError(
@@ -141,15 +139,6 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
             )
         return backend
 
-    def _require_installed(self, path: str) -> None:
-        names = set(self._installed())
-        if path not in names:
-            raise ProviderDefinitionError(
-                f"{BACKEND}: '{printable(path)}' is not installed{nearest(path, names) or '.'} Install its package, or "
-                f"name one that 'airflow providers secrets' lists, or {LOCAL_FILES}. Set any other as [secrets] "
-                f"backend, and leave {BACKEND} out."
-            )
-
     def _allowed_secrets(self, place: BackendPlace) -> list[BackendSecret]:
         allowed, secrets = self.allowed, place.secrets()
         _require(secrets, allowed)
@@ -167,6 +156,16 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
         except ConfigProvidersError as error:
             return dict.fromkeys(wanted, error) | found  # also for those that were not asked for
         return found
+
+
+def _require_installed(path: str) -> None:
+    names = set(installed_backends())
+    if path not in names:
+        raise ProviderDefinitionError(
+            f"{BACKEND}: '{printable(path)}' is not installed{nearest(path, names) or '.'} Install its package, or "
+            f"name one that 'airflow providers secrets' lists, or {LOCAL_FILES}. Set any other as [secrets] backend, "
+            f"and leave {BACKEND} out."
+        )
 
 
 def _require(secrets: Iterable[BackendSecret], allowed: AllowedNames) -> None:

@@ -42,7 +42,6 @@ _NO_LOGIN: Final = "missing client token"
 _USUAL_PLACES: Final[Mapping[str, str]] = {"aws_iam": "aws"}
 """Method -> where it is usually mounted, if that has another name."""
 
-
 SECONDS_AFTER_A_REFUSAL: Final = 16 * 60.0
 """Vault locks a user at the fifth failed login, and restarts its count after 15 minutes without one."""
 

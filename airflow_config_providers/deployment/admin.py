@@ -21,7 +21,7 @@ from airflow_config_providers.deployment.objections import DeployedObjections, J
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.admin import ConfigAdmin, no_notes
 from airflow_config_providers.dynamic.airflow_store import VariableStore
-from airflow_config_providers.dynamic.unavailable_database import reason, unavailable
+from airflow_config_providers.dynamic.database import unavailable
 from airflow_config_providers.dynamic.writer import ChangeAuthor
 from airflow_config_providers.exceptions import ProviderUnavailableError, UnknownResourceError
 from airflow_config_providers.job.authored_job import AuthoredJob
@@ -266,7 +266,7 @@ def stored_dag(dag_id: str, caller: Caller) -> Any:
     try:
         dag, known = _read(dag_id)
     except sa.exc.SQLAlchemyError as error:
-        failure = unavailable(f"reading DAG '{printable(dag_id)}'", reason(error))
+        failure = unavailable(f"reading DAG '{printable(dag_id)}'", error)
     except Exception as error:  # noqa: BLE001 - reading a DAG that another version stored can raise anything
         failure = ProviderUnavailableError(
             f"The stored DAG '{printable(dag_id)}' cannot be read ({type(error).__name__}). Store it again: airflow "

@@ -15,7 +15,7 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import counted, is_storable, nearest, printable
 from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.dynamic.unavailable_database import reason, unavailable
+from airflow_config_providers.dynamic.database import unavailable
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
 from airflow_config_providers.job.record import TaskTry, TryRecord
 from airflow_config_providers.job.record_entries import LARGEST_ENTRY, PREFIX, entry_of, first_record, keys_of, tries_of
@@ -341,13 +341,13 @@ def reading(read: Callable[[Any], _Found]) -> _Found:
         with create_session() as session:
             return read(session)
     except sa.exc.SQLAlchemyError as error:
-        problem, is_impossible = reason(error), _is_impossible(error)
+        is_impossible, failure = _is_impossible(error), unavailable("reading from it", error)
     if is_impossible:
         raise UnknownResourceError(
             "There is no such DAG, task or run: its id has characters, such as emoji, that Airflow's ids cannot have "
             "in MySQL. Correct the id."
         )
-    raise unavailable("reading from it", problem)
+    raise failure
 
 
 _Stored = tuple[datetime, TryRecord]

@@ -15,7 +15,6 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy,
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.core.text import in_all, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.dynamic.contention import Attempts
 from airflow_config_providers.dynamic.document import DEPLOYMENT, StoredConfig, Value, name_of
 from airflow_config_providers.dynamic.followers import DEFAULT_INTERVAL, ConfigFollower, Fetch, Followers, Settle
 from airflow_config_providers.dynamic.history import Change
@@ -39,7 +38,7 @@ from airflow_config_providers.dynamic.planner import (
 )
 from airflow_config_providers.dynamic.snapshot import Snapshot
 from airflow_config_providers.dynamic.store import ConfigStore
-from airflow_config_providers.dynamic.writer import REFRESH, ChangeAuthor, Writer, take_back
+from airflow_config_providers.dynamic.writer import REFRESH, Attempts, ChangeAuthor, Writer, take_back
 from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,
@@ -133,14 +132,18 @@ class ConfigAdmin:
     ) -> None:
         self._store = store
         self._definition = definition or ConfigDef()
-        self._policies = [_named(policy) for policy in policies]
+        self._policies = [
+            policy if isinstance(policy, NamedPolicy) else NamedPolicy(type(policy).__name__, policy)
+            for policy in policies
+        ]
         self._layers = layers
         self._planner = Planner(self._definition, seal, objections)
         self._author = author
         self._attempts = Attempts(store, sleep)
         self._followers = Followers(dict(followers))
         if definition is not None:
-            self._followers.follow(definition)
+            for members in followers.values():
+                members.follow(definition)
         self._warn = warn
 
     def describe_configs(
@@ -232,8 +235,6 @@ class ConfigAdmin:
         This changes no configuration and no history; the audit log has it as ``refresh``.
 
         :returns: resource -> the version of its document that asks for this
-        :raises UnknownResourceError: a resource does not exist
-        :raises ProviderUnavailableError: the store is unavailable now
         """
         reasons = Reasons()
         for resource in resources:
@@ -251,7 +252,6 @@ class ConfigAdmin:
         Return the changes of ``resource``, newest last.
 
         :raises UnknownResourceError: the resource does not exist, and was never changed
-        :raises ConfigException: the history cannot be read
         """
         _refuse_odd(resource)
         return self._changes(resource, Snapshot.read(self._store, [resource], histories=True))
@@ -429,12 +429,7 @@ class ConfigAdmin:
 
 @dataclass(frozen=True, slots=True)
 class _StaticLayers:
-    """
-    The layers below the dynamic layers of a resource.
-
-    :param layers: the layers; those of the deployment if the resource does not exist
-    :param unknown: the error if the resource does not exist
-    """
+    """The layers below the dynamic ones of a resource; if it is unknown, those of the deployment, and its error."""
 
     layers: Sequence[ConfigLayer] = ()
     unknown: UnknownResourceError | None = None
@@ -481,10 +476,6 @@ class _WithoutSynonyms(Mapping[str, ConfigEntry]):
         return len(self._entries)
 
 
-def _named(policy: AlterConfigPolicy | NamedPolicy) -> NamedPolicy:
-    return policy if isinstance(policy, NamedPolicy) else NamedPolicy(type(policy).__name__, policy)
-
-
 def _stored(resource: ConfigResource, snapshot: Snapshot) -> StoredConfig:
     """Return the stored configuration of ``resource``, after a check that everything the change needs can be read."""
     for one in inherited(resource):
@@ -508,15 +499,11 @@ def _layers_after(snapshot: Snapshot, plans: Plans) -> DynamicLayers:
 
 def _configs_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -> dict[ConfigResource, StoredConfig]:
     """Return what ``resource`` has and inherits after ``plans``, strongest first."""
-    return {
-        one: _config_after(plans[one], snapshot) if one in plans else snapshot.config(one)
-        for one in inherited(resource)
-    }
-
-
-def _config_after(plan: PlannedChange, snapshot: Snapshot) -> StoredConfig:
-    version = snapshot.document(plan.resource).version + 1 if plan.keys else plan.before.version
-    return StoredConfig(plan.after, version)
+    found = {one: snapshot.config(one) for one in inherited(resource)}
+    for one, plan in ((one, plans[one]) for one in found if one in plans):
+        version = snapshot.document(one).version + 1 if plan.keys else plan.before.version
+        found[one] = StoredConfig(plan.after, version)
+    return found
 
 
 def _plans(planned: PlansOrErrors) -> list[PlannedChange]:

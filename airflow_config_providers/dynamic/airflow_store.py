@@ -16,10 +16,17 @@ from uuid import uuid4
 
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.dynamic.contention import impatient, is_contention, lock_rows
+from airflow_config_providers.dynamic.database import (
+    impatient,
+    is_busy,
+    is_read_only,
+    lock_rows,
+    reason,
+    unavailable,
+    unwritable,
+)
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
-from airflow_config_providers.dynamic.unavailable_database import is_read_only, reason, unavailable, unwritable
-from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.lazy import sa
 
 if TYPE_CHECKING:
@@ -57,7 +64,6 @@ class ChangeSignals(ClosedOnExit):
 
     :param engine: the database, of which ``has_signals`` is true
     :param call: called after each signal, and when the connection was made, since a signal can have been missed
-    :raises RuntimeError: no thread can be started now
     """
 
     def __init__(self, engine: Engine, call: Callable[[], object]) -> None:
@@ -172,7 +178,6 @@ class VariableStore:
     each other. Thread-safe; holds no connection between calls, except in a ``turn``.
 
     :param owner: the user that the audit log names
-    :param begin: begins a session
     :param sleep: waits before the next attempt to lock a database that has no queue of writers
     """
 
@@ -188,20 +193,12 @@ class VariableStore:
         self._sleep = sleep
 
     def read(self, names: Collection[str]) -> dict[str, Kept]:
-        """
-        Return what is stored under each of ``names``, with one query.
-
-        :raises ProviderUnavailableError: the database is unavailable, or a variable cannot be decrypted
-        """
+        """Return what is stored under each of ``names``, with one query."""
         rows = _found(lambda: self._rows(names), "reading dynamic configuration")
         return {name: _kept(name, *rows[name]) if name in rows else Kept() for name in names}
 
     def names(self, prefix: str) -> list[str]:
-        """
-        Return the names that begin with ``prefix``, in order, without reading values.
-
-        :raises ProviderUnavailableError: the database is unavailable
-        """
+        """Return the names that begin with ``prefix``, in order, without reading values."""
         return sorted(_found(lambda: self._names(prefix), "listing dynamic configuration"))
 
     def swap(self, expected: Mapping[str, Kept], texts: Mapping[str, str], audit: Sequence[AuditEntry]) -> bool:
@@ -217,11 +214,7 @@ class VariableStore:
         return bool(_translated(swap, "writing dynamic configuration", outcome=_WHOLE_OR_NOTHING))
 
     def require_writable(self) -> None:
-        """
-        Write a variable in a transaction that is rolled back at once, so that nobody sees it.
-
-        :raises ProviderUnavailableError: the database can only be read, or it is unavailable, or others lock it
-        """
+        """Write a variable in a transaction that is rolled back at once, so that nobody sees it."""
         _found(self._write_and_roll_back, "trying to write")
 
     def _write_and_roll_back(self) -> bool:
@@ -242,8 +235,6 @@ class VariableStore:
         Yield a store for one change: it reads and writes in one transaction that locks the rows of ``names``.
 
         On SQLite, it locks the whole database. The store is not thread-safe.
-
-        :raises ProviderUnavailableError: the database is unavailable
         """
         with self._begin() as session:
             lock = partial(lock_rows, session, _table(), sorted(names), self._sleep)
@@ -295,11 +286,7 @@ class VariableStore:
 
 
 def _found(read: Callable[[], _T], doing: str) -> _T:
-    """
-    Return the result of ``read``.
-
-    :raises ProviderUnavailableError: the database is unavailable, or others lock it
-    """
+    """Return the result of ``read``; an error also if others lock the database."""
     found = _translated(read, doing)
     if found is None:
         raise ProviderUnavailableError(
@@ -310,27 +297,25 @@ def _found(read: Callable[[], _T], doing: str) -> _T:
 
 
 def _translated(call: Callable[[], _T], doing: str, *, outcome: str = "") -> _T | None:
-    """
-    Return the result of ``call``, or None if other writers prevented it.
-
-    :param doing: what the call does, for the message
-    :param outcome: a sentence about what has become of a change, if the call makes one
-    :raises ConfigException: the database refuses what it is given
-    :raises ProviderUnavailableError: the database is unavailable, or can only be read
-    """
+    """Return the result of ``call``, which messages call ``doing``; None if other writers prevented it."""
     try:
         return call()
     except sa.exc.SQLAlchemyError as error:
-        problem, is_refused = reason(error), isinstance(error, sa.exc.DataError)
-        is_busy = isinstance(error, sa.exc.DBAPIError) and is_contention(error)
-        is_unwritable = is_read_only(getattr(error, "orig", None))
-    if is_busy:
+        failure = _failure(error, doing, outcome)
+    if failure is not None:
+        raise failure
+    return None
+
+
+def _failure(error: Exception, doing: str, outcome: str) -> ConfigProvidersError | None:
+    origin = getattr(error, "orig", None)
+    if is_busy(origin):
         return None
-    if is_unwritable:
-        raise unwritable(doing, problem)
-    if is_refused:
-        raise ConfigException(_REFUSED.format(doing, problem))
-    raise unavailable(doing, problem, outcome=outcome)
+    if is_read_only(origin):
+        return unwritable(doing, error)
+    if isinstance(error, sa.exc.DataError):
+        return ConfigException(_REFUSED.format(doing, reason(error)))
+    return unavailable(doing, error, outcome=outcome)
 
 
 def _table() -> Any:
@@ -379,11 +364,7 @@ def _fernet() -> FernetProtocol:
 
 
 def _refuse_taken(session: Session, name: str) -> None:
-    """
-    Refuse a new name that a team has, or that the database takes for another: no attempt to write it would succeed.
-
-    :raises ConfigException: the database has such a name
-    """
+    """Refuse a new name that a team has, or that the database takes for another: it could never be written."""
     columns = _table().c
     found = session.execute(sa.select(columns.key, columns.team_name).where(columns.key == name)).one_or_none()
     key, team = found or (name, None)

@@ -10,7 +10,6 @@ from typing import Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic import document, history
-from airflow_config_providers.dynamic.contention import Attempts
 from airflow_config_providers.dynamic.document import (
     HISTORY,
     PREFIX,
@@ -24,6 +23,7 @@ from airflow_config_providers.dynamic.document import (
 from airflow_config_providers.dynamic.history import Change, History
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore
+from airflow_config_providers.dynamic.writer import Attempts
 from airflow_config_providers.exceptions import ConfigException
 
 EVENT: Final = "rotate"
@@ -31,14 +31,7 @@ EVENT: Final = "rotate"
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """
-    The result for a document and its history.
-
-    :param name: the variable of the document
-    :param secrets: the number of encrypted strings
-    :param reencrypted: how many of them were re-encrypted
-    :param problems: why others failed, one sentence each
-    """
+    """The encrypted strings of a document and its history; ``problems`` has a sentence for each that failed."""
 
     name: str
     secrets: int
@@ -54,9 +47,7 @@ class Rotation:
     The plaintexts stay the same, so a document keeps its version, and processes with both secrets can read it before
     and after. Changes that others make meanwhile are kept.
 
-    :param encoder: the encoder with both secrets
     :param validate_only: whether to decrypt and count, and write nothing
-    :param sleep: waits before the next attempt to write a document
     """
 
     store: ConfigStore
@@ -65,11 +56,7 @@ class Rotation:
     sleep: Callable[[float], None] = time.sleep
 
     def rotate(self, names: Sequence[str]) -> Iterator[Rotated]:
-        """
-        Re-encrypt the documents ``names``, and yield each result. A document that cannot be read is skipped.
-
-        :raises ProviderUnavailableError: the store is unavailable now
-        """
+        """Re-encrypt the documents ``names``, and yield each result. A document that cannot be read is skipped."""
         attempts = Attempts(self.store, self.sleep)
         for name in names:
             try:

@@ -11,7 +11,6 @@ from typing import Final
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.closing import Closable, ClosedOnExit
 from airflow_config_providers.core.data import ContentHash
-from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.reconfigurable import GoBack, Reconfigurables
 from airflow_config_providers.core.timetable import Timetable
@@ -36,12 +35,7 @@ TakeBack = Callable[[Sequence[PlannedChange]], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """
-    What the followers of a resource get.
-
-    :param configs: the configuration of the resource
-    :param refreshed: keys whose references have new values, although their strings are the same
-    """
+    """What followers of a resource get; ``refreshed`` are keys whose references have new values in the same string."""
 
     configs: Mapping[str, Value] = field(repr=False)
     refreshed: Collection[str] = ()
@@ -53,9 +47,6 @@ class Followers:
     The followers of resources' configurations in this process. Thread-safe.
 
     A change concerns the followers of the changed resource, and those of resources that inherit from it.
-
-    :param sets: resource -> its followers
-    :raises ConfigException: a resource is invalid, or one set follows two resources
     """
 
     sets: Mapping[ConfigResource, Reconfigurables]
@@ -67,37 +58,20 @@ class Followers:
         if problems:
             raise ConfigException(*problems)
 
-    def follow(self, definition: ConfigDef) -> None:
-        """
-        Refuse followers, now and later, of keys that ``definition`` calls read-only, and of older names.
-
-        :raises ConfigException: there are such followers; names them and the keys
-        """
-        for members in self.sets.values():
-            members.follow(definition)
-
     def concerned(self, changed: Collection[ConfigResource]) -> list[ConfigResource]:
         """Return the followed resources that a change of ``changed`` concerns."""
         return [followed for followed in self.sets if any(one in changed for one in inherited(followed))]
 
     @contextmanager
     def turn(self, changed: Collection[ConfigResource]) -> Iterator[None]:
-        """
-        Prevent other changes of what ``changed`` concerns until the block ends.
-
-        :raises ConfigException: a follower that is being notified asked for this
-        """
+        """Prevent other changes of what ``changed`` concerns until the block ends."""
         with ExitStack() as turns:
             for members in sorted((self.sets[followed] for followed in self.concerned(changed)), key=id):
                 turns.enter_context(members.turn())
             yield
 
     def refusals(self, plans: Sequence[PlannedChange], settle: Settle) -> dict[ConfigResource, ConfigProvidersError]:
-        """
-        Ask all followers, and return the resources whose changes are refused.
-
-        They are asked again about the remaining changes until none is refused.
-        """
+        """Ask all followers, again without what they refuse, and return the resources whose changes are refused."""
         refused: dict[ConfigResource, ConfigProvidersError] = {}
         left = by_resource(plan for plan in plans if plan.keys)
         while more := self._refusals(left, settle):
@@ -116,8 +90,9 @@ class Followers:
         """
         sources = {one for followed in self.sets for one in inherited(followed)}
         plans = [plan for plan in plans if plan.keys and plan.resource in sources]
+        planned = by_resource(plans)
         try:
-            problems = self._notify_planned(by_resource(plans), settle)
+            problems = self._notify(self.concerned(planned), lambda followed: News(settle(followed, planned)))
         except BaseException:
             take_back(plans)
             raise
@@ -156,9 +131,6 @@ class Followers:
         except ConfigProvidersError as error:
             return error
         return None
-
-    def _notify_planned(self, plans: Plans, settle: Settle) -> list[str]:
-        return self._notify(self.concerned(plans), lambda followed: News(settle(followed, plans)))
 
     def _notify(self, concerned: Iterable[ConfigResource], news_of: Callable[[ConfigResource], News]) -> list[str]:
         """Notify all followers. If one fails, restore all of them, and return the problems."""
@@ -243,11 +215,7 @@ class ConfigFollower(ClosedOnExit):
             self._begin()
 
     def catch_up(self) -> None:
-        """
-        Notify the followers now of all that has changed; one request if nothing has.
-
-        :raises ConfigProvidersError: configuration cannot be read, or followers refuse it or have failed
-        """
+        """Notify the followers now of all that has changed, or raise why not; one request if nothing has."""
         reasons = Reasons()
         if self._behind(self._read(), reasons):
             reasons = self._catch_up()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Final
 
@@ -51,19 +51,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """
-    The kept changes of a document.
-
-    :param changes: the changes, newest last
-    :param more: members that only a newer version knows; a change keeps them
-    """
+    """The kept changes of a document, newest last; ``more`` is what only a newer version knows, and is kept."""
 
     changes: Sequence[Change] = ()
     more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-
-    def extended(self, changes: Iterable[Change]) -> History:
-        """Return the history with ``changes`` at its end."""
-        return replace(self, changes=(*self.changes, *changes))
 
 
 def difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> list[str]:
@@ -72,14 +63,7 @@ def difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> list[
 
 
 def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change], *, name: str) -> dict[str, Value]:
-    """
-    Return the configuration of a resource at a version, by undoing later changes.
-
-    :param now: its current configuration
-    :param changes: the changes of the resource, newest last
-    :param name: its name in messages
-    :raises ConfigException: the version never existed, or later changes are no longer all kept
-    """
+    """Return what a resource called ``name`` had at a version, by undoing later ``changes`` of what it has now."""
     versions = [changes[0].version - 1, *(change.version for change in changes)] if changes else [0]
     if not versions[0] <= version <= versions[-1]:
         raise ConfigException(
@@ -98,24 +82,14 @@ def _listed(versions: Sequence[int]) -> str:
 
 def write(history: History) -> str:
     """Return the text of the newest changes, as many as are kept."""
-    texts = [json.dumps(_written(change)) for change in history.changes[-LONGEST:]]
-    head = json.dumps({**history.more, "format": FORMAT}).removesuffix("}")
-    return f'{head}, "changes": [{", ".join(_newest(texts))}]}}'
-
-
-def _newest(texts: list[str]) -> list[str]:
-    sizes = accumulate(len(text) for text in reversed(texts))
+    changes = [_written(change) for change in history.changes[-LONGEST:]]
+    sizes = accumulate(len(json.dumps(change)) for change in reversed(changes))
     kept = sum(size <= MOST_CHARACTERS for size in sizes)
-    return texts[-max(kept, 1) :]
+    return json.dumps({**history.more, "format": FORMAT, "changes": changes[-max(kept, 1) :]})
 
 
 def read(text: str | None, *, name: str) -> History:
-    """
-    Return the history in ``text``; an empty one for None.
-
-    :param name: the name under which it is stored
-    :raises ConfigException: it cannot be read
-    """
+    """Return the history called ``name`` in ``text``; an empty one for None."""
     return History() if text is None else read_json(text, _history, name=name, what="history")
 
 

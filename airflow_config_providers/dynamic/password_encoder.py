@@ -30,22 +30,13 @@ _BLOCK_SIZE: Final = 16
 _NONCE_SIZE: Final = 12
 
 
-def new_vector(cipher: str) -> bytes:
-    """Return a new initialization vector, which no two strings with the same key may share."""
-    return secrets.token_bytes(_NONCE_SIZE if cipher == GCM else _BLOCK_SIZE)
-
-
 def fits(vector: bytes, cipher: str) -> bool:
     """Return whether the length of ``vector`` is valid for ``cipher``."""
     return 12 <= len(vector) <= 128 if cipher == GCM else len(vector) == _BLOCK_SIZE
 
 
 def encrypt(octets: bytes, key: bytes, cipher: str, vector: bytes) -> bytes:
-    """
-    Return ``octets`` encrypted.
-
-    :raises ValueError: ``cipher`` does not pad, and the length is not a multiple of the block size
-    """
+    """Return ``octets`` encrypted; ``ValueError`` if ``cipher`` does not pad, and they do not fill its blocks."""
     if cipher == GCM:
         return _gcm(key).encrypt(vector, octets, None)
     if _pads(cipher):
@@ -124,13 +115,7 @@ _MARK: Final = b"cipher="
 
 @dataclass(frozen=True, slots=True)
 class EncoderSettings:
-    """
-    How a key is derived from the secret, and used.
-
-    :param key_factory: one of ``HASHES``
-    :param cipher: one of ``CIPHERS``
-    :param key_length: the length of the key in bits
-    """
+    """How a key of so many bits is derived from the secret with one of ``HASHES``, and used with one of ``CIPHERS``."""
 
     key_factory: str
     cipher: str
@@ -143,10 +128,7 @@ class EncoderSettings:
             "keyFactoryAlgorithm": ("is unknown. Use PBKDF2WithHmacSHA512.", self.key_factory not in HASHES),
             "cipherAlgorithm": ("is unknown. Use AES/GCM/NoPadding.", self.cipher not in CIPHERS),
             "keyLength": ("is not one of 128, 192 and 256.", self.key_length not in KEY_LENGTHS),
-            "iterations": (
-                f"is not from 1 to {MOST_ITERATIONS}.",
-                not 1 <= self.iterations <= MOST_ITERATIONS,
-            ),
+            "iterations": (f"is not from 1 to {MOST_ITERATIONS}.", not 1 <= self.iterations <= MOST_ITERATIONS),
         }
         return {name: what for name, (what, is_so) in fields.items() if is_so}
 
@@ -175,11 +157,7 @@ class EncoderSettings:
 
 @dataclass(frozen=True, slots=True)
 class EncryptedText:
-    """
-    An encrypted password, and how to decrypt it.
-
-    :param length: the length of the password in UTF-16 units
-    """
+    """An encrypted password, and how to decrypt it; ``length`` counts its UTF-16 units."""
 
     settings: EncoderSettings
     salt: bytes = field(repr=False)
@@ -189,11 +167,7 @@ class EncryptedText:
 
     @classmethod
     def read(cls, text: str) -> EncryptedText:
-        """
-        Parse a string of this encoder or of Kafka's.
-
-        :raises ConfigException: it is not an encrypted password; the message does not quote it
-        """
+        """Parse a string of this encoder or of Kafka's; an error quotes nothing of it."""
         reader = _FieldReader(text)
         key_factory, cipher = reader.name("keyFactoryAlgorithm"), reader.name("cipherAlgorithm")
         settings = EncoderSettings(key_factory, cipher, reader.number("keyLength"), reader.number("iterations"))
@@ -263,7 +237,7 @@ class _FieldReader:
         text = self._text(field)
         if text.isascii() and text.isdigit() and len(text) < 10:
             return int(text)
-        self._refuse(field, text, "is not a number")
+        self._refuse(field, "is not a number")
         return 0
 
     def octets(self, field: str) -> bytes:
@@ -271,7 +245,7 @@ class _FieldReader:
         try:
             return base64.b64decode(text, validate=True)
         except ValueError:
-            self._refuse(field, text, "is not base64")
+            self._refuse(field, "is not base64")
         return b""
 
     def _text(self, field: str) -> str:
@@ -279,7 +253,7 @@ class _FieldReader:
             self.problems.append(f"{field} is missing.")
         return self._fields.get(field, "")
 
-    def _refuse(self, field: str, text: str, what: str) -> None:
+    def _refuse(self, field: str, what: str) -> None:
         if field in self._fields:
             self.problems.append(f"{field} {what}.")
 
@@ -340,7 +314,8 @@ class PasswordEncoder:
 
         :raises ConfigException: the cipher does not pad, and the password's length is not a multiple of the block size
         """
-        settings, vector = self._settings, new_vector(self._settings.cipher)
+        settings = self._settings
+        vector = secrets.token_bytes(_NONCE_SIZE if settings.cipher == GCM else _BLOCK_SIZE)  # no two strings share one
         salt = self._salt = self._salt or settings.salt_mark + secrets.token_bytes(_SALT_SIZE)
         octets = password.value.encode("utf-8", "surrogatepass")
         try:

@@ -87,20 +87,12 @@ def replacing(wanted: Mapping[str, str | None]) -> Edit:
 
 
 def returning(version: int, changes: Sequence[Change], *, name: str) -> Edit:
-    """
-    Return an edit that restores a version by undoing later ones of ``changes``.
-
-    :param name: the name of the resource in messages
-    """
+    """Return an edit that restores a version of ``name``, a resource, by undoing later ones of ``changes``."""
     return lambda now: Altered(as_of(version, now, changes, name=name))
 
 
 def refuse_many(operations: int) -> None:
-    """
-    Refuse a request that would keep others waiting.
-
-    :raises LimitExceededError: it has more than ``MOST_OPERATIONS``
-    """
+    """Refuse a request with more than ``MOST_OPERATIONS``, which would keep others waiting."""
     if operations > MOST_OPERATIONS:
         raise LimitExceededError(
             f"{operations} operations in one request, but the limit is {MOST_OPERATIONS}. Make several requests."
@@ -109,13 +101,7 @@ def refuse_many(operations: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """
-    The configuration of a resource before and after a change.
-
-    :param before: the stored configuration
-    :param after: the values after the change
-    :param warnings: why policies that only warn would deny it -> what the policy says
-    """
+    """The configuration of a resource before and after a change; ``warnings`` of policies -> what each of them says."""
 
     resource: ConfigResource
     before: StoredConfig
@@ -145,7 +131,6 @@ class CheckedChange:
     """
     A change, separated into a valid part and an invalid part.
 
-    :param plan: the valid part
     :param problem: the error with all problems of the invalid part
     :param asked: key -> requested text of the invalid part, with secrets hidden
     """
@@ -182,13 +167,7 @@ class CheckedChange:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """
-    Checks changes.
-
-    :param definition: the types of keys, and which keys are sensitive
-    :param seal: encrypts secrets; None if the deployment has no secret to encrypt with
-    :param objections: returns other reasons to refuse a new text
-    """
+    """Checks changes; without ``seal``, which encrypts secrets, they are refused."""
 
     definition: ConfigDef
     seal: Seal | None = None
@@ -200,7 +179,6 @@ class Planner:
         """
         Return the change that ``edit`` describes, separated into a valid and an invalid part.
 
-        :param layers_after: what other resources have is taken from here
         :raises ConfigException: the whole change is invalid, or too large; lists all problems
         """
         done = edit(before.values)
@@ -343,10 +321,6 @@ class Reasons:
     def together(self, *more: str) -> ConfigProvidersError:
         """Return one error with all problems; ``more`` are sentences to append."""
         problems = dict.fromkeys(problem for error in self._errors for problem in error.problems)
-        return self._kind()(*problems, *more)
-
-    def _kind(self) -> type[ConfigProvidersError]:
         kinds = {type(error) for error in self._errors}
-        if len(kinds) == 1:
-            return kinds.pop()
-        return gravest(self._errors, _KINDS)
+        kind = kinds.pop() if len(kinds) == 1 else gravest(self._errors, _KINDS)
+        return kind(*problems, *more)

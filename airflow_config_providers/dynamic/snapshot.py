@@ -16,13 +16,7 @@ from airflow_config_providers.dynamic.store import ConfigStore, Kept
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """
-    Stored configuration of some resources and of those from which they inherit. Each text is parsed once.
-
-    Not thread-safe.
-
-    :param kept: name -> the text as it was read
-    """
+    """Stored configuration of some resources and of what they inherit from; each text is parsed once, by one thread."""
 
     kept: Mapping[str, Kept] = field(repr=False)
     _documents: dict[str, Document] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -30,37 +24,25 @@ class Snapshot:
 
     @classmethod
     def read(cls, store: ConfigStore, resources: Iterable[ConfigResource], *, histories: bool = False) -> Self:
-        """
-        Return the documents of ``resources`` and of the deployment.
-
-        :param histories: whether to read the histories of ``resources`` at the same moment
-        """
+        """Return what is stored for ``resources``, with their ``histories`` or not, and for the deployment."""
         wanted = list(resources)
         names = [name_of(resource) for resource in (DEPLOYMENT, *wanted)]
         names += [history_name(resource) for resource in wanted if histories]
         return cls(store.read(list(dict.fromkeys(names))))
 
     def document(self, resource: ConfigResource) -> Document:
-        """
-        Return the document that contains ``resource``.
-
-        :raises ConfigException: it cannot be read
-        """
+        """Return the document that contains ``resource``."""
         name = name_of(resource)
         if name not in self._documents:
             self._documents[name] = document.read(self._text(name), name=name)
         return self._documents[name]
 
     def config(self, resource: ConfigResource) -> StoredConfig:
-        """Return the configuration of ``resource`` itself, with the same errors as ``document``."""
+        """Return the configuration of ``resource`` itself."""
         return self.document(resource).config(resource)
 
     def history(self, resource: ConfigResource) -> History:
-        """
-        Return the changes of the document that contains ``resource``.
-
-        :raises ConfigException: the history cannot be read
-        """
+        """Return the changes of the document that contains ``resource``."""
         name = history_name(resource)
         if name not in self._histories:
             self._histories[name] = history.read(self._text(name), name=name)
@@ -96,9 +78,5 @@ class ChangeMark:
 
 
 def change_mark(resource: ConfigResource, snapshot: Snapshot) -> ChangeMark:
-    """
-    Return the mark of ``resource`` in ``snapshot``.
-
-    :raises ConfigException: stored configuration cannot be read
-    """
+    """Return the mark of ``resource`` in ``snapshot``."""
     return ChangeMark.of(snapshot.config(one) for one in inherited(resource))

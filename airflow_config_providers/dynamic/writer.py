@@ -1,17 +1,17 @@
-"""Writes planned changes, with their histories and the audit log, in one transaction, and takes them back."""
+"""Writes planned changes, with their histories and the audit log, until no one interferes, and takes them back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final
+from itertools import count
+from typing import Final, TypeVar
 
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.variable import variables
+from airflow_config_providers.core.variable import some_of, variables
 from airflow_config_providers.dynamic import document, history
-from airflow_config_providers.dynamic.contention import Attempts
 from airflow_config_providers.dynamic.document import (
     DEPLOYMENT,
     EMPTY,
@@ -25,14 +25,24 @@ from airflow_config_providers.dynamic.document import (
 from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.dynamic.planner import PlannedChange
 from airflow_config_providers.dynamic.snapshot import Snapshot
-from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore, Listing
-from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore, Listing, TurnTaking
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError
+
+_T = TypeVar("_T")
 
 TAKE_BACK: Final = "take_back"
 """The event of a change that takes back another one."""
 
 REFRESH: Final = "refresh"
 """The event of a plan that changes nothing: references are read again."""
+
+UNGUARDED: Final = 2
+"""The number of attempts without a lock. After them, a writer takes a turn; otherwise it might never succeed."""
+
+_ATTEMPTS: Final = 200
+_SHORTEST_WAIT: Final = 0.01
+_LONGEST_WAIT: Final = 0.25
+"""Seconds. An attempt takes about ten milliseconds, so a dozen others finish in that time."""
 
 
 def now() -> str:
@@ -42,12 +52,7 @@ def now() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChangeAuthor:
-    """
-    The author of changes.
-
-    :param name: the name of the user
-    :param clock: returns the current time in ISO 8601
-    """
+    """The user who makes changes, and a clock that returns the time in ISO 8601."""
 
     name: str = ""
     clock: Callable[[], str] = now
@@ -85,7 +90,8 @@ class Writer:
             after = replace(after, beside=after.beside if name == name_of(DEPLOYMENT) else beside or after.beside)
             documents[name] = after
             if changes := [self._change(plan, after.version, event, restored) for plan in changing]:
-                past = snapshot.history(group[0].resource).extended(changes)
+                past = snapshot.history(group[0].resource)
+                past = replace(past, changes=[*past.changes, *changes])
                 texts[history_name(group[0].resource)] = history.write(past)
         listing = _with_list(documents, snapshot.document(DEPLOYMENT), self.store)
         texts |= {name: document.write(one) for name, one in listing.items()}
@@ -100,16 +106,51 @@ class Writer:
         return Change(version, plan.resource.task_id, at, by, was, became, event, restored=restored)
 
 
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """Retries a change of a store until no other change interferes; ``sleep`` waits before the next attempt."""
+
+    store: ConfigStore
+    sleep: Callable[[float], None]
+
+    def until_done(self, attempt: Callable[[ConfigStore], _T | None], names: Collection[str]) -> _T:
+        """Return the first result of ``attempt`` that is not None; it writes ``names`` in the store that it gets."""
+        from tenacity import RetryError, Retrying, retry_if_result, stop_after_attempt, wait_random_exponential  # noqa: PLC0415 - slow
+
+        retrying = Retrying(
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_random_exponential(_SHORTEST_WAIT, max=_LONGEST_WAIT),
+            retry=retry_if_result(lambda result: result is None),
+            sleep=self.sleep,
+        )
+        numbers = count()
+        try:
+            done = retrying(lambda: self._once(attempt, names, is_guarded=next(numbers) >= UNGUARDED))
+        except RetryError:
+            done = None
+        if done is None:
+            raise ProviderUnavailableError(
+                f"Others keep changing {some_of(sorted(names))}: they were faster in each of {_ATTEMPTS} attempts, and "
+                f"nothing was changed. See who it is with airflow config-providers history, and try again."
+            )
+        return done
+
+    def _once(
+        self, attempt: Callable[[ConfigStore], _T | None], names: Collection[str], *, is_guarded: bool
+    ) -> _T | None:
+        if not is_guarded or not isinstance(self.store, TurnTaking):
+            return attempt(self.store)
+        with self.store.turn(names) as store:
+            return attempt(store)
+
+
 def take_back(
     snapshot: Snapshot, attempts: Attempts, author: ChangeAuthor, plans: Sequence[PlannedChange]
 ) -> list[str]:
     """
-    Restore what resources had before ``plans``, with another change. Changes that others made since are kept.
+    Restore what resources had before ``plans``, and return what came of it; changes that others made since are kept.
 
     Policies do not check this, since it restores what there was.
-
-    :param snapshot: the documents from which the plans were made
-    :returns: a sentence about the result for each resource
     """
     written = {plan.resource: snapshot.document(plan.resource).version + 1 for plan in plans}
     try:
@@ -152,10 +193,6 @@ def _with_list(documents: Mapping[str, Document], before: Document, store: Confi
 
     A change that writes an unlisted document also writes the list, and names are never removed from it. So the list is
     complete if ``before`` is what is stored, which the store ensures.
-
-    :param documents: name -> document
-    :param before: the deployment's document as it was read
-    :param store: provides the names if there is no list
     """
     name = name_of(DEPLOYMENT)
     known = _known(before, store)
@@ -166,14 +203,10 @@ def _with_list(documents: Mapping[str, Document], before: Document, store: Confi
 
 
 def _known(before: Document, store: ConfigStore) -> frozenset[str] | None:
-    if before.listed is not None:
+    if before.listed is not None or not isinstance(store, Listing):
         return before.listed
-    return frozenset(map(listed_as, _stored(store))) if isinstance(store, Listing) else None
-
-
-def _stored(store: Listing) -> Iterator[str]:
-    """Yield the names of all documents but the deployment's."""
-    return (name for name in document.documents(store.names(PREFIX)) if name != name_of(DEPLOYMENT))
+    stored = set(document.documents(store.names(PREFIX))) - {name_of(DEPLOYMENT)}
+    return frozenset(map(listed_as, stored))
 
 
 def _attempt(

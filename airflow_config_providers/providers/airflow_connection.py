@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.polled_provider import POLL_INTERVAL
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider, field_problem, read_fields
@@ -19,16 +18,9 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
 
     Fields are ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``uri``, ``extra``, and
     ``extra.<name>`` for the fields of the extra, at any depth. A field that is not set has no value.
-
-    The parameter ``allowlist.pattern`` is a regular expression of Python that the whole id must match; without it, all
-    ids are allowed.
-
-    :param read: returns a connection, or None, by its id
-    :param has_teams: returns whether the deployment has several teams
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "warehouse|spark_.*"}
-    params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN, POLL_INTERVAL)
 
     def __init__(
         self,
@@ -39,25 +31,13 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
         self._read = read
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """
-        Read the connection with the id ``path``, once for all ``keys``.
-
-        :raises AccessDeniedError: the pattern does not allow it, whether it exists or not; or Airflow refuses
-        :raises ProviderUnavailableError: Airflow cannot answer now
-        :raises ConfigException: ``path`` is empty; or something in the extra is asked for, and it is not a JSON object
-        """
+        """Read the connection with the id ``path``, once for all ``keys``."""
         _require(path, self.allowed)
         connection = self._read(path)
         return ConfigData({} if connection is None else read_fields(connection, keys, conn_id=path))
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """
-        Refuse the id of a connection that the pattern does not allow.
-
-        :raises AccessDeniedError: it is not allowed
-        :raises ConfigException: ``path`` is empty
-        :raises ProviderDefinitionError: the parameters cannot be used
-        """
+        """Refuse the id of a connection that the pattern does not allow, and a reference without one."""
         _require(path, self._allowed_by(configs))
 
     def form_problem(self, path: str, key: str) -> str:

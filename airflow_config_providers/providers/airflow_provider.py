@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from airflow_config_providers.core.document import as_text, parse_object, read_all, read_keys
-from airflow_config_providers.core.polled_provider import PolledConfigProvider
+from airflow_config_providers.core.polled_provider import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.provider import require_configured
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_secrets import asked
-from airflow_config_providers.providers.allowed_names import AllowedNames
+from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
 
 
 class AirflowConfigProvider(PolledConfigProvider, ABC):
-    """
-    A provider that asks Airflow for names that ``allowlist.pattern`` allows.
+    """A provider that asks Airflow for the names that the pattern ``allowlist.pattern`` allows, by default for all."""
 
-    :param has_teams: returns whether the deployment has several teams
-    """
+    params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN, POLL_INTERVAL)
 
     def __init__(self, has_teams: Callable[[], bool]) -> None:
         self._has_teams = has_teams
@@ -33,11 +31,7 @@ class AirflowConfigProvider(PolledConfigProvider, ABC):
         return require_configured(self._allowed)
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """
-        Take ``allowlist.pattern`` and ``poll.interval``.
-
-        :raises ProviderDefinitionError: the pattern is not a regular expression, or the interval not a number
-        """
+        """Take ``allowlist.pattern`` and ``poll.interval``."""
         super().configure(configs)
         self._allowed = self._allowed_by(configs)
 
@@ -45,11 +39,7 @@ class AirflowConfigProvider(PolledConfigProvider, ABC):
         return AllowedNames.of(configs, has_teams=self._has_teams())
 
     def check(self) -> str:
-        """
-        Create the secrets backends of the deployment without asking them anything, and return their names.
-
-        :raises ProviderUnavailableError: one cannot be created
-        """
+        """Create the secrets backends of the deployment without asking them anything, and return their names."""
         return airflow_secrets.check()
 
 
@@ -64,8 +54,6 @@ def read_fields(connection: Any, keys: Collection[str] | None, *, conn_id: str) 
 
     :param keys: ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``extra``, ``uri``, and
         ``extra.<name>`` for the fields of the extra, at any depth; None for all that are set
-    :raises ConfigException: something in the extra is asked for, and it is not a JSON object
-    :raises ProviderUnavailableError: Airflow cannot read the connection, perhaps for lack of the right Fernet key
     """
     what = f"connection '{printable(conn_id)}'"
     texts = asked(lambda: _texts(connection, _names(connection, keys), what=what), who="Airflow", what=what)
@@ -105,13 +93,7 @@ def _text(connection: Any, name: str) -> str | None:
 
 
 def read_json(text: str | None, keys: Collection[str] | None, *, what: str) -> dict[str, str]:
-    """
-    Return the values of ``keys`` in the JSON object ``text``; ``keys=None`` means all at its top.
-
-    :param text: None if there is none, and so no key
-    :param what: what holds the string, for the message
-    :raises ConfigException: ``text`` is not a JSON object
-    """
+    """Return the values of ``keys`` in the JSON object ``text``, by default of all at its top; none without a text."""
     if text is None:
         return {}
     document = parse_object(text)

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from airflow_config_providers.core.document import as_text
+from airflow_config_providers.core.document import as_text, parse, parse_object
 from airflow_config_providers.core.entry_points import imported
 from airflow_config_providers.core.foreign_errors import guarded
 from airflow_config_providers.core.process_environment import all_variables, value_of
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.exceptions import (
+    ConfigException,
     ConfigProvidersError,
     ProviderDefinitionError,
     ProviderUnavailableError,
 )
 from airflow_config_providers.foreign import BACKEND, CONTEXT, has_supervisor, require
-from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
-from airflow_config_providers.providers.connection_fields import extra_mistake, mistake
-from airflow_config_providers.providers.debug_logs import keep_values_out_of_debug_logs
+from airflow_config_providers.providers.backend_faults import denied, fault, keep_values_out_of_debug_logs, unavailable
 
 EXECUTION_API: Final = "Airflow's Execution API"
 
 _CONN: Final = "AIRFLOW_CONN_"
 """What the names of environment variables that define connections begin with."""
+
+_FIELDS: Final = frozenset({"conn_type", "description", "extra", "host", "login", "password", "port", "schema", "uri"})
 
 _T = TypeVar("_T")
 
@@ -48,14 +49,10 @@ def variable(key: str) -> str | None:
 
 def connection(conn_id: str) -> Any | None:
     """
-    Return an Airflow connection; None if there is none.
+    Return an Airflow connection from the backends that ``variable`` asks, with the same errors; None if there is none.
 
-    It has ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``extra`` and ``get_uri()``. It
-    comes from the same backends as in ``variable``. Airflow registers password and extra with its masker if they came
-    from the Execution API.
+    Airflow registers password and extra with its masker if they came from the Execution API.
 
-    :raises AccessDeniedError: a secrets backend refuses
-    :raises ProviderUnavailableError: a secrets backend cannot answer now
     :raises ProviderDefinitionError: the environment variable that defines it is broken
     """
     try:
@@ -68,11 +65,7 @@ def connection(conn_id: str) -> Any | None:
 
 
 def check() -> str:
-    """
-    Create the backends that ``variable`` and ``connection`` ask, without asking them anything; return their names.
-
-    :raises ProviderUnavailableError: one cannot be created
-    """
+    """Create the backends that ``variable`` and ``connection`` ask, and return their names; asks them nothing."""
     return "asks " + ", ".join(type(backend).__name__ for backend in _chain())
 
 
@@ -106,24 +99,12 @@ def airflow_is_starting() -> bool:
 
 
 def configured_backend(*, of_worker: bool | None = None) -> Any | None:
-    """
-    Return the secrets backend that the deployment has configured for processes such as this one; None without one.
-
-    That is ``[workers] secrets_backend``, or else ``[secrets] backend``, if the Task SDK's backends are asked, and
-    ``[secrets] backend`` otherwise.
-
-    :param of_worker: whether to return the backend of a worker, or of another process, whatever this process is
-    :raises ProviderDefinitionError: it cannot be created
-    """
+    """Return the secrets backend that is configured for workers, or others; by default for what this process is."""
     return _made(partial(_make_configured, of_worker), "The secrets backend that is configured in airflow.cfg")
 
 
 def make_backend(path: str, kwargs: Mapping[str, Any]) -> Any:
-    """
-    Return a new secrets backend of the class with this dotted name, which is imported and called.
-
-    :raises ProviderDefinitionError: it cannot be created
-    """
+    """Return a new secrets backend of the class with this dotted name; errors as in ``configured_backend``."""
 
     def make() -> Any:
         kind: Any = imported(path)
@@ -133,15 +114,10 @@ def make_backend(path: str, kwargs: Mapping[str, Any]) -> Any:
 
 
 def read_variable(backend: Any, key: str) -> str | None:
-    """
-    Return a variable of one secrets backend, and never a team's.
-
-    Raises what the backend raises. For a variable in a file, some backends return parsed JSON or YAML: this is written
-    as JSON.
-    """
+    """Return a variable of one secrets backend, and never a team's; raises what the backend raises."""
     if _is_execution_api(backend):
         return _variable_of_execution_api(key)
-    return _text(backend.get_variable(key=key))
+    return _text(backend.get_variable(key=key))  # some backends return what they parsed of a file
 
 
 def read_config(backend: Any, key: str) -> str | None:
@@ -160,12 +136,7 @@ def read_connection(backend: Any, conn_id: str) -> Any | None:
 
 
 def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
-    """
-    Return the result of ``ask``; None also if it raises an error that means that there is nothing.
-
-    :raises AccessDeniedError: it raised an error that means so
-    :raises ProviderUnavailableError: it raised any other error that is not from this package
-    """
+    """Return the result of ``ask``; an error becomes what ``fault`` makes of it, and None if there is nothing."""
     keep_values_out_of_debug_logs()  # no guard of the log knows the values yet
     try:
         return ask()
@@ -189,7 +160,7 @@ def broken_variable(conn_id: str) -> str | None:
     """
     name = f"{_CONN}{conn_id.upper()}"
     text = value_of(os.environ, name)
-    if not text or (_is_connection(conn_id, text) and not extra_mistake(text)):
+    if not text or (_is_connection(conn_id, text) and not _extra_mistake(text)):
         return None
     return f"The environment variable {name} does not define a connection. {mistake(text)}"
 
@@ -202,6 +173,50 @@ def _is_connection(conn_id: str, text: str) -> bool:
     except Exception:  # noqa: BLE001 - it can raise anything, with the content in its message
         return False
     return True
+
+
+def mistake(text: str) -> str:
+    """Return what is wrong with a text of which Airflow cannot make a connection, and how to correct it, without it."""
+    if not text.lstrip().startswith("{"):
+        return "Airflow cannot read it as a URI. Correct it, or write a JSON object."
+    try:
+        fields = parse(text)
+    except ConfigException as error:
+        return f"{error} Correct the variable."
+    return (
+        " ".join(_mistakes(fields)) or _extra_mistake(text) or "Airflow cannot read its fields. Correct the variable."
+    )
+
+
+def _extra_mistake(text: str) -> str | None:
+    """Return what is wrong with the extra of a JSON object, if it is a string; None if nothing is wrong."""
+    extra = (parse_object(text) or {}).get("extra")
+    if not extra or not isinstance(extra, str):
+        return None
+    try:
+        content = parse(extra)
+    except ConfigException as error:
+        return f"Its extra is not a JSON object. {error} Correct it."
+    return None if isinstance(content, Mapping) else "Its extra is not a JSON object. Correct it."
+
+
+def unknown_fields(written: Iterable[object], known: Collection[str]) -> list[str]:
+    """Return a sentence for each name that is no field of a connection."""
+    return [
+        f"'{printable(str(name))}' is not a field{nearest(str(name), known) or '.'} Correct its name, or move it to "
+        f"extra."
+        for name in written
+        if name not in known
+    ]
+
+
+def _mistakes(fields: Mapping[str, object]) -> list[str]:
+    found = unknown_fields(fields.keys() - {"conn_id"}, _FIELDS)
+    if "conn_id" in fields:
+        found.append("Its id is in the name of the variable. Remove conn_id.")
+    if fields.get("port") and whole_number(fields["port"]) is None:
+        found.append("Its port is not a number. Correct it.")
+    return sorted(found)
 
 
 def _first_answer(ask: Callable[[Any], _T | None], what: str) -> _T | None:
@@ -250,11 +265,8 @@ def _is_starting() -> bool:
 
 def _asks_task_sdk() -> bool:
     """Return whether to ask the Task SDK. Its import might need the very option that Airflow is starting with."""
-    return (has_supervisor() or _is_server()) and not airflow_is_starting()
-
-
-def _is_server() -> bool:
-    return value_of(os.environ, "_AIRFLOW_PROCESS_CONTEXT") == "server"
+    is_server = value_of(os.environ, "_AIRFLOW_PROCESS_CONTEXT") == "server"
+    return (has_supervisor() or is_server) and not airflow_is_starting()
 
 
 def _make_configured(of_worker: bool | None = None) -> Any | None:
@@ -316,8 +328,7 @@ def _ask_execution_api(message: Any, what: str) -> Any | None:
         answer = error.error
     if not isinstance(answer, ErrorResponse):
         return answer
-    problem = _problem(answer, what)
-    if problem is not None:
+    if problem := _problem(answer, what):
         raise problem
     return None
 

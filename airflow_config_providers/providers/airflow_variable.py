@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.polled_provider import POLL_INTERVAL
 from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider, read_json
-from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN
+from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
 
 
 class AirflowVariableConfigProvider(AirflowConfigProvider):
@@ -20,17 +19,9 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
 
     With a path, as in ``${variable:spark_db:credentials.password}``, the path is the name of a variable that holds a
     JSON object, and the key a key in it, at any depth.
-
-    The parameter ``allowlist.pattern`` is a regular expression of Python that the whole name must match; without it,
-    all names are allowed.
-
-    :param read: returns the string of a variable, or None, by its name
-    :param has_teams: returns whether the deployment has several teams
-    :param max_workers: returns how many variables are read at once
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
-    params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN, POLL_INTERVAL)
 
     def __init__(
         self,
@@ -44,14 +35,7 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
         self._max_workers = max_workers
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """
-        Read the variables called ``keys``, side by side, or keys of the one called ``path``.
-
-        :raises AccessDeniedError: the pattern does not allow a name, whether it exists or not; or Airflow refuses
-        :raises ProviderUnavailableError: Airflow cannot answer now
-        :raises ConfigException: the variable ``path`` does not hold a JSON object; or ``path`` is empty and
-            ``keys`` is None, and variables cannot be listed
-        """
+        """Read the variables called ``keys``, side by side, or keys of the one called ``path``."""
         names = [path] if path else keys
         if names is None:
             raise ConfigException("Airflow's variables cannot be listed. Name the ones that are wanted.")
@@ -59,19 +43,15 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
         return ConfigData(read_json(texts.get(path), keys, what=f"variable '{path}'") if path else texts)
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """
-        Refuse the name of a variable that the pattern does not allow.
-
-        :raises AccessDeniedError: it is not allowed
-        :raises ProviderDefinitionError: the parameters cannot be used
-        """
-        allowed = self._allowed_by(configs)
-        for name in [path] if path else keys:
-            allowed.require("variable", name)
+        """Refuse the name of a variable that the pattern does not allow."""
+        _require([path] if path else keys, self._allowed_by(configs))
 
     def _texts(self, names: Sequence[str]) -> dict[str, str]:
-        allowed = self.allowed
-        for name in names:
-            allowed.require("variable", name)
+        _require(names, self.allowed)
         texts = side_by_side(self._read, names, at_once=self._max_workers())
         return {name: text for name, text in zip(names, texts, strict=True) if text is not None}
+
+
+def _require(names: Iterable[str], allowed: AllowedNames) -> None:
+    for name in names:
+        allowed.require("variable", name)

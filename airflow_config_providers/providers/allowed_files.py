@@ -58,8 +58,6 @@ class AllowedFiles:
     that is not allowed is never looked at, so the answer is the same whether it exists or not.
 
     :param allowed: directories, or single files; None allows everything
-    :param max_bytes: size of the largest file that is read
-    :param link: reads a symbolic link
     """
 
     allowed: tuple[Steps, ...] | None = None
@@ -68,12 +66,7 @@ class AllowedFiles:
 
     @classmethod
     def of(cls, configs: Mapping[str, Any], *, link: Link = link_target) -> AllowedFiles:
-        """
-        Return the files that a provider's parameters ``allowed.paths`` and ``max.bytes`` allow.
-
-        :param link: reads a symbolic link
-        :raises ProviderDefinitionError: a path is not absolute or does not exist, or the size is not a positive number
-        """
+        """Return the files that a provider's parameters ``allowed.paths`` and ``max.bytes`` allow."""
         paths = _paths(configs.get(ALLOWED_PATHS))
         max_bytes = whole_number(configs.get(MAX_BYTES, DEFAULT_MAX_BYTES), least=1)
         problems = [problem for path in paths or () if (problem := _problem(path))]
@@ -84,12 +77,7 @@ class AllowedFiles:
         return cls(None if paths is None else tuple(steps(os.path.normpath(path)) for path in paths), max_bytes, link)
 
     def require(self, path: str) -> None:
-        """
-        Require that ``path`` is inside an allowed path; it need not exist.
-
-        :raises AccessDeniedError: it is not
-        :raises ConfigException: it cannot be a path
-        """
+        """Require that ``path`` is inside an allowed path; it need not exist. Raises what ``read`` raises otherwise."""
         _Look(self).real(path)
 
     def read(self, path: str) -> bytes | None:
@@ -97,17 +85,14 @@ class AllowedFiles:
         Return the content of the regular file at ``path``; None if there is none.
 
         :raises AccessDeniedError: not allowed, or not readable by this process
+        :raises ConfigException: it cannot be a path
         :raises LimitExceededError: the file is larger than ``max_bytes``
         :raises ProviderUnavailableError: the system could not read it now
         """
         return self._small(path, self._use(path, self._content, is_kind=stat.S_ISREG))
 
     def read_text(self, path: str) -> str | None:
-        """
-        Return the text of the regular file at ``path``, which must be UTF-8: a secret with replaced bytes is useless.
-
-        :raises ConfigException: it is not UTF-8. Other errors as with ``read``.
-        """
+        """Return the text of the file at ``path``, which must be UTF-8: a secret with replaced bytes is useless."""
         return _text(path, self.read(path))
 
     def read_directory(self, path: str, keys: Collection[str] | None) -> Mapping[str, str] | None:
@@ -153,25 +138,19 @@ class AllowedFiles:
     def _texts(self, path: str, files: Mapping[str, str], directory: int | None) -> Iterator[tuple[str, str]]:
         for key, name in files.items():
             file = f"{path}/{key}"
-            content = (
-                None if directory is None else _without_system_errors(file, partial(self._content_in, directory, name))
-            )
+            content = _without_system_errors(file, partial(self._content_in, directory, name))
             text = _text(file, self._small(file, content))
             if text is not None:
                 yield key, text
 
-    def _content_in(self, directory: int, name: str) -> bytes | None:
+    def _content_in(self, directory: int | None, name: str) -> bytes | None:
+        if directory is None:
+            return None
         with open_in(directory, name, is_kind=stat.S_ISREG) as descriptor:
             return None if descriptor is None else self._content(descriptor)
 
     def check(self) -> str:
-        """
-        Find out whether each allowed path can be opened; reads no file.
-
-        :return: how many paths are allowed
-        :raises AccessDeniedError: this process may not read one; names all that cannot be opened
-        :raises ProviderUnavailableError: one is missing, or cannot be opened now
-        """
+        """Require that each allowed path can be opened, and return how many there are; reads no file."""
         if self.allowed is None:
             return "every file is allowed"
         failures = [failure for root in self.allowed if (failure := self._unreadable("/" + "/".join(root)))]
@@ -181,11 +160,7 @@ class AllowedFiles:
         return counted(len(self.allowed), "allowed path")
 
     def diagnose(self) -> Iterator[Diagnosis]:
-        """
-        Yield how many paths are allowed, and those that other users could change.
-
-        :raises ProviderLookupError: as in ``check``
-        """
+        """Yield what ``check`` returns, and the allowed paths that other users could change."""
         from airflow_config_providers.core.diagnosis import fine  # noqa: PLC0415 - no task asks for one
         from airflow_config_providers.providers.file_rights import rights_of  # noqa: PLC0415 - see above
 
@@ -230,11 +205,7 @@ class AllowedFiles:
         return self._attempted(path, read)
 
     def _attempted(self, path: str, read: Callable[[_Look], tuple[_T, bool]]) -> _T:
-        """
-        Return the result of ``read`` from the first attempt during which nothing was switched.
-
-        :raises ProviderUnavailableError: something was switched during every attempt
-        """
+        """Return the result of ``read`` from the first attempt during which nothing was switched."""
         for _ in range(_ATTEMPTS):
             found, is_sound = read(_Look(self))
             if is_sound:
@@ -252,12 +223,7 @@ def _refuse_processes(path: str, real: Steps) -> None:
 
 
 class _Look:
-    """
-    One look at the files, to which each link leads to one place.
-
-    :param files: the files that may be read
-    :ivar link: reads each link once
-    """
+    """One look at the files, in which each link is read once, and so leads to one place."""
 
     def __init__(self, files: AllowedFiles) -> None:
         self.link = LinksReadOnce(files.link)
@@ -265,12 +231,7 @@ class _Look:
         self._roots: list[Steps] = [()]
 
     def real(self, path: str) -> Steps:
-        """
-        Return the real place of ``path``; it need not exist.
-
-        :raises AccessDeniedError: it is not inside an allowed path, or in ``/proc``
-        :raises ConfigException: it cannot be a path
-        """
+        """Return the real place of ``path``, which need not exist, but must be allowed."""
         if not path.isprintable():
             raise _unprintable(path)
         if len(steps(path)) > DEEPEST:
@@ -282,12 +243,7 @@ class _Look:
         return real
 
     def by_parent(self, path: str, real: Steps, names: Iterable[str]) -> dict[Steps, dict[str, str]]:
-        """
-        Return directory -> key -> name in it, for all of ``names`` in the directory at ``real``.
-
-        :param real: what ``real`` returned for ``path``
-        :raises AccessDeniedError: one is not inside an allowed path
-        """
+        """Return directory -> key -> name in it, for ``names`` in the directory at ``real``, the place of ``path``."""
         found = defaultdict[Steps, dict[str, str]](dict)
         for name in names:
             place = real_path((name,), self._roots, below=real, link=self.link)

@@ -33,12 +33,12 @@ class AllowedNames:
 
     @classmethod
     def of(cls, configs: Mapping[str, Any], *, has_teams: bool = False) -> Self:
-        """
-        Read ``allowlist.pattern``; without it all names are allowed.
-
-        :raises ProviderDefinitionError: it is not a regular expression
-        """
-        return cls(_compiled(str(configs.get(ALLOWLIST_PATTERN, ".*"))), has_teams)
+        """Read ``allowlist.pattern``; without it all names are allowed."""
+        try:
+            return cls(re.compile(str(configs.get(ALLOWLIST_PATTERN, ".*"))), has_teams)
+        except re.error as error:
+            problem = f"{error.msg} at position {error.pos}"
+        raise ProviderDefinitionError(f"{ALLOWLIST_PATTERN} is not a regular expression of Python: {problem}.")
 
     def require(self, kind: str, name: str, *, is_sensitive: bool = False) -> None:
         """
@@ -47,7 +47,6 @@ class AllowedNames:
         A name that could belong to another team, or that is sensitive, must be one of the pattern's alternatives,
         letter by letter, as ``fernet_key`` is in ``app_.*|fernet_key``.
 
-        :param kind: what has the name, for the message
         :raises AccessDeniedError: it does not; whether the name exists was not looked up
         """
         if _MISLEADING.search(name) or not name.isprintable():
@@ -55,7 +54,8 @@ class AllowedNames:
                 f"The {kind} '{printable(name)}' is not read: the name could be mistaken for another. A name must not "
                 f"be empty, have a part that is '.' or '..', or contain ? # % \\ or a character that cannot be printed."
             )
-        is_special = is_sensitive or self._may_be_of_a_team(name)
+        is_of_a_team = self.has_teams and any(separator in name for separator in _TEAM_SEPARATORS)
+        is_special = is_sensitive or is_of_a_team
         if not self.match(name, to_the_letter=is_special):
             raise AccessDeniedError(
                 f"The {kind} '{printable(name)}' is not allowed by {ALLOWLIST_PATTERN} of the provider. "
@@ -66,19 +66,8 @@ class AllowedNames:
         """Return whether the pattern matches ``name``, and if ``to_the_letter``, has it as an alternative."""
         return bool(self.pattern.fullmatch(name)) and (not to_the_letter or name in self.pattern.pattern.split("|"))
 
-    def _may_be_of_a_team(self, name: str) -> bool:
-        return self.has_teams and any(separator in name for separator in _TEAM_SEPARATORS)
-
 
 def way_out(*, to_the_letter: bool) -> str:
     """Return what can be done about a name that the pattern does not allow."""
     way = "add its full name to the pattern, as in A_.*|THE_FULL_NAME" if to_the_letter else "allow it"
     return f"Correct the reference, or ask the deployment owner to {way}."
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        problem = f"{error.msg} at position {error.pos}"
-    raise ProviderDefinitionError(f"{ALLOWLIST_PATTERN} is not a regular expression of Python: {problem}.")

@@ -45,10 +45,6 @@ class AwsStore:
     read_one: Callable[[Any, str], str]
     read_many: Callable[[Any, Sequence[str]], Mapping[str, str | AwsRefusal]]
 
-    def is_behind(self, backend: type, airflows: type) -> bool:
-        """Return whether ``backend``, perhaps a subclass of Airflow's class, asks in the same way."""
-        return self.method in vars(airflows) and getattr(backend, self.method) is vars(airflows)[self.method]
-
 
 @dataclass(frozen=True, slots=True)
 class AwsRefusal:
@@ -73,18 +69,16 @@ class AwsBatch:
     @classmethod
     def of(cls, backend: Any) -> Self | None:
         """Return a reader of ``backend``; None if it is not one of AWS, or asks in its own way."""
-        for airflows in type(backend).__mro__:
+        kind = type(backend)
+        for airflows in kind.__mro__:
             store = STORES.get(f"{airflows.__module__}.{airflows.__qualname__}")
-            if store is not None and store.is_behind(type(backend), airflows):
+            asks = vars(airflows).get(store.method) if store else None  # a subclass can ask in its own way
+            if store and asks is not None and getattr(kind, store.method) is asks:
                 return cls(backend, store)
         return None
 
     def read(self, lookups: Mapping[_K, AwsLookup]) -> dict[_K, Any]:
-        """
-        Return the result of each lookup, or the error that it raises.
-
-        :param lookups: each asks a backend for one thing; its key names that in messages
-        """
+        """Return the result of each lookup, which asks a backend for what its key names, or its error."""
         ids: list[str] = []
         for lookup in lookups.values():
             self._outcome(lookup, self._acting(ids.append), "")
@@ -129,16 +123,16 @@ class AwsBatch:
             if _may_be_for_the_sake_of_one(error):
                 return {}
             return dict.fromkeys(ids, fault(error, who=self._who, what=counted(len(ids), "secret")))
-        return {id_: self._text(id_, answer) for id_, answer in answers.items()}
+        return {
+            id_: answer if isinstance(answer, str) else aws_fault(answer.code, who=self._who, what=_secret(id_))
+            for id_, answer in answers.items()
+        }
 
     def _fetch_one(self, id_: str) -> TextOrError:
         try:
             return self._store.read_one(_client(self._backend), id_)
         except Exception as error:  # noqa: BLE001 - as above
             return fault(error, who=self._who, what=_secret(id_))
-
-    def _text(self, id_: str, answer: str | AwsRefusal) -> TextOrError:
-        return answer if isinstance(answer, str) else aws_fault(answer.code, who=self._who, what=_secret(id_))
 
 
 def _client(backend: Any) -> Any:

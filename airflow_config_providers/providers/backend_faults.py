@@ -1,7 +1,8 @@
-"""The meaning of exceptions of a secrets backend."""
+"""What is known of secrets backends and clients of clouds: what their exceptions mean, and which logs print secrets."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -159,3 +160,23 @@ def _aws_code(error: Any) -> str:
     if AWS_ERROR not in _names(error):
         return ""
     return str(error.response.get("Error", {}).get("Code", ""))
+
+
+_PRINTING: Final = (
+    "azure.core.pipeline.policies._universal",
+    "botocore.auth",
+    "botocore.endpoint",
+    "botocore.parsers",
+    "google.auth",
+    "google.cloud.secretmanager_v1",
+    "kubernetes.client.rest",
+    "msal.managed_identity",
+)
+"""Loggers that print whole requests or answers at DEBUG. hvac, urllib3 and grpc print none."""
+
+
+def keep_values_out_of_debug_logs() -> None:
+    """Silence the loggers that print secrets, unless the deployment has set their levels. Thread-safe."""
+    for logger in map(logging.getLogger, _PRINTING):
+        if logger.level == logging.NOTSET and logger.isEnabledFor(logging.DEBUG):
+            logger.setLevel(logging.INFO)

@@ -17,7 +17,6 @@ PATIENCE: Final = 60.0
 
 OURS: Final = "airflow-config-providers"
 
-
 NOT_CHECKED: Final = "the class has no check()"
 
 Answer = tuple[bool | None, str]
@@ -26,10 +25,9 @@ Answer = tuple[bool | None, str]
 
 def ask_each(providers: Mapping[str, ConfigProvider], *, patience: float = PATIENCE) -> dict[str, Answer]:
     """
-    Check all providers in parallel, each in a thread. A thread that takes too long is abandoned.
+    Check all providers in parallel, each in a thread; return name -> answer.
 
-    :param patience: the seconds to wait for all of them together
-    :return: name -> whether the provider can answer, and a message
+    :param patience: the seconds to wait for all of them together, after which threads are abandoned
     """
     asked = {name: provider.check for name, provider in providers.items() if _has_check(provider)}
     ended = call_each(asked, patience=patience)
@@ -42,10 +40,9 @@ def _has_check(provider: ConfigProvider) -> bool:
 
 def diagnose_each(providers: Mapping[str, ConfigProvider], *, patience: float) -> dict[str, list[Diagnosis]]:
     """
-    Examine all providers in parallel, as ``ask_each`` asks them.
+    Examine all providers as ``ask_each`` asks them; return name -> what was found, which begins with the name.
 
     :param providers: each is looked up in its own thread, so that one that hangs while it is opened is named, too
-    :return: name -> what was found, which begins with the name
     """
     ended = call_each({name: partial(_diagnoses, providers, name) for name in providers}, patience=patience)
     return {name: _found(name, outcome, patience) for name, outcome in ended.items()}
@@ -94,19 +91,12 @@ def _answer(outcome: CallOutcome[Any], patience: float) -> Answer:
 
 
 def summary(outcomes: Mapping[str, Answer], origins: Mapping[str, str]) -> tuple[bool, str]:
-    """
-    Return whether all providers can answer, as far as they can tell, and a string with one line for each.
-
-    :param origins: name -> the distribution that a provider is from, which the text names unless it is this package
-    """
-    lines = [f"{printable(name)}: {_said(one)}{_from(origins.get(name, ''))}" for name, one in outcomes.items()]
+    """Return whether no provider fails, and a line for each; ``origins`` is name -> distribution, named unless ours."""
+    lines = [_line(name, *answer, origins.get(name, OURS)) for name, answer in outcomes.items()]
     return all(is_good is not False for is_good, _ in outcomes.values()), "\n".join(lines) or "no providers"
 
 
-def _said(answer: Answer) -> str:
-    is_good, text = answer
-    return f"not checked, because {text}" if is_good is None else text
-
-
-def _from(distribution: str) -> str:
-    return f" (from {printable(distribution)})" if distribution not in {"", OURS} else ""
+def _line(name: str, is_good: bool | None, text: str, distribution: str) -> str:
+    said = f"not checked, because {text}" if is_good is None else text
+    origin = f" (from {printable(distribution)})" if distribution not in {"", OURS} else ""
+    return f"{printable(name)}: {said}{origin}"

@@ -6,7 +6,7 @@ import logging
 import os
 import stat
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -35,8 +35,6 @@ class FileWatch:
     Kubernetes renews a mounted secret by switching the link ``..data`` in its directory, which is noticed too. A link
     that is switched further up is noticed within a second; what a network file system does not report is found when
     the path is read again.
-
-    :param start: runs a function in a thread of its own
     """
 
     def __init__(self, *, start: Start | None = None) -> None:
@@ -94,11 +92,7 @@ def _warn(error: BaseException) -> None:
 
 
 def _changes(paths: Collection[str], end: threading.Event) -> Iterator[Collection[str]]:
-    """
-    Yield the paths that can have changed, until ``end`` is set or one of their directories is another one.
-
-    At first that is all of them, because they were not watched before.
-    """
+    """Yield the paths that can have changed, at first all, until ``end`` is set or a directory is another one."""
     from watchfiles import watch  # noqa: PLC0415 - slow to import, and only subscriptions need it
 
     _silence_watchfiles()
@@ -130,11 +124,7 @@ def _changes(paths: Collection[str], end: threading.Event) -> Iterator[Collectio
 
 
 def _silence_watchfiles() -> None:
-    """
-    Keep watchfiles from logging each change in a directory, unless the level of its logger is set.
-
-    Its lines would be in the task log. If that file is in a watched directory, each line would cause the next one.
-    """
+    """Keep watchfiles from logging each change: if the task log is in a watched directory, each line causes another."""
     logger = logging.getLogger("watchfiles")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.WARNING)
@@ -147,12 +137,10 @@ def _directories(path: str) -> dict[str, tuple[int, int]]:
     Each with its device and inode: a watch stays with the directory that had the name when it began.
     """
     named, real = Path(os.path.abspath(path)), Path(os.path.realpath(path))  # noqa: PTH100 - resolve() follows links
-    return dict(_directories_of((named, real, named.parent, real.parent)))
-
-
-def _directories_of(places: Iterable[Path]) -> Iterator[tuple[str, tuple[int, int]]]:
-    for place in places:
+    found: dict[str, tuple[int, int]] = {}
+    for place in (named, real, named.parent, real.parent):
         with suppress(OSError):
             status = place.stat()
             if stat.S_ISDIR(status.st_mode):
-                yield str(place), (status.st_dev, status.st_ino)
+                found[str(place)] = (status.st_dev, status.st_ino)
+    return found

@@ -10,13 +10,17 @@ from typing import Any, ClassVar, Final
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.document import parse_object
 from airflow_config_providers.core.per_process import PerProcess
-from airflow_config_providers.core.polled_provider import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.provider import BatchConfigProvider, require_configured
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.airflow_provider import field_problem, read_fields, read_json
+from airflow_config_providers.providers.airflow_provider import (
+    AirflowConfigProvider,
+    field_problem,
+    read_fields,
+    read_json,
+)
 from airflow_config_providers.providers.airflow_secrets import asked
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
 from airflow_config_providers.providers.aws_batch import AwsBatch
@@ -39,12 +43,7 @@ _ITEMS: Final = {"variables": VARIABLE, "connections": CONNECTION}
 
 
 def installed_backends() -> Iterator[str]:
-    """
-    Return the dotted names of the secrets backends that may be loaded.
-
-    These are the ones that installed packages register with Airflow, which ``airflow providers secrets`` lists, and
-    Airflow's own for local files.
-    """
+    """Yield the dotted names of Airflow's own backend for files, and of those that installed packages register."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and searches every distribution
 
     yield LOCAL_FILES
@@ -52,7 +51,7 @@ def installed_backends() -> Iterator[str]:
         yield from entry.load()().get("secrets-backends", ())
 
 
-class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
+class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
     """
     Asks one Airflow secrets backend, and no other.
 
@@ -71,75 +70,42 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
 
     The backend is created when it is first needed, and again in a forked child. It is asked for one secret and then, if
     it answers, for the others at once. If it fails, it is not asked again, and its error applies to all of them.
-
-    :param make_configured: returns the backend of the deployment, or None
-    :param installed: returns the names that ``backend`` can have
-    :param has_teams: returns whether the deployment has several teams
-    :param max_workers: returns how many secrets are asked for at once
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
-    params: ClassVar[Collection[str]] = (
-        ALLOWLIST_PATTERN,
-        BACKEND,
-        BACKEND_KWARGS,
-        f"{BACKEND_KWARGS}.",
-        POLL_INTERVAL,
-    )
+    params: ClassVar[Collection[str]] = (*AirflowConfigProvider.params, BACKEND, BACKEND_KWARGS, f"{BACKEND_KWARGS}.")
 
     def __init__(
         self,
         make_configured: Callable[[], Any | None] = airflow_secrets.configured_backend,
         *,
-        installed: Callable[[], Iterable[str]] = installed_backends,
         has_teams: Callable[[], bool] = airflow_secrets.has_teams,
         max_workers: Callable[[], int] = airflow_secrets.max_workers,
     ) -> None:
+        super().__init__(has_teams)
         self._max_workers = max_workers
         self._make_configured = make_configured
-        self._installed = installed
-        self._has_teams = has_teams
-        self._allowed: AllowedNames | None = None
         self._backend: PerProcess[Any] = PerProcess(self._configured)
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """
-        Take the parameters; creates no backend yet.
-
-        :raises ProviderDefinitionError: the pattern is not a regular expression, the class is not installed, or its
-            arguments are not a JSON object
-        """
+        """Take the parameters; creates no backend yet."""
         super().configure(configs)
-        allowed = AllowedNames.of(configs, has_teams=self._has_teams())
         kwargs = _kwargs(configs)
         if path := str(configs.get(BACKEND, "")).strip():
-            self._require_installed(path)
+            _require_installed(path)
             self._backend = PerProcess(partial(airflow_secrets.make_backend, path, kwargs))
         elif kwargs:
             raise ProviderDefinitionError(
                 f"{BACKEND_KWARGS} is given without {BACKEND}. Add {BACKEND}, or remove {BACKEND_KWARGS}."
             )
-        self._allowed = allowed
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """
-        Return what the backend has.
-
-        :raises AccessDeniedError: a name is not allowed, whether it exists or not; or the backend refuses
-        :raises ProviderUnavailableError: the backend cannot answer now
-        :raises ProviderDefinitionError: it cannot be created, or the deployment has configured none
-        :raises ConfigException: there is no such path, keys are wanted where there are none, or all where they cannot
-            be listed
-        """
+        """Return what the backend has."""
         place = BackendPlace(path, keys)
         return _data(place, self._read(self._allowed_secrets(place)))
 
     def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
-        """
-        Return what the backend has at several paths; a backend of AWS needs fewer requests than one for each.
-
-        :raises ProviderDefinitionError: the backend cannot be created, or the deployment has configured none
-        """
+        """Return what the backend has at several paths; a backend of AWS needs fewer requests than one for each."""
         plans: dict[BackendPlace, list[BackendSecret]] = {}
         outcomes: dict[str, ConfigData | Exception] = {}
         for path, keys in wanted.items():
@@ -152,26 +118,15 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
         return outcomes | {place.path: _outcome(place, found) for place in plans}
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """
-        Refuse an unknown path, and a name that the pattern does not allow.
-
-        :raises AccessDeniedError: it is not allowed
-        :raises ConfigException: there is no such path
-        :raises ProviderDefinitionError: the parameters cannot be used
-        """
-        allowed = AllowedNames.of(configs, has_teams=self._has_teams())
-        _require(BackendPlace(path, frozenset(keys)).secrets(), allowed)
+        """Refuse an unknown path, and a name that the pattern does not allow."""
+        _require(BackendPlace(path, frozenset(keys)).secrets(), self._allowed_by(configs))
 
     def form_problem(self, path: str, key: str) -> str:
         """Return why no connection has a field called ``key``, if the path is that of a connection."""
         return BackendPlace(path, {key}).field_problem()
 
     def check(self) -> str:
-        """
-        Create the backend without asking it anything, and return its name.
-
-        :raises ProviderDefinitionError: it cannot be created, or the deployment has configured none
-        """
+        """Create the backend without asking it anything, and return its name."""
         require_configured(self._allowed)
         return f"asks {type(self._backend()).__name__}"
 
@@ -184,17 +139,8 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
             )
         return backend
 
-    def _require_installed(self, path: str) -> None:
-        names = set(self._installed())
-        if path not in names:
-            raise ProviderDefinitionError(
-                f"{BACKEND}: '{printable(path)}' is not installed{nearest(path, names) or '.'} Install its package, or "
-                f"name one that 'airflow providers secrets' lists, or {LOCAL_FILES}. Set any other as [secrets] "
-                f"backend, and leave {BACKEND} out."
-            )
-
     def _allowed_secrets(self, place: BackendPlace) -> list[BackendSecret]:
-        allowed, secrets = require_configured(self._allowed), place.secrets()
+        allowed, secrets = self.allowed, place.secrets()
         _require(secrets, allowed)
         return secrets
 
@@ -210,6 +156,16 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
         except ConfigProvidersError as error:
             return dict.fromkeys(wanted, error) | found  # also for those that were not asked for
         return found
+
+
+def _require_installed(path: str) -> None:
+    names = set(installed_backends())
+    if path not in names:
+        raise ProviderDefinitionError(
+            f"{BACKEND}: '{printable(path)}' is not installed{nearest(path, names) or '.'} Install its package, or "
+            f"name one that 'airflow providers secrets' lists, or {LOCAL_FILES}. Set any other as [secrets] backend, "
+            f"and leave {BACKEND} out."
+        )
 
 
 def _require(secrets: Iterable[BackendSecret], allowed: AllowedNames) -> None:
@@ -255,11 +211,7 @@ def _kwargs(configs: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class BackendSecret:
-    """
-    One thing that a secrets backend can have.
-
-    :param kind: ``VARIABLE``, ``CONNECTION`` or ``CONFIG``
-    """
+    """One thing that a secrets backend can have; its ``kind`` is ``VARIABLE``, ``CONNECTION`` or ``CONFIG``."""
 
     kind: str
     name: str
@@ -281,11 +233,7 @@ class BackendPlace:
     keys: Collection[str] | None
 
     def secrets(self) -> list[BackendSecret]:
-        """
-        Return what must be read.
-
-        :raises ConfigException: there is no such path, or all keys are wanted where they cannot be listed
-        """
+        """Return what must be read; an error for an unknown path, and for all keys where they cannot be listed."""
         if (item := self._item()) is not None:
             return [item]
         if self.path not in _LISTS:
@@ -298,12 +246,7 @@ class BackendPlace:
         return [BackendSecret(_LISTS[self.path], key) for key in sorted(self.keys)]
 
     def data(self, found: Mapping[BackendSecret, Any]) -> ConfigData:
-        """
-        Return the values of the keys.
-
-        :param found: the string of each variable and option, and each connection; None for a missing one
-        :raises ConfigException: a key is wanted in a string that is not a JSON object
-        """
+        """Return the values of the keys in what was ``found``: strings, connections, and None for what is missing."""
         item = self._item()
         if item is None:
             texts = {secret.name: found[secret] for secret in self.secrets()}

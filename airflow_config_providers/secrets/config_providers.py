@@ -145,20 +145,12 @@ class ConfigProvidersBackend(BaseSecretsBackend):
 
     @clearing_frames
     def get_variable(self, key: str, team_name: str | None = None) -> str | None:
-        """
-        Return the text of a variable; None if there is none.
-
-        :raises AirflowSecretsBackendAccessDenied: a provider refused or is unavailable, or a definition is wrong
-        """
+        """Return the text of a variable, with the same errors as ``get_connection``; None if there is none."""
         return self._answer(_Question("variable", key, team_name), variable_shape)
 
     @clearing_frames
     def get_config(self, key: str) -> str | None:
-        """
-        Return the value of a setting; None if it is in no file.
-
-        :raises AirflowSecretsBackendAccessDenied: as for variables, and also if a reference has no value
-        """
+        """Return the value of a setting; None if it is in no file. A reference without a value is an error."""
         return self._answer(_Question(_SETTING, key), variable_shape)
 
     def _answer(self, question: _Question, shape: Callable[[Any], Shape]) -> str | None:
@@ -213,13 +205,9 @@ class ConfigProvidersBackend(BaseSecretsBackend):
             yield of_problem(_NO_FILES)
         providers = DefinedProviders(self._definitions)
         for kind, files in self._files.items():
-            shape = connection_shape if kind == "connection" else _shape_of_variable
+            shape = connection_shape if kind == "connection" else lambda name, definition: variable_shape(definition)
             yield from FileExamination(kind, files, shape, providers).diagnoses()
         yield from map(of_problem, providers.problems)
-
-
-def _shape_of_variable(name: str, definition: Any) -> Shape:
-    return variable_shape(definition)
 
 
 def _refuse(unknown: Iterable[str]) -> None:

@@ -16,7 +16,7 @@ from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.providers.connection_fields import unknown_fields
+from airflow_config_providers.providers.airflow_secrets import unknown_fields
 from airflow_config_providers.secrets.imports import importing
 
 _T = TypeVar("_T")
@@ -36,12 +36,7 @@ _AUTHORITY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """
-    An entry whose strings can be replaced one by one without changing its structure.
-
-    :param content: strings, and collections of strings
-    :param written: returns the text for Airflow
-    """
+    """Strings, in collections or not, that can be replaced one by one, and how to write the result for Airflow."""
 
     content: Any = field(repr=False)
     written: Callable[[Any], str]
@@ -52,11 +47,7 @@ class WrongEntryError(ConfigException):
 
 
 def checked(make: Callable[[], _T]) -> _T:
-    """
-    Return what ``make`` makes of an entry.
-
-    :raises WrongEntryError: the entry is wrong
-    """
+    """Return what ``make`` makes of an entry; ``WrongEntryError`` if the entry is wrong."""
     try:
         return make()
     except ConfigException as error:
@@ -65,11 +56,7 @@ def checked(make: Callable[[], _T]) -> _T:
 
 
 def variable_shape(definition: Any) -> Shape:
-    """
-    Return the shape of a variable's definition. JSON, as a collection or as a string, keeps its structure.
-
-    :raises ConfigException: a reference in JSON is not in quotes
-    """
+    """Return the shape of a variable's definition. JSON keeps its structure, so each reference in it must be quoted."""
     if not isinstance(definition, str):
         return Shape(definition, document.as_text)
     if not scan(definition) or definition.lstrip()[:1] not in ("{", "[", '"'):
@@ -77,7 +64,8 @@ def variable_shape(definition: Any) -> Shape:
     try:
         return Shape(document.parse(definition), _json)
     except ConfigException:
-        if not _is_json_with_numbers(definition):
+        with_numbers = _REFERENCE.sub("0", definition)  # in place of references
+        if document.loaded(with_numbers, _REFERENCE) is _REFERENCE:  # it is no JSON even so
             return Shape(definition, str)
     raise ConfigException(
         'Values could change the structure of this JSON. Put each reference in quotes, as in {"port": "${env:PORT}"}, '
@@ -86,20 +74,11 @@ def variable_shape(definition: Any) -> Shape:
 
 
 def object_text(name: str, text: str) -> Mapping[str, Any]:
-    """
-    Return the JSON object in ``text``.
-
-    :raises ConfigException: ``text`` is not a JSON object
-    """
+    """Return the JSON object in ``text``, which an error calls ``name``."""
     content = document.parse(text)
     if not isinstance(content, Mapping):
         raise ConfigException(f"{name} is not a JSON object. Write one; its values may be references.")
     return content
-
-
-def _is_json_with_numbers(text: str) -> bool:
-    """Return whether ``text`` would be JSON with numbers in place of its references."""
-    return document.loaded(_REFERENCE.sub("0", text), _REFERENCE) is not _REFERENCE
 
 
 def _json(content: Any) -> str:
@@ -107,11 +86,7 @@ def _json(content: Any) -> str:
 
 
 def connection_shape(conn_id: str, definition: Any) -> Shape:
-    """
-    Return the shape of a connection's definition: a URI, or its fields as a mapping or as a JSON object.
-
-    :raises ConfigException: the definition is wrong; the message says how
-    """
+    """Return the shape of a connection's definition: a URI, or its fields as a mapping or as a JSON object."""
     return Shape(_fields(conn_id, _as_mapping(definition)), _written)
 
 

@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 
 
 class DefinedProviders:
-    """
-    The providers of a backend, whose definitions are read when a reference is found.
-
-    :param definitions: where they are defined
-    :ivar problems: what is wrong with the definitions, after they were read
-    """
+    """The providers of a backend, whose definitions are read, and ``problems`` found, with the first reference."""
 
     def __init__(self, definitions: DefinitionSource) -> None:
         self._definitions = definitions
@@ -39,9 +34,11 @@ class DefinedProviders:
 
     @cached_property
     def _props(self) -> Mapping[str, str] | None:
+        from airflow_config_providers.masker import mask_parameters  # noqa: PLC0415 - not to start Airflow
+
         try:
             found = self._definitions.read()
-            _mask(found)
+            mask_parameters(found)
             providers, problems = self._registry.open_each(found)
         except ConfigProvidersError as error:
             self.problems.extend(error.problems)
@@ -59,13 +56,7 @@ class DefinedProviders:
 
 @dataclass(frozen=True, slots=True)
 class FileExamination:
-    """
-    Looks at files of one kind.
-
-    :param kind: what an entry is, such as ``connection``
-    :param shape: name, definition -> shape
-    :param providers: the providers that references can name
-    """
+    """Looks at files of one kind, such as ``connection``; ``shape`` makes one from a name and its definition."""
 
     kind: str
     files: EntryFiles
@@ -101,9 +92,3 @@ class FileExamination:
         wanted = list(dict.fromkeys(one for text in found for one in variables(text)))
         if wanted:
             yield from self.providers.refusals(wanted)
-
-
-def _mask(definitions: Mapping[str, str]) -> None:
-    from airflow_config_providers.masker import mask_parameters  # noqa: PLC0415 - not to start Airflow
-
-    mask_parameters(definitions)

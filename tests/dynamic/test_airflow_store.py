@@ -21,9 +21,9 @@ from sqlalchemy.orm import Session, sessionmaker
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
+from airflow_config_providers.dynamic.database import is_read_only
 from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
-from airflow_config_providers.dynamic.unavailable_database import is_read_only
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from tests.dynamic import following
 from tests.dynamic.changing import DEFAULT, children_of, expected, jars, started

@@ -11,9 +11,9 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, R
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
 from airflow_config_providers.dynamic.admin import ConfigAdmin
-from airflow_config_providers.dynamic.contention import UNGUARDED
 from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
+from airflow_config_providers.dynamic.writer import UNGUARDED
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.testing import FakeClock, InMemoryConfigStore
 

@@ -47,11 +47,7 @@ class PolicyClasses:
         )
 
     def make(self, name: str) -> AlterConfigPolicy:
-        """
-        Return a policy that is not configured yet.
-
-        :raises ConfigException: the class does not exist, is not allowed, or cannot be instantiated
-        """
+        """Return a policy that is not configured yet."""
         return self._classes.make(name, f"class '{printable(name)}'", unknown=partial(self._unknown, name))
 
     def _unknown(self, name: str) -> str:

@@ -55,9 +55,11 @@ class IfThen(AlterConfigPolicy):
 
     def validate(self, request: RequestMetadata) -> None:
         """Refuse a configuration in which ``if`` applies and every choice of ``then`` is missing."""
-        configs = _by_name(request.configs_after)
         if problems := unreadable(request.configs_after):
             raise PolicyViolation(*problems.values())
+        configs: dict[str, set[str]] = {}
+        for key, text in all_settings(request.configs_after):
+            configs.setdefault(canonical_name(key), set()).add(text)
         if _holds(self._if, configs) is False or any(_holds(choice, configs) for choice in self._then):
             return
         choices = " or ".join(_said(choice) for choice in self._then)
@@ -82,13 +84,6 @@ class DynamicAllocation(IfThen):
         """Refuse parameters."""
         Params(configs).finish()
         super().configure(_NO_LOST_SHUFFLE_FILES)
-
-
-def _by_name(configs: Mapping[str, str]) -> _Texts:
-    found: dict[str, set[str]] = {}
-    for key, text in all_settings(configs):
-        found.setdefault(canonical_name(key), set()).add(text)
-    return found
 
 
 def _condition(given: Mapping[str, Any]) -> _Condition:
@@ -124,17 +119,13 @@ def _equal(text: str, wanted: str) -> bool | None:
     if text == wanted or (one is not None and other is not None):
         return text == wanted or one == other
     if one is None and other is None:
-        return any(_equal_quantities(text, wanted, units) for units in (SIZES, TIMES))
+        read = [(read_quantity(text, units), read_quantity(wanted, units)) for units in (SIZES, TIMES)]
+        return any(quantity is not None and quantity == other for quantity, other in read)
     number, with_unit = (other, text) if one is None else (one, wanted)
     found = re.fullmatch(r"(-?[0-9]{1,19})[a-z]{1,3}", with_unit)
     if found is None or not (number and int(found[1])):
         return found is not None and number == int(found[1])
     return None
-
-
-def _equal_quantities(text: str, wanted: str, units: Mapping[str, int]) -> bool:
-    found = read_quantity(text, units)
-    return found is not None and found == read_quantity(wanted, units)
 
 
 def _plain(text: str) -> str:

@@ -82,7 +82,9 @@ def readings(text: str) -> tuple[list[str], list[str]] | None:
 
     :return: None if the launcher refuses ``text``, because a quote is not closed or nothing follows a backslash
     """
-    by_launcher, is_finished = _split(text, is_blank=_is_blank_of_java, escaping=("", '"'))
+    by_launcher, is_finished = _split(
+        text, is_blank=lambda unit: unit.isspace() and unit not in _NO_BLANKS, escaping=("", '"')
+    )
     by_spark, _ = _split(text, is_blank=partial(str.__contains__, " \t\r\n"), escaping=('"',))
     return (by_launcher, by_spark) if is_finished else None
 
@@ -121,11 +123,7 @@ def _size(text: str) -> str:
 
 
 def _split(text: str, *, is_blank: Callable[[str], bool], escaping: tuple[str, ...]) -> tuple[list[str], bool]:
-    """
-    Return the words, and whether the last one is complete.
-
-    :param escaping: the quotes in which a backslash escapes the next character; an empty string for outside of quotes
-    """
+    """Return the words, and whether the last is complete. Backslashes escape in ``escaping`` quotes, "" for none."""
     words: list[list[str]] = []
     quote, is_inside = "", False
     units = _units(text)
@@ -152,7 +150,3 @@ def _units(text: str) -> Iterator[str]:
     """Yield each reference, and each character outside references."""
     for part in parse(text):
         yield from part if isinstance(part, str) else (str(part),)
-
-
-def _is_blank_of_java(unit: str) -> bool:
-    return unit.isspace() and unit not in _NO_BLANKS

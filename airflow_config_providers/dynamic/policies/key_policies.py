@@ -114,7 +114,8 @@ class ImmutableKeys(AlterConfigPolicy):
         present = {key for key, _ in after}
         refused = [key for key in self._keys.matching(changed) if not self._deletable or key in present]
         problems = [f"'{printable(key)}' must stay as it is. Remove it." for key in refused]
-        if problems := [*problems, *self._changed_through(changed, request), *_changed_options(request)]:
+        unknown = (text for key, text in unreadable(request.configs_after).items() if key in request.changed)
+        if problems := [*problems, *self._changed_through(changed, request), *unknown]:
             raise PolicyViolation(*problems)
 
     def _changed_through(self, changed: Collection[str], request: RequestMetadata) -> Iterator[str]:
@@ -125,13 +126,6 @@ class ImmutableKeys(AlterConfigPolicy):
                 f"'{printable(key)}' must stay as it is, and '{printable(origins[key])}' is a part of its value. "
                 f"Remove '{printable(origins[key])}'."
             )
-
-
-def _changed_options(request: RequestMetadata) -> Iterator[str]:
-    """Yield the problems with changed options that could now set any key."""
-    for options, problem in unreadable(request.configs_after).items():
-        if options in request.changed:
-            yield problem
 
 
 def _origins(changed: Collection[str], configs: Mapping[str, str]) -> Mapping[str, str]:
@@ -225,11 +219,7 @@ def _put_together(configs: Mapping[str, str]) -> list[str]:
 
 
 def _is_put_together(text: str, *, begins: bool) -> bool:
-    """
-    Return whether a name is put together in ``text``.
-
-    :param begins: whether the text takes in a value that ends with ``$``, with which a following value makes a name
-    """
+    """Return whether ``text`` puts a name together; ``begins`` if it takes in a value that ends with ``$``."""
     return "${" in text and ((begins and "}${" in text) or re.search(_PUT_TOGETHER, text) is not None)
 
 
@@ -300,7 +290,7 @@ class ReferencesOnly(AlterConfigPolicy):
     def _problem(self, key: str, text: str) -> str | None:
         is_excluded = self._excluded.match_any(_lowered(own_names(key)))
         if text == HIDDEN or (self._is_bound(key) and not is_excluded):
-            if not _is_references(text):
+            if not scan(text) or _without_references(text):
                 return "may contain only references. Write one, such as ${vault:path:key}."
         elif not is_excluded and shows_secret(_without_references(text)):
             return "contains a plain-text secret. Write a reference instead, such as ${vault:path:key}."
@@ -312,11 +302,6 @@ class ReferencesOnly(AlterConfigPolicy):
 
 def _lowered(texts: Iterable[str]) -> Iterator[str]:
     return map(str.lower, texts)
-
-
-def _is_references(text: str) -> bool:
-    """Return whether ``text`` consists only of references, of which there is at least one."""
-    return bool(scan(text)) and not _without_references(text)
 
 
 def _without_references(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine
 from airflow_config_providers.core.text import printable
@@ -27,12 +27,7 @@ _SHOWN: Final = 10
 
 
 def diagnose(session: Session, *, now: Callable[[], float] = time.time) -> Iterator[Diagnosis]:
-    """
-    Yield what is found, until something makes the rest impossible.
-
-    :param now: the time of this machine
-    :raises ConfigProvidersError: Vault does not answer, is sealed, or refuses our login
-    """
+    """Yield what is found, until an error makes the rest impossible; ``now`` returns the time of this machine."""
     yield from _address(session.settings)
     yield from _files(session.settings)
     yield from _clock(session, now)
@@ -80,18 +75,20 @@ def _clock(session: Session, now: Callable[[], float]) -> Iterator[Diagnosis]:
 
 
 def _token(session: Session, token: HeldToken) -> Iterator[Diagnosis]:
-    data = session.get("auth/token/lookup-self", token=token).data
+    data = session.transport.get("auth/token/lookup-self", token=token.text).data
     if not isinstance(data, Mapping):
         yield fine("The login works; its policies do not let it look itself up.")
         return
     policies = _names(data.get("policies")) + _names(data.get("identity_policies"))
-    yield fine(f"The login works, {_lifetime(data.get('ttl'))}, with the policies {_listed(policies)}.")
+    ttl = data.get("ttl")
+    lifetime = f"lasts {ttl:.0f} seconds" if isinstance(ttl, int | float) and ttl else "has no end"
+    yield fine(f"The login works, {lifetime}, with the policies {_listed(policies)}.")
     if "root" in policies:
         yield doubt("The token has the policy root, which may do everything.", "Sign in with a role that only reads.")
 
 
 def _mounts(session: Session, token: HeldToken) -> Iterator[Diagnosis]:
-    data = session.get("sys/internal/ui/mounts", token=token).data
+    data = session.transport.get("sys/internal/ui/mounts", token=token.text).data
     mounts = data.get("secret") if isinstance(data, Mapping) else None
     if not isinstance(mounts, Mapping):
         yield doubt(
@@ -103,19 +100,12 @@ def _mounts(session: Session, token: HeldToken) -> Iterator[Diagnosis]:
         yield doubt("The login may read no mount.", "Add a policy with the capability read to its role.")
         return
     yield fine(f"The login may read something in {_listed(readable)}.")
-    yield from _mount_point(session.settings.mount_point, mounts)
-
-
-def _mount_point(mount_point: str | None, mounts: Mapping[str, Any]) -> Iterator[Diagnosis]:
-    if mount_point and f"{mount_point.strip('/')}/" not in mounts:
+    mount_point = session.settings.mount_point
+    if mount_point and f"{mount_point}/" not in mounts:
         yield doubt(
             f"The login may read nothing in the mount_point '{printable(mount_point)}'.",
             "Correct mount_point, or add a policy for it.",
         )
-
-
-def _lifetime(ttl: object) -> str:
-    return f"lasts {ttl:.0f} seconds" if isinstance(ttl, int | float) and ttl else "has no end"
 
 
 def _names(found: object) -> list[str]:

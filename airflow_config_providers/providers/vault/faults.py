@@ -41,7 +41,7 @@ _UNAVAILABLE: Final[Mapping[int, str]] = {
     501: "is not initialised",
     503: "is sealed, or down for maintenance",
 }
-_OF_THE_SERVER: Final = frozenset({429, 472, 473, 501, 502, 503, 504})
+OF_THE_SERVER: Final = frozenset({429, 472, 473, 501, 502, 503, 504})
 """Statuses that mean that the server is the problem, and not what was asked."""
 _ENDED: Final = re.compile(r"\binvalid token\b")
 """Vault's message, since 1.15, about a token that has ended or never existed."""
@@ -147,23 +147,8 @@ class VaultAnswer:
         return f"status {self.status}, request {request_id}" if has_id else f"status {self.status}"
 
 
-def check_server(status: int, *, where: str, retry_after: float | None = None) -> None:
-    """
-    Require a status that does not concern the whole server.
-
-    :param retry_after: seconds before which the server wants no further request; None if it does not say
-    :raises ProviderUnavailableError: Vault cannot answer now
-    """
-    if status in _OF_THE_SERVER:
-        raise unavailable(status, where, retry_after)
-
-
 def check_proxy(status: int, *, where: str) -> None:
-    """
-    Require an answer to a request that a proxy let through.
-
-    :raises ProviderLookupError: a proxy wants a login
-    """
+    """Raise an error if a proxy wants a login."""
     if status == _PROXY_WANTS_LOGIN:
         raise ProviderLookupError(
             f"{where} cannot be reached: its proxy wants a login (status {status}). Check the user and the password in "
@@ -172,12 +157,7 @@ def check_proxy(status: int, *, where: str) -> None:
 
 
 def check_status(status: int, *, where: str) -> None:
-    """
-    Require a success, or a refusal that depends on what was asked.
-
-    :raises ProviderUnavailableError: Vault cannot answer now
-    :raises ProviderLookupError: a redirect, or any other status
-    """
+    """Raise an error unless Vault succeeded, or refused for what was asked."""
     check_proxy(status, where=where)
     if 300 <= status < 400:
         raise ProviderLookupError(
@@ -197,11 +177,7 @@ def unavailable(status: int, where: str, retry_after: float | None = None) -> Pr
 
 
 def check_readiness(answer: VaultAnswer, *, where: str) -> None:
-    """
-    Require the answer of a mount that is ready.
-
-    :raises ProviderUnavailableError: it was just created, mounted or unsealed
-    """
+    """Raise an error if the mount was just created, mounted or unsealed."""
     if answer.status == 400 and any(_UPGRADES.match(error) for error in answer.errors):
         raise ProviderUnavailableError(f"{where} is still preparing the mount ({answer.shown}). Try again later.")
 
@@ -228,11 +204,7 @@ def token_of_elsewhere(where: str) -> AccessDeniedError:
 
 
 def check_origin(answer: VaultAnswer, *, where: str) -> None:
-    """
-    Require an answer of Vault itself.
-
-    :raises ProviderUnavailableError: something in front of it refused
-    """
+    """Raise an error if something in front of Vault refused, and not Vault itself."""
     if answer.is_foreign:
         raise ProviderUnavailableError(
             f"{where} did not answer: something in front of it refused ({answer.shown}). Try again later, or check "
@@ -293,12 +265,7 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
 def translated(
     call: Callable[[], _T], *, where: str, of: Callable[[Exception, str], ConfigProvidersError] = of_library
 ) -> _T:
-    """
-    Return the result of ``call``.
-
-    :param of: returns our error for any other one; it gets that one, and ``where``
-    :raises ConfigProvidersError: in place of any exception, without cause and context
-    """
+    """Return the result of ``call``; instead of any exception, raise ours, without its cause and context."""
     try:
         return call()
     except ConfigProvidersError as error:

@@ -14,6 +14,7 @@ import signal
 import ssl
 import sys
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ def main() -> None:
         signal.alarm(SECONDS_FOR_ALL)
         send = _sender(server)
         for request in held:
-            _try(send, request)
+            with suppress(Exception):  # no process is left to report it to, and the others must be given back too
+                send(request)
 
 
 def _read(data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -83,13 +85,6 @@ def _tls(server: dict[str, Any]) -> Any:
     if server["cert"]:
         context.load_cert_chain(*server["cert"])
     return context
-
-
-def _try(send: Any, request: dict[str, Any]) -> None:
-    try:
-        send(request)
-    except Exception:  # noqa: BLE001 - no process is left to report it to, and the others must be given back too
-        return
 
 
 if __name__ == "__main__":

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.providers.vault.logins.login import seconds
-from airflow_config_providers.providers.vault.refused_renewals import RefusedRenewals
-from airflow_config_providers.providers.vault.session import when_to_renew, when_to_retry
+from airflow_config_providers.providers.vault.renewals import Renewal, when_to_renew
+from airflow_config_providers.providers.vault.revocation import RevokeRequest
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.faults import VaultAnswer
@@ -44,7 +43,6 @@ class Lease:
     :param duration: its first duration in seconds
     :param since: when it was issued or last renewed, by the session's clock
     :param current: seconds from then
-    :param key: its key in the helper
     """
 
     id: str = field(repr=False)
@@ -70,11 +68,7 @@ class Lease:
 
 
 class Leases:
-    """
-    The leases of one provider: renewed while it is open, given back when it is closed. Thread-safe.
-
-    :param session: the session that reads them
-    """
+    """The leases of one provider: renewed while it is open, given back when it is closed. Thread-safe."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -92,15 +86,12 @@ class Leases:
         return bool(self._ongoing(self._session.clock()))
 
     def add(self, body: Mapping[str, Any], *, token: HeldToken, since: float) -> Lease | None:
-        """
-        Keep the lease that came with an answer, and return it; None if there is none.
-
-        :param since: when it was asked for, by the session's clock
-        """
+        """Keep the lease that came with the answer to a request at ``since``, and return it; None if there is none."""
         id_, duration = body.get("lease_id"), seconds(body.get("lease_duration"))
         if not isinstance(id_, str) or not id_ or not duration:
             return None
-        key = self._session.hold_lease(id_, token=token)
+        owed = RevokeRequest.of_lease(id_, token=token.text)  # after a kill, unless it ends with its token
+        key = None if token.can_be_given_back else self._session.revocations.hold(owed)
         lease = Lease(id_, token.text, duration, since, duration, key)
         with self._lock:
             is_closed, ended = self._is_closed, self._sweep(since)
@@ -109,17 +100,17 @@ class Leases:
         for one in ended:
             self._session.revocations.drop(one.key)
         if is_closed:  # while a thread was reading it
-            self._give_back_late(lease, token)
+            if not self._session.has_given_back(token):
+                self._session.give_back_lease(id_, token=token.text, key=key)
         elif body.get("renewable") is True:
             self._plan_renewal(lease)
         return lease
 
     def _sweep(self, now: float) -> list[Lease]:
         """
-        Remove the leases that have ended, with the lock held, and return them.
+        With the lock held, remove the leases that have ended, and return them.
 
-        That is done when the number of leases has doubled since, so that a new one costs the same however many there
-        are.
+        Only when their number has doubled, so that a new one costs the same however many there are.
         """
         if len(self._held) < self._most:
             return []
@@ -128,22 +119,13 @@ class Leases:
         return [lease for lease in before if not lease.left(now)]
 
     def _plan_renewal(self, lease: Lease) -> None:
-        refusals = RefusedRenewals(self._session.where, "a lease")
-        at = when_to_renew(lease.since, lease.duration)
-        self._session.plan_renewal(lease, at, lambda: self._renew(lease, refusals))
+        renewal, at = Renewal(self._session.where, "a lease"), when_to_renew(lease.since, lease.duration)
+        self._session.plan_renewal(lease, at, lambda: self._renew(lease, renewal))
         if self._is_closed:  # perhaps after ``give_back`` has dropped it
             self._session.renewals.drop(lease)
 
-    def _give_back_late(self, lease: Lease, token: HeldToken) -> None:
-        if not self._session.has_given_back(token):
-            self._session.give_back_lease(lease.id, token=token.text, key=lease.key)
-
     def give_back(self, *, session_ends: bool) -> None:
-        """
-        End them; raises nothing. If Vault cannot be asked for one, it is not asked for the others.
-
-        :param session_ends: the login is given back afterwards, which ends the leases that go with it
-        """
+        """End them, but not those that end with the session; raises nothing. If Vault cannot be asked, try no more."""
         with self._lock:
             held, self._held = self._ongoing(self._session.clock()), []
             self._is_closed = True
@@ -155,18 +137,13 @@ class Leases:
                 return
 
     def is_known(self, lease: Lease) -> bool:
-        """
-        Ask Vault whether it still has ``lease``, and return False if it was revoked; True if Vault may not be asked.
-
-        :raises AccessDeniedError: the token has ended, and there is no other one
-        :raises ProviderUnavailableError: Vault cannot answer now
-        """
+        """Ask Vault whether it still has ``lease``, and return False if it was revoked; True if it may not be asked."""
         if self._session.clock() < self._no_lookup_before:
             return True
         token = self._session.token()
         if token.text != lease.token:
             return False
-        answer = self._session.post(_LOOKUP, {"lease_id": lease.id}, token=token.text)
+        answer = self._session.transport.post(_LOOKUP, {"lease_id": lease.id}, token=token.text)
         if answer.is_denied:
             return not self._session.replaces(token, answer) and self._may_not_look_up(answer)
         if answer.says_lease_has_ended or _has_no_time_left(answer):
@@ -195,30 +172,17 @@ class Leases:
     def _ongoing(self, now: float) -> list[Lease]:
         return [lease for lease in self._held if lease.left(now)]
 
-    def _renew(self, lease: Lease, refusals: RefusedRenewals) -> float | None:
-        now = self._session.clock()
-        asked = {"lease_id": lease.id, "increment": int(lease.duration)}
-        try:
-            answer = self._session.post(_RENEW, asked, token=lease.token)
-        except ConfigProvidersError:
-            return when_to_retry(now, lease.expires)
-        duration = seconds(answer.body.get("lease_duration")) if answer.is_good else 0.0
+    def _renew(self, lease: Lease, renewal: Renewal) -> float | None:
+        now, former_end = self._session.clock(), lease.expires
+        body = {"lease_id": lease.id, "increment": int(lease.duration)}
+        answer = renewal.ask(lambda: self._session.transport.post(_RENEW, body, token=lease.token))
+        duration = seconds(answer.body.get("lease_duration")) if answer and answer.is_good else 0.0
         if not duration:
-            return self._retry(lease, answer, refusals)
-        refusals.renewed()
-        before, (lease.since, lease.current) = lease.expires, (now, duration)
-        return when_to_renew(now, duration) if lease.expires > before + duration / 10 else None
-
-    def _retry(self, lease: Lease, answer: VaultAnswer, refusals: RefusedRenewals) -> float | None:
-        """Return when to try again what Vault has not done; None if that is no use. Its database can be away."""
-        if answer.is_good or answer.says_lease_has_ended or answer.says_token_has_ended:
-            _log.info("%s: a lease is not renewed (%s)", self._session.where, answer.shown)
-            if answer.says_lease_has_ended:
+            if answer and answer.says_lease_has_ended:
                 self._end(lease)
-            return None
-        now = self._session.clock()
-        refusals.refused(answer, left=lease.left(now))
-        return when_to_retry(now, lease.expires)
+            return renewal.failed(answer, now=now, expires=former_end)
+        lease.since, lease.current = now, duration
+        return renewal.done(now=now, ttl=duration, former_end=former_end)
 
 
 def _has_no_time_left(answer: VaultAnswer) -> bool:

@@ -81,23 +81,13 @@ class VaultOutcome:
 
 
 def reason_of_absence(outcome: VaultOutcome, path: VaultPath, *, where: str) -> str:
-    """
-    Return why there is nothing at a path, as sentences.
-
-    :param path: the path in the reference
-    :param where: names the Vault
-    """
+    """Return why there is nothing at ``path``, as in the reference, in ``where``, a Vault; as sentences."""
     missing, advice = _missing(outcome, path)
     return f"{where} {missing}{_hint(outcome, path, otherwise=advice)}"
 
 
 def refusal(outcome: VaultOutcome, path: VaultPath, *, where: str) -> ProviderLookupError:
-    """
-    Return the error for a read that did not succeed.
-
-    :param path: the path in the reference
-    :param where: names the Vault
-    """
+    """Return the error for a read that did not succeed; arguments as in ``reason_of_absence``."""
     asked = f"{where} refused to read '{printable(str(path))}' ({outcome.answer.shown})"
     if not outcome.answer.is_denied:
         advice = f"Vault has this path, but it cannot be read this way: {_HOW_ELSE}. Correct the path."
@@ -117,12 +107,7 @@ def _no_answer(outcome: VaultOutcome, path: VaultPath, *, where: str) -> Provide
 
 
 def too_large(outcome: VaultOutcome, path: VaultPath, *, where: str) -> ProviderLookupError:
-    """
-    Return the error for an answer that is too large.
-
-    :param path: the path in the reference
-    :param where: names the Vault
-    """
+    """Return the error for an answer that is too large; arguments as in ``reason_of_absence``."""
     return ProviderLookupError(
         f"{where} answered for '{printable(str(path))}' with {outcome.answer.shown}, more than a reference can "
         f"read. Correct the path, or keep only what the job needs there."
@@ -230,11 +215,6 @@ class VaultReader:
         Return the secret at ``path``, or that there is none.
 
         If a token that has ended is refused, there is one new login, and one more read.
-
-        :raises AccessDeniedError: Vault refuses
-        :raises ProviderUnavailableError: Vault cannot answer now
-        :raises ProviderLookupError: it cannot be read in this way
-        :raises ConfigException: the mount has no versions
         """
         outcome = self._after_others(path)
         body = outcome.answer.body
@@ -378,18 +358,15 @@ class VaultReader:
             )
         query = None if path.version is None else {"version": str(path.version)}
         address, token, since = mount.address(place.segments), self.session.token(), self.session.clock()
-        answer = self.session.get(quoted(address), token=token, query=query, mount=quoted(mount.segments))
+        ask = self.session.transport.get
+        answer = ask(quoted(address), token=token.text, query=query, mount=quoted(mount.segments))
         outcome = VaultOutcome(place, answer, address, mount, token, since)
         if answer.is_too_large:
             raise too_large(outcome, path, where=self.session.where)
         return outcome
 
     def _mount_of(self, segments: Segments) -> Mount | None:
-        """
-        Return the mount that Vault names; None if there is none, or if we may read nothing in it.
-
-        Threads share the question if their paths share the first name, or all names but the last.
-        """
+        """Return the mount that Vault names; None if we may read nothing in it. One question serves a whole folder."""
         folder = segments[:-1]
         for together in (segments[:1], folder):
             shared = self._ahead(("mount", *together), lambda: self._asked_mount(segments), of=segments)
@@ -400,7 +377,7 @@ class VaultReader:
     def _asked_mount(self, segments: Segments) -> tuple[Segments, Mount | None]:
         mount = self.session.mounts.find(segments)
         if mount is None:
-            mount = Mount.of(self.session.get(question(segments), token=self.session.token()).data)
+            mount = Mount.of(self.session.transport.get(question(segments), token=self.session.token().text).data)
         if mount is None or not mount.holds(segments):
             return segments[:-1], None
         self.session.mounts.remember(mount)
@@ -421,11 +398,7 @@ Mark = tuple[int, str]
 
 
 class Versions:
-    """
-    The versions of secrets in key-value engines of version 2, from their metadata. Thread-safe.
-
-    :param reader: knows where a path leads
-    """
+    """The versions of secrets in key-value engines of version 2, from their metadata. Thread-safe."""
 
     def __init__(self, reader: VaultReader) -> None:
         self._reader = reader
@@ -439,15 +412,14 @@ class Versions:
 
         None if that is not known: in another engine, without a mount that is known, if the version was deleted or will
         be, or if the login may not read the metadata.
-
-        :raises ProviderUnavailableError: Vault cannot answer now
         """
         known = self._reader.known(path)
         if known is None or known[1].kv_version != 2 or self._session.clock() < self._denied_until.get(path, 0.0):
             return None
         segments, mount = known
         address = mount.metadata_address(segments)
-        answer = self._session.get(quoted(address), token=self._session.token(), mount=quoted(mount.segments))
+        token = self._session.token().text
+        answer = self._session.transport.get(quoted(address), token=token, mount=quoted(mount.segments))
         if answer.is_denied_by_policy:
             self._denied_until[path] = self._session.clock() + _SECONDS_DENIED
             self._log_once("/".join(address), answer)

@@ -63,13 +63,7 @@ _LONGEST: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """
-    Where the helper posts.
-
-    :param verify: as in ``VaultSettings``
-    :param proxy: URL; empty for none
-    :param login_namespace: in which the login is given back; None for none
-    """
+    """Where the helper posts; ``proxy`` is empty for none, and a namespace None for none."""
 
     url: str
     namespace: str | None
@@ -83,15 +77,13 @@ class Helper:
     """
     Our end of the helper: starts it with the first thing to give back, and sends it everything. Thread-safe.
 
-    After ``close`` it holds nothing any longer, as nothing would end the process then.
+    After ``close`` it holds nothing any longer, as nothing would end the process then. A message that cannot be sent is
+    logged and otherwise ignored: the helper is for the worst case only.
 
-    A message that cannot be sent is logged and otherwise ignored: the helper is for the worst case only.
-
-    :param server: returns where it posts; called when the process is started
-    :param no_fork: held while the process is started: a fork would share the pipe to it
+    :param server: returns where it posts; called when the process is started. None if there should be no helper
     """
 
-    def __init__(self, server: Callable[[], Server], no_fork: threading.Lock | None = None) -> None:
+    def __init__(self, server: Callable[[], Server] | None, no_fork: threading.Lock | None = None) -> None:
         self._server = server
         self._no_fork = no_fork or threading.Lock()
         self._lock = threading.RLock()  # a task that is killed calls ``leave`` in a signal handler
@@ -107,13 +99,13 @@ class Helper:
         return None if self._process is None else self._process.pid
 
     def hold(self, path: str, *, token: str, body: Mapping[str, Any]) -> int | None:
-        """Have ``body`` posted to ``path`` when this process ends; return a key for ``drop``; None after ``close``."""
+        """Have ``body`` posted to ``path`` when this process ends; return a key for ``drop``; None if it cannot be."""
         key = next(self._keys)
         with self._lock:
-            if self._is_closed:
+            if self._is_closed or self._server is None:
                 return None
             self._held[key] = {"hold": key, "path": path, "token": token, "body": body}
-            self._send([self._held[key]] if self._process is not None else self._begin())
+            self._send([self._held[key]] if self._process is not None else self._begin(self._server()))
         return key
 
     def drop(self, key: int) -> None:
@@ -147,9 +139,8 @@ class Helper:
         if process is not None:
             _let_go(process)
 
-    def _begin(self) -> list[Mapping[str, Any]]:
+    def _begin(self, server: Server) -> list[Mapping[str, Any]]:
         """Start the process, and return all it must know."""
-        server = self._server()
         with self._no_fork:
             self._process = _start()
         return [{"server": asdict(server)}, {"leave": self._is_left}, *self._held.values()]
@@ -163,11 +154,7 @@ class Helper:
 
 @dataclass(frozen=True, slots=True)
 class RevokeRequest:
-    """
-    A request that ends something.
-
-    :param what: its name in logs
-    """
+    """A request that ends something, which logs call ``what``."""
 
     what: str
     path: str
@@ -191,9 +178,6 @@ class Revocations:
 
     If Vault could not be asked to end a lease, it is not asked for others for a while; the same applies to logins. So
     if Vault hangs, the end of a job waits only once for each kind.
-
-    :param no_fork: held while the process is started: a fork would share the pipe to it
-    :param clock: seconds, monotonic
     """
 
     def __init__(
@@ -205,23 +189,22 @@ class Revocations:
     ) -> None:
         self._settings = settings
         self._clock = clock
-        self._helper = Helper(partial(_server, settings), no_fork) if settings.gives_back_after_kill else None
+        self._helper = Helper(partial(_server, settings) if settings.gives_back_after_kill else None, no_fork)
         self._breakers: dict[str, Breaker] = {}
         self._is_left = False
 
     def hold(self, owed: RevokeRequest) -> int | None:
         """Have the helper send ``owed`` if this process ends first; return its key, or None without a helper."""
-        return None if self._helper is None else self._helper.hold(owed.path, token=owed.token, body=owed.body)
+        return self._helper.hold(owed.path, token=owed.token, body=owed.body)
 
     def leave(self, *, is_left: bool) -> None:
         """Start or stop letting everything expire by itself, even if this process is killed."""
         self._is_left = is_left
-        if self._helper is not None:
-            self._helper.leave(is_left=is_left)
+        self._helper.leave(is_left=is_left)
 
     def drop(self, key: int | None) -> None:
         """Have the helper forget the request under ``key``, which was sent."""
-        if key is not None and self._helper is not None:
+        if key is not None:
             self._helper.drop(key)
 
     def give_back(self, owed: RevokeRequest, transport: Transport, *, key: int | None) -> bool:
@@ -252,13 +235,11 @@ class Revocations:
         """In a forked child: leave everything to the parent."""
         self._breakers = {}
         self._is_left = False
-        if self._helper is not None:
-            self._helper.forget()
+        self._helper.forget()
 
     def close(self) -> None:
         """End the helper for good, which first tries once to give back what could not be given back."""
-        if self._helper is not None:
-            self._helper.close()
+        self._helper.close()
 
 
 def _server(settings: VaultSettings) -> Server:

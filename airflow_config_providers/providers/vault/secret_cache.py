@@ -12,7 +12,8 @@ from airflow_config_providers.providers.vault.leases import Lease, Leases
 from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.paths import VaultPath
 from airflow_config_providers.providers.vault.reader import VaultOutcome, VaultReader, Versions, reason_of_absence
-from airflow_config_providers.providers.vault.session import SESSIONS, Sessions, when_to_retry
+from airflow_config_providers.providers.vault.renewals import when_to_retry
+from airflow_config_providers.providers.vault.session import SESSIONS, Sessions
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.session import Session
@@ -32,8 +33,6 @@ class Swept(Generic[_K, _V]):
 
     Outdated entries are removed when the number of entries has doubled since they last were, so that a new entry costs
     the same however many there are. Until then, ``get`` returns them too.
-
-    :param is_good: whether an entry is not outdated; called with the lock held
     """
 
     def __init__(self, is_good: Callable[[_V], bool]) -> None:
@@ -126,11 +125,7 @@ class SecretCache:
         return self._flights.run(path, lambda: self._fresh(path, self._is_good))
 
     def poll(self, path: VaultPath, mark: Hashable | None) -> tuple[CachedSecret | None, Hashable | None]:
-        """
-        Return the secret at ``path`` as it is in Vault now, and a mark of its version; None if that is still ``mark``.
-
-        A secret with a lease is returned again while the lease is good and Vault still has it.
-        """
+        """Return the secret as it is in Vault now, and a mark of its version; no secret if that is still ``mark``."""
         kept = self._kept.get(path)
         if kept is not None and kept.lease and self._is_good_lease(kept) and self._leases.is_known(kept.lease):
             return kept, None
@@ -202,8 +197,6 @@ class LeaseWatch:
     Has a path read when the lease of its values must be replaced: it can be renewed no longer, or its login ends.
 
     It looks at what is known here, and asks Vault nothing. Thread-safe.
-
-    :param cache: holds the leases
     """
 
     def __init__(self, cache: SecretCache) -> None:

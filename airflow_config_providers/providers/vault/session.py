@@ -6,22 +6,20 @@ import logging
 import math
 import threading
 import time
-import weakref
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.per_process import Forgetting, hold_forks, run_in_children
+from airflow_config_providers.core.per_process import Forgetting, forget_in_children, hold_forks
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.core.timetable import Call, Clock, Start, Timetable
-from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
+from airflow_config_providers.exceptions import ProviderLookupError
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import VaultAnswer
-from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, LoginRefusal
 from airflow_config_providers.providers.vault.logins.login import seconds
-from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
+from airflow_config_providers.providers.vault.logins.signing_in import LoginAttempts, LoginRefusal, SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
-from airflow_config_providers.providers.vault.refused_renewals import RefusedRenewals
+from airflow_config_providers.providers.vault.renewals import Renewal, when_to_renew
 from airflow_config_providers.providers.vault.revocation import Revocations, RevokeRequest
 from airflow_config_providers.providers.vault.transport import Breakers, Clients, MakeClient, Transport, make_client
 
@@ -42,19 +40,6 @@ _BATCH: Final = ("hvb.", "b.")
 _LONGEST_MARGIN: Final = 30.0
 
 
-def when_to_renew(start: float, ttl: float) -> float:
-    """Return a moment after about two thirds of ``ttl`` seconds, spread so that many processes do not coincide."""
-    import random  # noqa: PLC0415 - slow to import, and a token that is not renewed needs none
-
-    return start + ttl * random.uniform(0.6, 0.7)  # noqa: S311 - spreads load, no security
-
-
-def when_to_retry(now: float, expires: float) -> float | None:
-    """Return when to retry a renewal that failed; None if too little time is left."""
-    left = expires - now
-    return now + max(1.0, left / 4) if left > 2 else None
-
-
 @dataclass(frozen=True, slots=True)
 class HeldToken:
     """
@@ -63,7 +48,6 @@ class HeldToken:
     :param since: when it was issued, by the session's clock
     :param ttl: seconds from then; None if it has no end or the end is unknown
     :param mark: version of the file that it was read from
-    :param key: its key in the helper that gives it back after a kill
     """
 
     text: str = field(repr=False)
@@ -97,8 +81,6 @@ class Session:
     """
     Signs in when first needed, stays signed in, and gives back what it has. Thread-safe; a forked child starts afresh.
 
-    :param clock: seconds, monotonic
-    :param start: runs the function that makes the calls of a timetable, in its own thread
     :param no_fork: held while a fork would do harm
     :param attempts: what the sessions of the process know about refused logins
     """
@@ -134,13 +116,7 @@ class Session:
         self._is_closed = False
         self._no_login_before = self.clock()
         self._breakers = Breakers(self.clock)
-        self._signing_in = SigningIn(
-            self.settings,
-            clock=self.clock,
-            clients=self._clients,
-            breakers=self._breakers,
-            attempts=self._attempts,
-        )
+        self._signing_in = SigningIn(self.settings, self.clock, self._clients, self._breakers, self._attempts)
         self._ended: LoginRefusal | None = None
 
     def forget(self) -> None:
@@ -150,28 +126,13 @@ class Session:
         self._begin()
 
     def token(self) -> HeldToken:
-        """
-        Return a token to read with. Threads that need one at the same time share one login.
-
-        :raises AccessDeniedError: the login was refused
-        :raises ProviderUnavailableError: Vault cannot answer now
-        """
+        """Return a token to read with, after a login if necessary, which threads share."""
         held = self._held
         if held is None or not self._is_good(held):
             return self.flights.run("login", lambda: self._sign_in(None))
         if self._ended is not None:
             self._ended.raise_at(self.clock(), of=held.text)
         return held
-
-    def get(
-        self, path: str, *, token: HeldToken, query: Mapping[str, str] | None = None, mount: str = ""
-    ) -> VaultAnswer:
-        """Return Vault's answer for ``path``, which is quoted; ``mount`` as in ``Transport.get``."""
-        return self.transport.get(path, token=token.text, query=query, mount=mount)
-
-    def post(self, path: str, body: Mapping[str, object], *, token: str, wrap_seconds: int = 0) -> VaultAnswer:
-        """Have Vault do something; with ``wrap_seconds``, its answer is wrapped for so long."""
-        return self.transport.post(path, body, token=token, wrap_seconds=wrap_seconds)
 
     def replaces(self, refused: HeldToken, answer: VaultAnswer) -> bool:
         """
@@ -181,14 +142,13 @@ class Session:
         says that the token is unknown where the secret is.
 
         :raises AccessDeniedError: the token has ended and there is no other one; or it belongs to another namespace
-        :raises ProviderUnavailableError: Vault cannot say now whether it has ended
         """
         current = self._held
         if current is not None and current.text != refused.text:
             return True
         if self.clock() < self._no_login_before:
             return False
-        found = self.flights.run(("alive", refused.text), lambda: self.get(_LOOKUP, token=refused))
+        found = self.flights.run(("alive", refused.text), lambda: self.transport.get(_LOOKUP, token=refused.text))
         if found.knows_token and answer.says_token_has_ended:
             raise faults.token_of_elsewhere(self.where)
         if found.may_know_token and not answer.says_token_has_ended:
@@ -207,29 +167,18 @@ class Session:
         self._give_back(refused, self.transport)
 
     def check(self) -> None:
-        """
-        Find out whether Vault answers and whether we can sign in; reads no secret.
-
-        :raises AccessDeniedError: the login or the token is refused
-        :raises ProviderUnavailableError: Vault cannot answer now
-        """
+        """Require that Vault answers and that we can sign in; reads no secret."""
         self.transport.get("sys/health", query={"standbyok": "true", "perfstandbyok": "true"})
         self._ended = None  # the caller asks for the current state
         self._signing_in.forgive()
         held = self.token()
-        found = self.get(_LOOKUP, token=held)
+        found = self.transport.get(_LOOKUP, token=held.text)
         if found.may_know_token:
             return
         if self._signed_in_anew(held).text == held.text:
             faults.check_origin(found, where=self.where)
             raise faults.unknown_token(self.where)
         self._give_back(held, self.transport)
-
-    def hold_lease(self, lease_id: str, *, token: HeldToken) -> int | None:
-        """Have a lease given back after a kill, and return its key; None if it ends with its token."""
-        if token.can_be_given_back:
-            return None
-        return self.revocations.hold(RevokeRequest.of_lease(lease_id, token=token.text))
 
     def give_back_lease(self, lease_id: str, *, token: str, key: int | None) -> bool:
         """Have Vault end a lease, even after ``close``, and return whether Vault could be asked; raises nothing."""
@@ -252,11 +201,7 @@ class Session:
         return Timetable(name, self.clock, self._start)
 
     def plan_renewal(self, key: Hashable, at: float, renew: Call) -> None:
-        """
-        Have ``renew`` called at ``at``, unless the session is closed; raises nothing.
-
-        If no thread can be started, the call waits until another one is planned: what was read is good without it.
-        """
+        """Have ``renew`` called at ``at``, or later if no thread can be started, unless the session is closed."""
         try:
             self.renewals.add(key, at, renew)
         except RuntimeError:
@@ -299,12 +244,7 @@ class Session:
 
     @property
     def transport(self) -> Transport:
-        """
-        The transport, which sends requests.
-
-        :raises ProviderLookupError: the session is closed
-        :raises ProviderDefinitionError: hvac is not installed
-        """
+        """What sends requests; an error once the session is closed, or if hvac is not installed."""
         with self._lock:
             if self._is_closed:
                 raise ProviderLookupError(f"The session with {self.where} is closed. Open the provider again.")
@@ -324,7 +264,7 @@ class Session:
     def _learn_end_of(self, token: HeldToken) -> None:
         now = self.clock()
         try:
-            answer = self.get(_LOOKUP, token=token)
+            answer = self.transport.get(_LOOKUP, token=token.text)
         except ProviderLookupError:
             return
         ttl = seconds(answer.data.get("ttl")) if isinstance(answer.data, Mapping) else 0.0
@@ -348,8 +288,8 @@ class Session:
             new = replace(new, key=self.revocations.hold(RevokeRequest.of_login(new.text)))
         self._take(new, transport)
         if given.is_ours and given.is_renewable and given.ttl is not None:
-            refusals = RefusedRenewals(self.where, "the login")
-            self.plan_renewal("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text, refusals))
+            renewal = Renewal(self.where, "the login")
+            self.plan_renewal("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text, renewal))
         return new
 
     def _asked(self) -> VaultToken:
@@ -369,26 +309,18 @@ class Session:
             self._give_back(new, transport)
             raise ProviderLookupError(f"The session with {self.where} was closed while it signed in.")
 
-    def _renew(self, text: str, refusals: RefusedRenewals) -> float | None:
+    def _renew(self, text: str, renewal: Renewal) -> float | None:
         held, now = self._held, self.clock()
         if held is None or held.text != text or held.expires is None:
             return None
-        try:
-            answer = self.post(_RENEW, {}, token=text)
-        except ConfigProvidersError:
-            return when_to_retry(now, held.expires)
-        ttl = _ttl(answer)
-        if ttl == 0 and (answer.is_good or answer.says_token_has_ended):
-            _log.info("%s: the login is not renewed (%s); the next read signs in anew", self.where, answer.shown)
-            return None
-        if ttl == 0:  # what it was signed in with can be away, such as a directory
-            refusals.refused(answer, left=held.expires - now)
-            return when_to_retry(now, held.expires)
-        refusals.renewed()
+        answer = renewal.ask(lambda: self.transport.post(_RENEW, {}, token=text))
+        ttl = 0.0 if answer is None else _ttl(answer)
+        if ttl == 0:
+            return renewal.failed(answer, now=now, expires=held.expires)
         with self._lock:
             if self._held is held:
                 self._held = replace(held, since=now, ttl=ttl)
-        return when_to_renew(now, ttl) if now + ttl > held.expires + ttl / 10 else None
+        return renewal.done(now=now, ttl=ttl, former_end=held.expires)
 
     def _give_back(self, held: HeldToken | None, transport: Transport) -> None:
         if held is not None and held.can_be_given_back and held.left(self.clock()) != 0:
@@ -407,7 +339,6 @@ class Sessions:
     """
     Returns the same session for equal settings while anyone uses it. Thread-safe; a forked child starts afresh.
 
-    :param make: returns a new session; its second argument is held while a fork would do harm
     :ivar attempts: what all sessions know about refused logins; outlives them, and a forked child keeps it
     """
 
@@ -424,7 +355,8 @@ class Sessions:
         with self._lock:
             if not self._watches_forks:
                 self._watches_forks = True
-                _watch_forks(weakref.ref(self), self._no_fork)
+                hold_forks(self._no_fork)
+                forget_in_children(self)
             if settings not in self._open:
                 self._open[settings] = (self._make(settings, self._no_fork), [])
             session, members = self._open[settings]
@@ -451,16 +383,6 @@ class Sessions:
 
     def _session(self, settings: VaultSettings, no_fork: threading.Lock) -> Session:
         return Session(settings, no_fork=no_fork, attempts=self.attempts)
-
-
-def _watch_forks(sessions: weakref.ref[Sessions], no_fork: threading.Lock) -> None:
-    def start_anew() -> None:
-        found = sessions()
-        if found is not None:
-            found.forget()
-
-    hold_forks(no_fork)
-    run_in_children(start_anew)  # after the lock was released, which is the order of registration
 
 
 SESSIONS: Final = Sessions()

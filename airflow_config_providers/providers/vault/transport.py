@@ -8,13 +8,13 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core import document
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import (
-    ConfigException,
     ProviderDefinitionError,
     ProviderLookupError,
     ProviderUnavailableError,
@@ -53,7 +53,6 @@ class Breaker:
     """
     Fails requests at once while a server is known to be down, with the last error. Thread-safe.
 
-    :param clock: seconds, monotonic
     :param failures: how many requests in a row fail before the next ones are not sent
     """
 
@@ -71,7 +70,6 @@ class Breaker:
         Watch a request, which is made in the block.
 
         :param failure: the error of the block if the server is the problem, and not what was asked
-        :raises ProviderLookupError: the server is down, and the request must not be sent
         """
         self.refuse()
         try:
@@ -82,11 +80,7 @@ class Breaker:
         self.reset()
 
     def refuse(self) -> None:
-        """
-        Require that a request may be sent.
-
-        :raises ProviderLookupError: the server is down
-        """
+        """Raise the last error if the server is down, so that a request must not be sent."""
         with self._lock:
             if self._error is None:
                 return
@@ -111,11 +105,7 @@ class Breaker:
 
 
 class Breakers:
-    """
-    The breaker of a server, and one for each of its mounts, which have their own limits. Thread-safe.
-
-    :param clock: seconds, monotonic
-    """
+    """The breaker of a server, and one for each of its mounts, which have their own limits. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -126,11 +116,7 @@ class Breakers:
     def watching(
         self, mount: str, failure: type[ProviderLookupError], *, is_limit: Callable[[], bool]
     ) -> Iterator[None]:
-        """
-        Watch a request to ``mount``, as ``Breaker.watching`` does.
-
-        :param is_limit: returns whether the block failed because the mount has too many requests: the server is up
-        """
+        """Watch a request; if it fails because ``is_limit``, only ``mount`` has too many, and the server is up."""
         limit = self._mounts.setdefault(mount, Breaker(self._clock))
         limit.refuse()
         self._server.refuse()
@@ -170,35 +156,26 @@ def make_client(settings: VaultSettings) -> hvac.Client:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class Clients:
-    """
-    Makes clients for one Vault. Thread-safe.
+    """Makes clients for one Vault. Thread-safe."""
 
-    :param no_fork: held while the libraries for requests are imported: a child that is forked halfway through an
-        import could never finish it
-    """
-
-    def __init__(self, settings: VaultSettings, no_fork: threading.Lock, make: MakeClient = make_client) -> None:
-        self._settings = settings
-        self._no_fork = no_fork
-        self._make = make
+    settings: VaultSettings
+    no_fork: threading.Lock
+    make: MakeClient = make_client
 
     def new_for_login(self) -> hvac.Client:
         """Return a new client that uses the namespace of the login; otherwise as ``new``."""
         client = self.new()
-        client.adapter.namespace = self._settings.login_namespace
+        client.adapter.namespace = self.settings.login_namespace
         return client
 
     def new(self) -> hvac.Client:
-        """
-        Return a new client, which the caller must close.
-
-        :raises ProviderDefinitionError: hvac is not installed
-        """
+        """Return a new client, which the caller must close; an error if hvac is not installed."""
         try:
-            with self._no_fork:
+            with self.no_fork:
                 _import_what_a_request_needs()
-            return self._make(self._settings)
+            return self.make(self.settings)
         except ImportError:
             pass
         raise ProviderDefinitionError("hvac is not installed. Install it: pip install hvac")
@@ -209,7 +186,6 @@ class Transport:
     Sends requests, each with its own token; connects at the first. Thread-safe.
 
     :param client: never gets a token
-    :param where: the name of the Vault in errors
     :param breakers: stop requests to a server that is down, and to a mount that has too many
     :param login_namespace: namespace in which a token is looked up, renewed and given back; None for none
     """
@@ -269,11 +245,7 @@ class Transport:
         return answer
 
     def _response(self, method: str, path: str, token: str, *, mount: str, **kwargs: Any) -> requests.Response | None:
-        """
-        Send a request, unless it could not be answered; return the response.
-
-        :return: None for an answer that is too large
-        """
+        """Send a request, unless it could not be answered; return the response, or None for one that is too large."""
         headers = {**kwargs.pop("headers", {}), **({"X-Vault-Token": token} if token else {})}
         adapter = self._login_adapter if path.startswith("auth/") else self._adapter
         answers: list[requests.Response] = []
@@ -286,7 +258,8 @@ class Transport:
             faults.translated(send, where=self._where)
             for response in answers:
                 _log.debug("%s %s %s: %d", self._where, method.upper(), printable(path), response.status_code)
-                faults.check_server(response.status_code, where=self._where, retry_after=retry_after(response))
+                if response.status_code in faults.OF_THE_SERVER:
+                    raise faults.unavailable(response.status_code, self._where, retry_after(response))
         return answers[0] if answers else None
 
     @contextmanager
@@ -305,11 +278,7 @@ def is_limit(response: requests.Response) -> bool:
 
 
 def retry_after(response: requests.Response) -> float | None:
-    """
-    Return the seconds in the header ``Retry-After``. A date, which Vault does not send, counts as no header.
-
-    :return: without the header, a second if there are too many requests, and None for other reasons
-    """
+    """Return the seconds in ``Retry-After``; without it, a second if there are too many requests, or else None."""
     text = response.headers.get("Retry-After", "")
     if text.isascii() and text.isdecimal() and len(text) < 7:
         return float(text)
@@ -325,10 +294,9 @@ def _mount(path: str) -> str:
 def _body(content: bytes) -> Mapping[str, Any] | None:
     """Return a JSON object with its numbers as they are written; None for anything else."""
     try:
-        found = document.parse(content.decode("utf-8"))
-    except (ConfigException, UnicodeDecodeError):
+        return document.parse_object(content.decode("utf-8"))
+    except UnicodeDecodeError:
         return None
-    return found if isinstance(found, dict) else None
 
 
 def _is_foreign(content: bytes, body: Mapping[str, Any] | None) -> bool:

@@ -6,12 +6,11 @@ from collections.abc import Callable
 import pytest
 
 from airflow_config_providers.providers.vault.logins.login import LONGEST, seconds
+from airflow_config_providers.providers.vault.renewals import when_to_renew, when_to_retry
 from airflow_config_providers.providers.vault.secret_cache import LeaseWatch
 from airflow_config_providers.providers.vault.session import (
     Session,
     Sessions,
-    when_to_renew,
-    when_to_retry,
 )
 from tests.providers.vault.opened import opened
 

@@ -43,9 +43,7 @@ class UnwrappedSecretId:
     """
     A secret ID that was unwrapped, for the next logins of this process and of the children that it forks.
 
-    Its copies and pickles are empty, and it is not in its ``repr``.
-
-    :ivar text: the secret ID; empty before it is unwrapped, and after the session is closed
+    ``text`` is empty before it is unwrapped, after the session is closed, and in copies and pickles.
     """
 
     __slots__ = ("text",)
@@ -65,7 +63,6 @@ class WrappedSecretIdLogin(Login):
     """
     A login as an AppRole by a wrapped secret ID, which can be unwrapped once; later logins use it as it is.
 
-    :param wrapping: the wrapping token
     :param mount_point: where the method is mounted; empty for ``approle``
     :param unwrapped: the secret ID, which all logins from ``read`` share
     """
@@ -75,6 +72,7 @@ class WrappedSecretIdLogin(Login):
     mount_point: str = ""
     unwrapped: UnwrappedSecretId = field(default_factory=UnwrappedSecretId, repr=False, compare=False)
     method: ClassVar[str] = APPROLE.name
+    has_proof: ClassVar[bool] = True
 
     def __call__(self, client: hvac.Client) -> VaultToken:
         """Sign in, the first time after unwrapping the secret ID."""
@@ -92,11 +90,6 @@ class WrappedSecretIdLogin(Login):
         return WrappedSecretIdLogin(
             self.role_id, Credential(self._token()), self.mount_point or APPROLE.name, self.unwrapped
         )
-
-    @property
-    def has_proof(self) -> bool:
-        """Whether the secret ID is all that Vault is sent: always."""
-        return True
 
     @property
     def can_lock_out(self) -> bool:
@@ -122,11 +115,7 @@ class WrappedSecretIdLogin(Login):
         return CredentialLogin(APPROLE, self.role_id, Credential(self.unwrapped.text), self.mount_point)(client)
 
     def _sign_in_again(self, client: hvac.Client) -> VaultToken:
-        """
-        Sign in with the secret ID that an earlier login unwrapped.
-
-        :raises AccessDeniedError: it is no longer valid
-        """
+        """Sign in with the secret ID that an earlier login unwrapped, while it is valid."""
         import hvac.exceptions  # noqa: PLC0415 - optional, and slow to import
 
         with suppress(hvac.exceptions.InvalidRequest, hvac.exceptions.Forbidden):
@@ -148,18 +137,11 @@ def read(options: Options) -> Login:
 
 
 def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds: int, login_seconds: int) -> str:
-    """
-    Return a new, wrapped secret ID of ``role``.
-
-    :param seconds: for which it can be unwrapped
-    :param login_seconds: for which it is valid; 0 for as long as the role says
-    :raises AccessDeniedError: our token may not do this
-    :raises ProviderLookupError: there is no such role, or Vault cannot be asked
-    """
+    """Return a new, wrapped secret ID of ``role``; arguments as in the provider."""
     mount = mount_point or APPROLE.name
     path = f"auth/{quoted(tuple(mount.split('/')))}/role/{quoted((role,))}/secret-id"
     body = {"ttl": f"{login_seconds}s"} if login_seconds else {}
-    answer = session.post(path, body, token=session.token().text, wrap_seconds=seconds)
+    answer = session.transport.post(path, body, token=session.token().text, wrap_seconds=seconds)
     faults.check_origin(answer, where=session.where)
     found = answer.body.get("wrap_info")
     if isinstance(found, Mapping) and isinstance(found.get("token"), str):
@@ -177,11 +159,7 @@ def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds:
 
 
 def _post(client: hvac.Client, path: str, body: Mapping[str, str], *, token: str = "") -> Mapping[str, Any]:
-    """
-    Post, and return the data of the answer.
-
-    :raises AccessDeniedError: the wrapping token is not valid, or no longer
-    """
+    """Post, and return the data of the answer; an error if the wrapping token is not valid, or no longer."""
     import hvac.exceptions  # noqa: PLC0415 - optional, and slow to import
 
     try:

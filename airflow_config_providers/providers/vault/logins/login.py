@@ -6,7 +6,7 @@ import errno
 import importlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from urllib.parse import quote
 
 from airflow_config_providers.core.named_file import read_named, state_of
@@ -17,7 +17,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     system_reason,
 )
-from airflow_config_providers.providers.debug_logs import keep_values_out_of_debug_logs
+from airflow_config_providers.providers.backend_faults import keep_values_out_of_debug_logs
 
 if TYPE_CHECKING:
     import hvac
@@ -41,7 +41,7 @@ class VaultToken:
     """
     The result of a login.
 
-    :param ttl: seconds for which it is valid, counted from the login; None if it has no end or the end is unknown
+    :param ttl: seconds from the login; None if it has no end or the end is unknown
     :param is_ours: whether this login created it, so that we renew it and give it back
     """
 
@@ -55,26 +55,18 @@ class Login(ABC):
     """Signs in. Hashable; two equal logins have the same identity. Reads token files again at every call."""
 
     __slots__ = ()
+    has_proof: ClassVar[bool] = False
+    """Whether ``read`` returns everything that Vault is sent; an identity of a cloud is known only at login."""
 
     @abstractmethod
     def __call__(self, client: hvac.Client) -> VaultToken:
-        """
-        Sign in with a client that has no token; the client does not get one either.
-
-        Raises what hvac and requests raise, which ``signing_in`` turns into our errors, or one of ours:
-
-        :raises ProviderDefinitionError: a library is missing
-        :raises ProviderUnavailableError: a token file is missing or empty
-        :raises ProviderLookupError: a token file cannot be read or holds no token, or Vault's answer has no token
-        """
+        """Sign in with a client that has no token, and gets none. ``signing_in`` translates what it raises."""
 
     def version(self) -> object | None:
         """
         Return a mark that changes when the file that holds the token itself changes; costs one ``stat``.
 
-        None if the token comes from a login or from the definition, and while the file is missing: a token that we
-        already have then stays valid. A session keeps the mark from before it signed in, and signs in again when it
-        sees another mark.
+        None without such a file, and while it is missing: a token that we already have then stays valid.
         """
         return None
 
@@ -95,11 +87,6 @@ class Login(ABC):
         return ()
 
     @property
-    def has_proof(self) -> bool:
-        """Whether ``read`` returns everything that Vault is sent; an identity of a cloud is known only at login."""
-        return False
-
-    @property
     def can_lock_out(self) -> bool:
         """Whether Vault, or a service it asks, counts failures and locks a user out, or counts uses of a secret."""
         return False
@@ -111,12 +98,7 @@ def mounted(mount_point: str, *, name: str = "mount_point") -> dict[str, str]:
 
 
 def token_of(answer: object) -> VaultToken:
-    """
-    Return the token in Vault's answer to a login.
-
-    :param answer: what hvac returns: a dict for status 200, otherwise a response
-    :raises ProviderLookupError: there is no token in it
-    """
+    """Return the token in the answer to a login, which hvac returns as a dict for status 200, or as a response."""
     if getattr(answer, "is_redirect", False):
         raise ProviderLookupError(
             "Vault answered the login with a redirect, which is not followed. Use the address of the server that "
@@ -134,12 +116,7 @@ def token_of(answer: object) -> VaultToken:
 
 
 def library(module: str, *, package: str, auth_type: str) -> Any:
-    """
-    Import ``module``, which only this kind of login needs. Its debug logs are kept free of credentials.
-
-    :param package: what to install for it
-    :raises ProviderDefinitionError: it is not installed
-    """
+    """Import ``module`` of ``package``, or say how to install it. Its debug logs are kept free of credentials."""
     keep_values_out_of_debug_logs()  # no guard of the log knows the values
     try:
         return importlib.import_module(module)
@@ -152,12 +129,7 @@ def library(module: str, *, package: str, auth_type: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """
-    A secret, or the file that holds it.
-
-    :param given: the secret itself
-    :param path: the file, which every ``read`` reads again; empty to use ``given``
-    """
+    """A secret that is given, or the ``path`` of a file, which every ``read`` reads again."""
 
     given: str = field(default="", repr=False)
     path: str = ""
@@ -216,16 +188,15 @@ class CredentialLogin(Login):
     """
     A login by a secret that proves who signs in, in one request.
 
-    :param by: the method
     :param who: the role or the user; empty if the secret says it
     :param proof: None for an AppRole without a secret ID
-    :param mount_point: where the method is mounted; empty for its usual mount
     """
 
     by: AuthMethod
     who: str
     proof: Credential | None
     mount_point: str = ""
+    has_proof: ClassVar[bool] = True
 
     def __call__(self, client: hvac.Client) -> VaultToken:
         """Sign in."""
@@ -253,11 +224,6 @@ class CredentialLogin(Login):
     def files(self) -> tuple[str, ...]:
         """The file of the proof, if it is in one."""
         return () if self.proof is None or not self.proof.path else (self.proof.path,)
-
-    @property
-    def has_proof(self) -> bool:
-        """Whether the secret is all that Vault is sent: always."""
-        return True
 
     def _given(self) -> dict[str, str | None]:
         who = quote(self.who) if self.by.is_quoted else self.who

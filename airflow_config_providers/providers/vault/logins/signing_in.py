@@ -1,11 +1,15 @@
-"""How a session signs in, without repeating a login that was refused, and our errors for a login that failed."""
+"""How a session signs in, without repeating a login that failed and could lock a user out, and our errors for one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import (
@@ -15,8 +19,6 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.providers.vault import faults
-from airflow_config_providers.providers.vault.faults import is_answer_lost
-from airflow_config_providers.providers.vault.logins.attempts import SECONDS_AFTER_A_REFUSAL, LoginRefusal
 from airflow_config_providers.providers.vault.transport import is_limit, retry_after
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     import requests
 
     from airflow_config_providers.core.timetable import Clock
-    from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts
     from airflow_config_providers.providers.vault.logins.login import Login, VaultToken
     from airflow_config_providers.providers.vault.settings import VaultSettings
     from airflow_config_providers.providers.vault.transport import Breakers, Clients
@@ -41,73 +42,213 @@ _NO_LOGIN: Final = "missing client token"
 _USUAL_PLACES: Final[Mapping[str, str]] = {"aws_iam": "aws"}
 """Method -> where it is usually mounted, if that has another name."""
 
+SECONDS_AFTER_A_REFUSAL: Final = 16 * 60.0
+"""Vault locks a user at the fifth failed login, and restarts its count after 15 minutes without one."""
 
+_SECONDS_AFTER_A_FAILURE: Final = 60.0
+_MOST_KEPT: Final = 1024
+_TURNS: Final = 64
+_SECONDS_AFTER_LOST_ONES: Final = (8.0, 120.0, SECONDS_AFTER_A_REFUSAL)
+"""
+How long a login is not sent after its first, second and third lost answer in a row; each might have been a refusal.
+
+The retries of one resolve last longer than the first pause. Vault locks a user at the fifth failure, and restarts its
+count after 15 minutes without one. These are three failures at most, and a test of the connection between them is a
+fourth; after the last pause Vault has restarted its count. So this process alone locks no user out.
+"""
+_SECONDS_AFTER_LOST_ONES_IF_PROVEN: Final = (8.0, 60.0)
+"""For a login that worked before: Vault is unlikely to count failures, but can count the uses of its secret."""
+_SECONDS_BETWEEN_CHECKS: Final = 60.0
+"""One check of many providers tries each login once."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoginRefusal:
+    """A failure that another try would only repeat, until some time has passed or the credentials have changed."""
+
+    error: ProviderLookupError
+    of: object = field(repr=False)
+    until: float
+
+    @classmethod
+    def of_login(cls, error: ProviderLookupError, *, of: object, now: float) -> Self | None:
+        """Return what to remember of a login that failed; None if it may succeed the next time."""
+        if isinstance(error, ProviderUnavailableError):
+            return None
+        denied = isinstance(error, AccessDeniedError)
+        return cls(error.again(), of=of, until=now + (SECONDS_AFTER_A_REFUSAL if denied else _SECONDS_AFTER_A_FAILURE))
+
+    def raise_at(self, now: float, *, of: object) -> None:
+        """Raise an equal error if ``of`` was refused recently."""
+        if now < self.until and of == self.of:
+            raise self.error.again()
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """
+    What is known of one login.
+
+    :param until: when all this is forgotten, by the clock of the sessions
+    :param error: why it is not tried; None if it may be
+    :param paused_until: when it may be tried again after the error
+    :param lost: how many answers to it were lost
+    :param is_proven: whether Vault accepted it in its last answer
+    :param forgiven: when it was tried again for a check; None for never
+    """
+
+    until: float = 0.0
+    error: ProviderLookupError | None = None
+    paused_until: float = 0.0
+    lost: int = 0
+    is_proven: bool = False
+    forgiven: float | None = None
+
+    def at(self, now: float) -> _Record:
+        """Return what is still true of it."""
+        return self if now < self.until else _Record(is_proven=self.is_proven)
+
+    def error_at(self, now: float) -> ProviderLookupError | None:
+        """Return an equal error, with the time to wait if another try may then help; None if it may be tried now."""
+        if self.error is None or now >= self.paused_until:
+            return None
+        if isinstance(self.error, ProviderUnavailableError):
+            return ProviderUnavailableError(*self.error.problems, retry_after=self.paused_until - now)
+        return self.error.again()
+
+    @property
+    def pause(self) -> float:
+        """The seconds without a try after so many lost answers."""
+        pauses = _SECONDS_AFTER_LOST_ONES_IF_PROVEN if self.is_proven else _SECONDS_AFTER_LOST_ONES
+        return pauses[min(self.lost, len(pauses)) - 1]
+
+
+class LoginAttempts:
+    """
+    The logins of all sessions that Vault refused or did not answer. Thread-safe; contains no secret.
+
+    A forked child knows what its parent knew: Vault counts the failures of a user, not those of a process.
+    """
+
+    def __init__(self) -> None:
+        self._secret = secrets.token_bytes(32)
+        self._records: dict[bytes, _Record] = {}
+        self.forget_threads()
+
+    def forget_threads(self) -> None:
+        """In a forked child: replace the locks, which threads can hold that do not exist here."""
+        self._lock = threading.Lock()
+        self._turns = tuple(threading.Lock() for _ in range(_TURNS))
+
+    def key(self, settings: VaultSettings, login: Login) -> bytes:
+        """Return a digest of place, identity and credentials of a login that was read; each process has its own."""
+        parts = settings.url, settings.login_namespace, type(login).__name__, astuple(cast("Any", login))
+        return blake2b(repr(parts).encode("utf-8"), key=self._secret).digest()  # OpenSSL can hang in a forked child
+
+    @contextmanager
+    def turn(self, key: bytes, *, seconds: float) -> Iterator[None]:
+        """Wait at most so many seconds while another session signs in with the same credentials."""
+        turn = self._turns[key[0] % _TURNS]
+        if not turn.acquire(timeout=seconds):
+            raise ProviderUnavailableError(
+                "Another provider is signing in with the same credentials and has no answer yet. Try again later."
+            )
+        try:
+            yield
+        finally:
+            turn.release()
+
+    def check(self, key: bytes, *, now: float) -> None:
+        """Raise an equal error if a login was recently refused, or if its answer was lost."""
+        record = self._records.get(key)
+        error = None if record is None else record.at(now).error_at(now)
+        if error is not None:
+            raise error
+
+    def refused(self, key: bytes, error: AccessDeniedError, *, now: float) -> None:
+        """Remember that Vault refused a login."""
+        until = now + SECONDS_AFTER_A_REFUSAL
+        self._change(key, now, lambda record: replace(record, error=error.again(), paused_until=until, is_proven=False))
+
+    def lost(self, key: bytes, error: Callable[[float], ProviderUnavailableError], *, now: float) -> None:
+        """Remember a login whose answer was lost; ``error`` returns the error for a pause of so many seconds."""
+
+        def change(record: _Record) -> _Record:
+            new = replace(record, lost=record.lost + 1)
+            return replace(new, error=error(new.pause), paused_until=now + new.pause)
+
+        self._change(key, now, change)
+
+    def accepted(self, key: bytes, *, now: float) -> None:
+        """Forget failures of a login that works."""
+        self._change(key, now, lambda _: _Record(is_proven=True))
+
+    def forgive(self, key: bytes, *, now: float) -> None:
+        """Allow one more try of a login, for a user who asks for its state; at most once a minute."""
+        record = self._records.get(key)
+        if record is None or (record.forgiven is not None and now - record.forgiven < _SECONDS_BETWEEN_CHECKS):
+            return
+        self._change(key, now, lambda record: replace(record, error=None, forgiven=now))
+
+    def _change(self, key: bytes, now: float, change: Callable[[_Record], _Record]) -> None:
+        with self._lock:
+            new = change(self._records.pop(key, _Record()).at(now))
+            kept = _SECONDS_AFTER_LOST_ONES_IF_PROVEN[-1] if new.is_proven else SECONDS_AFTER_A_REFUSAL
+            self._records[key] = replace(new, until=now + kept)
+            for oldest in list(self._records)[:-_MOST_KEPT]:
+                del self._records[oldest]
+
+
+@dataclass(slots=True)
 class SigningIn:
-    """
-    Signs in for one session, one thread at a time.
+    """Signs in for one session, one thread at a time; ``attempts`` is what all sessions know of failed logins."""
 
-    :param attempts: what all sessions of the process know about failed logins
-    """
-
-    def __init__(
-        self,
-        settings: VaultSettings,
-        *,
-        clock: Clock,
-        clients: Clients,
-        breakers: Breakers,
-        attempts: LoginAttempts,
-    ) -> None:
-        self._settings = settings
-        self._clock = clock
-        self._clients = clients
-        self._breakers = breakers
-        self._attempts = attempts
-        self._refusal: LoginRefusal | None = None
+    settings: VaultSettings
+    clock: Clock
+    clients: Clients
+    breakers: Breakers
+    attempts: LoginAttempts
+    _refusal: LoginRefusal | None = field(default=None, init=False)
 
     def token(self) -> VaultToken:
-        """
-        Sign in, but not with credentials that were recently refused: a few refusals lock a Vault user everywhere.
-
-        :raises ProviderLookupError: the login was refused, now or before, or Vault cannot be asked
-        """
-        login = self._settings.login.read()
-        key = self._attempts.key(self._settings, login)
-        patience = _TURNS_TO_WAIT * self._settings.timeout
-        with self._attempts.turn(key, seconds=patience) if login.can_lock_out else nullcontext():
-            self._attempts.check(key, now=self._clock())
+        """Sign in, but not with credentials that were recently refused: a few refusals lock a Vault user everywhere."""
+        login = self.settings.login.read()
+        key = self.attempts.key(self.settings, login)
+        patience = _TURNS_TO_WAIT * self.settings.timeout
+        with self.attempts.turn(key, seconds=patience) if login.can_lock_out else nullcontext():
+            self.attempts.check(key, now=self.clock())
             if self._refusal is not None:
-                self._refusal.raise_at(self._clock(), of=key)
+                self._refusal.raise_at(self.clock(), of=key)
             return self._asked(login, key)
 
     def forgive(self) -> None:
         """Allow another try after a refusal, for a user who asks for the current state."""
         self._refusal = None
         with suppress(ProviderLookupError):  # a file that is missing for a moment does not matter while we hold a token
-            key = self._attempts.key(self._settings, self._settings.login.read())
-            self._attempts.forgive(key, now=self._clock())
+            key = self.attempts.key(self.settings, self.settings.login.read())
+            self.attempts.forgive(key, now=self.clock())
 
     def _asked(self, login: Login, key: bytes) -> VaultToken:
-        attempt = LoginTry(login, self._clients.new_for_login(), where=self._settings.where)
+        attempt = LoginTry(login, self.clients.new_for_login(), where=self.settings.where)
         try:
-            with self._breakers.watching("login", ProviderUnavailableError, is_limit=attempt.is_limit):
-                problem = partial(_problem, self._settings.login, attempt)
-                token = faults.translated(attempt.run, where=self._settings.where, of=problem)
+            with self.breakers.watching("login", ProviderUnavailableError, is_limit=attempt.is_limit):
+                problem = partial(_problem, self.settings.login, attempt)
+                token = faults.translated(attempt.run, where=self.settings.where, of=problem)
         except ProviderLookupError as error:
             self._remember(error, key, attempt)
             raise
         finally:
             attempt.close()
-        self._attempts.accepted(key, now=self._clock())
+        self.attempts.accepted(key, now=self.clock())
         return token
 
     def _remember(self, error: ProviderLookupError, key: bytes, attempt: LoginTry) -> None:
-        now = self._clock()
+        now = self.clock()
         if attempt.is_lost:
-            unanswered = partial(unanswered_login, self._settings.login, self._settings.where)
-            self._attempts.lost(key, unanswered, now=now)
+            unanswered = partial(unanswered_login, self.settings.login, self.settings.where)
+            self.attempts.lost(key, unanswered, now=now)
         elif attempt.is_refused and isinstance(error, AccessDeniedError):
-            self._attempts.refused(key, error, now=now)
+            self.attempts.refused(key, error, now=now)
         else:
             self._refusal = LoginRefusal.of_login(error, of=key, now=now)
 
@@ -117,8 +258,6 @@ class LoginTry:
     Signs in once, and sees Vault's answer, which hvac does not show.
 
     :param login: as ``Login.read`` returns it
-    :param client: made for this login; sends requests only to Vault
-    :param where: the name of the Vault in errors
     :ivar is_lost: whether Vault might have counted a failure of this login, and its answer did not reach us
     """
 
@@ -164,7 +303,7 @@ class LoginTry:
     def _is_answer_lost(self, error: Exception) -> bool:
         """Return whether it is unknown if Vault refused the login; an answer with an error status decides."""
         if self._last is None or self._last.ok:
-            return is_answer_lost(error)
+            return faults.is_answer_lost(error)
         return self._last.status_code == _GATEWAY_TIMEOUT
 
     def _see(self, response: requests.Response, **_: Any) -> None:

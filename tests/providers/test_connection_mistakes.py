@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.providers.connection_fields import mistake
+from airflow_config_providers.providers.airflow_secrets import mistake
 
 CANARY = "c4nary/s3cret+value"
 

@@ -235,6 +235,8 @@ class ConfigAdmin:
         This changes no configuration and no history; the audit log has it as ``refresh``.
 
         :returns: resource -> the version of its document that asks for this
+        :raises UnknownResourceError: a resource does not exist
+        :raises ProviderUnavailableError: the store is unavailable now
         """
         reasons = Reasons()
         for resource in resources:
@@ -252,6 +254,7 @@ class ConfigAdmin:
         Return the changes of ``resource``, newest last.
 
         :raises UnknownResourceError: the resource does not exist, and was never changed
+        :raises ConfigException: the history cannot be read
         """
         _refuse_odd(resource)
         return self._changes(resource, Snapshot.read(self._store, [resource], histories=True))
@@ -429,7 +432,12 @@ class ConfigAdmin:
 
 @dataclass(frozen=True, slots=True)
 class _StaticLayers:
-    """The layers below the dynamic ones of a resource; if it is unknown, those of the deployment, and its error."""
+    """
+    The layers below the dynamic layers of a resource.
+
+    :param layers: the layers; those of the deployment if the resource does not exist
+    :param unknown: the error if the resource does not exist
+    """
 
     layers: Sequence[ConfigLayer] = ()
     unknown: UnknownResourceError | None = None

@@ -64,6 +64,7 @@ class ChangeSignals(ClosedOnExit):
 
     :param engine: the database, of which ``has_signals`` is true
     :param call: called after each signal, and when the connection was made, since a signal can have been missed
+    :raises RuntimeError: no thread can be started now
     """
 
     def __init__(self, engine: Engine, call: Callable[[], object]) -> None:
@@ -178,6 +179,7 @@ class VariableStore:
     each other. Thread-safe; holds no connection between calls, except in a ``turn``.
 
     :param owner: the user that the audit log names
+    :param begin: begins a session
     :param sleep: waits before the next attempt to lock a database that has no queue of writers
     """
 
@@ -193,12 +195,20 @@ class VariableStore:
         self._sleep = sleep
 
     def read(self, names: Collection[str]) -> dict[str, Kept]:
-        """Return what is stored under each of ``names``, with one query."""
+        """
+        Return what is stored under each of ``names``, with one query.
+
+        :raises ProviderUnavailableError: the database is unavailable, or a variable cannot be decrypted
+        """
         rows = _found(lambda: self._rows(names), "reading dynamic configuration")
         return {name: _kept(name, *rows[name]) if name in rows else Kept() for name in names}
 
     def names(self, prefix: str) -> list[str]:
-        """Return the names that begin with ``prefix``, in order, without reading values."""
+        """
+        Return the names that begin with ``prefix``, in order, without reading values.
+
+        :raises ProviderUnavailableError: the database is unavailable
+        """
         return sorted(_found(lambda: self._names(prefix), "listing dynamic configuration"))
 
     def swap(self, expected: Mapping[str, Kept], texts: Mapping[str, str], audit: Sequence[AuditEntry]) -> bool:
@@ -214,7 +224,11 @@ class VariableStore:
         return bool(_translated(swap, "writing dynamic configuration", outcome=_WHOLE_OR_NOTHING))
 
     def require_writable(self) -> None:
-        """Write a variable in a transaction that is rolled back at once, so that nobody sees it."""
+        """
+        Write a variable in a transaction that is rolled back at once, so that nobody sees it.
+
+        :raises ProviderUnavailableError: the database can only be read, or it is unavailable, or others lock it
+        """
         _found(self._write_and_roll_back, "trying to write")
 
     def _write_and_roll_back(self) -> bool:
@@ -235,6 +249,8 @@ class VariableStore:
         Yield a store for one change: it reads and writes in one transaction that locks the rows of ``names``.
 
         On SQLite, it locks the whole database. The store is not thread-safe.
+
+        :raises ProviderUnavailableError: the database is unavailable
         """
         with self._begin() as session:
             lock = partial(lock_rows, session, _table(), sorted(names), self._sleep)
@@ -286,7 +302,11 @@ class VariableStore:
 
 
 def _found(read: Callable[[], _T], doing: str) -> _T:
-    """Return the result of ``read``; an error also if others lock the database."""
+    """
+    Return the result of ``read``.
+
+    :raises ProviderUnavailableError: the database is unavailable, or others lock it
+    """
     found = _translated(read, doing)
     if found is None:
         raise ProviderUnavailableError(
@@ -297,7 +317,14 @@ def _found(read: Callable[[], _T], doing: str) -> _T:
 
 
 def _translated(call: Callable[[], _T], doing: str, *, outcome: str = "") -> _T | None:
-    """Return the result of ``call``, which messages call ``doing``; None if other writers prevented it."""
+    """
+    Return the result of ``call``, or None if other writers prevented it.
+
+    :param doing: what the call does, for the message
+    :param outcome: a sentence about what has become of a change, if the call makes one
+    :raises ConfigException: the database refuses what it is given
+    :raises ProviderUnavailableError: the database is unavailable, or can only be read
+    """
     try:
         return call()
     except sa.exc.SQLAlchemyError as error:
@@ -364,7 +391,11 @@ def _fernet() -> FernetProtocol:
 
 
 def _refuse_taken(session: Session, name: str) -> None:
-    """Refuse a new name that a team has, or that the database takes for another: it could never be written."""
+    """
+    Refuse a new name that a team has, or that the database takes for another: no attempt to write it would succeed.
+
+    :raises ConfigException: the database has such a name
+    """
     columns = _table().c
     found = session.execute(sa.select(columns.key, columns.team_name).where(columns.key == name)).one_or_none()
     key, team = found or (name, None)

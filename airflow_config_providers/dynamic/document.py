@@ -43,6 +43,7 @@ class Sealed:
     """
     A secret that ``PasswordEncoder`` has encrypted.
 
+    :param text: the encrypted string
     :param more: members in the same object that only a newer version knows
     """
 
@@ -166,7 +167,12 @@ def write(document: Document) -> str:
 
 
 def read(text: str | None, *, name: str) -> Document:
-    """Return the document called ``name`` in ``text``; an empty one for None. One that is wrong is an error."""
+    """
+    Return the document in ``text``; an empty one for None.
+
+    :param name: the name under which it is stored
+    :raises ConfigException: it cannot be read; it is neither used nor overwritten
+    """
     if text is None:
         return EMPTY
     newest = _WITH_LIST if name == name_of(DEPLOYMENT) else FORMAT
@@ -179,7 +185,12 @@ def written_value(value: Value) -> Any:
 
 
 def value_of(found: Any) -> Value:
-    """Return the value that ``written_value`` has written; ``ValueError`` or ``KeyError`` for anything else."""
+    """
+    Return the value that ``written_value`` has written as ``found``.
+
+    :raises ValueError: ``found`` has another form
+    :raises KeyError: ``found`` has another form, too
+    """
     if isinstance(found, str):
         return found
     if not isinstance(found, dict) or not isinstance(found["sealed"], str):
@@ -191,10 +202,12 @@ def read_json(
     text: str, parse: Callable[[Mapping[str, Any]], _Parsed], *, name: str, what: str, newest: int = FORMAT
 ) -> _Parsed:
     """
-    Return what ``parse`` makes of the JSON object ``text``, of at most the format ``newest``.
+    Return the result of ``parse`` for the JSON object in ``text``.
 
     :param name: the name under which it is stored
     :param what: what it is, for messages
+    :param newest: the newest format that ``parse`` supports
+    :raises ConfigException: it cannot be read; it is neither used nor overwritten
     """
     found: Any = None
     try:

@@ -31,7 +31,14 @@ EVENT: Final = "rotate"
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """The encrypted strings of a document and its history; ``problems`` has a sentence for each that failed."""
+    """
+    The result for a document and its history.
+
+    :param name: the variable of the document
+    :param secrets: the number of encrypted strings
+    :param reencrypted: how many of them were re-encrypted
+    :param problems: why others failed, one sentence each
+    """
 
     name: str
     secrets: int
@@ -47,7 +54,9 @@ class Rotation:
     The plaintexts stay the same, so a document keeps its version, and processes with both secrets can read it before
     and after. Changes that others make meanwhile are kept.
 
+    :param encoder: the encoder with both secrets
     :param validate_only: whether to decrypt and count, and write nothing
+    :param sleep: waits before the next attempt to write a document
     """
 
     store: ConfigStore
@@ -56,7 +65,11 @@ class Rotation:
     sleep: Callable[[float], None] = time.sleep
 
     def rotate(self, names: Sequence[str]) -> Iterator[Rotated]:
-        """Re-encrypt the documents ``names``, and yield each result. A document that cannot be read is skipped."""
+        """
+        Re-encrypt the documents ``names``, and yield each result. A document that cannot be read is skipped.
+
+        :raises ProviderUnavailableError: the store is unavailable now
+        """
         attempts = Attempts(self.store, self.sleep)
         for name in names:
             try:

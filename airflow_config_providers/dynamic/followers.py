@@ -35,7 +35,12 @@ TakeBack = Callable[[Sequence[PlannedChange]], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What followers of a resource get; ``refreshed`` are keys whose references have new values in the same string."""
+    """
+    What the followers of a resource get.
+
+    :param configs: the configuration of the resource
+    :param refreshed: keys whose references have new values, although their strings are the same
+    """
 
     configs: Mapping[str, Value] = field(repr=False)
     refreshed: Collection[str] = ()
@@ -47,6 +52,9 @@ class Followers:
     The followers of resources' configurations in this process. Thread-safe.
 
     A change concerns the followers of the changed resource, and those of resources that inherit from it.
+
+    :param sets: resource -> its followers
+    :raises ConfigException: a resource is invalid, or one set follows two resources
     """
 
     sets: Mapping[ConfigResource, Reconfigurables]
@@ -64,14 +72,22 @@ class Followers:
 
     @contextmanager
     def turn(self, changed: Collection[ConfigResource]) -> Iterator[None]:
-        """Prevent other changes of what ``changed`` concerns until the block ends."""
+        """
+        Prevent other changes of what ``changed`` concerns until the block ends.
+
+        :raises ConfigException: a follower that is being notified asked for this
+        """
         with ExitStack() as turns:
             for members in sorted((self.sets[followed] for followed in self.concerned(changed)), key=id):
                 turns.enter_context(members.turn())
             yield
 
     def refusals(self, plans: Sequence[PlannedChange], settle: Settle) -> dict[ConfigResource, ConfigProvidersError]:
-        """Ask all followers, again without what they refuse, and return the resources whose changes are refused."""
+        """
+        Ask all followers, and return the resources whose changes are refused.
+
+        They are asked again about the remaining changes until none is refused.
+        """
         refused: dict[ConfigResource, ConfigProvidersError] = {}
         left = by_resource(plan for plan in plans if plan.keys)
         while more := self._refusals(left, settle):
@@ -215,7 +231,11 @@ class ConfigFollower(ClosedOnExit):
             self._begin()
 
     def catch_up(self) -> None:
-        """Notify the followers now of all that has changed, or raise why not; one request if nothing has."""
+        """
+        Notify the followers now of all that has changed; one request if nothing has.
+
+        :raises ConfigProvidersError: configuration cannot be read, or followers refuse it or have failed
+        """
         reasons = Reasons()
         if self._behind(self._read(), reasons):
             reasons = self._catch_up()

@@ -51,7 +51,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The kept changes of a document, newest last; ``more`` is what only a newer version knows, and is kept."""
+    """
+    The kept changes of a document.
+
+    :param changes: the changes, newest last
+    :param more: members that only a newer version knows; a change keeps them
+    """
 
     changes: Sequence[Change] = ()
     more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -63,7 +68,14 @@ def difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> list[
 
 
 def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change], *, name: str) -> dict[str, Value]:
-    """Return what a resource called ``name`` had at a version, by undoing later ``changes`` of what it has now."""
+    """
+    Return the configuration of a resource at a version, by undoing later changes.
+
+    :param now: its current configuration
+    :param changes: the changes of the resource, newest last
+    :param name: its name in messages
+    :raises ConfigException: the version never existed, or later changes are no longer all kept
+    """
     versions = [changes[0].version - 1, *(change.version for change in changes)] if changes else [0]
     if not versions[0] <= version <= versions[-1]:
         raise ConfigException(
@@ -89,7 +101,12 @@ def write(history: History) -> str:
 
 
 def read(text: str | None, *, name: str) -> History:
-    """Return the history called ``name`` in ``text``; an empty one for None."""
+    """
+    Return the history in ``text``; an empty one for None.
+
+    :param name: the name under which it is stored
+    :raises ConfigException: it cannot be read
+    """
     return History() if text is None else read_json(text, _history, name=name, what="history")
 
 

@@ -68,6 +68,7 @@ def settled(
     Return current name of a key -> the value that wins, under whichever name it is set; a sealed secret stays sealed.
 
     :param configs: the configurations that a resource has and inherits, strongest first
+    :param beneath: the weaker layers
     """
     layered = LayeredConfig([*(dynamic_layer(one, config) for one, config in configs.items()), *beneath], definition)
     sealed = {
@@ -86,6 +87,8 @@ def task_configs(task: ConfigResource, read: Read) -> dict[ConfigResource, Store
     configured. If both documents are changed together between the two reads, it costs a third, and two more for each
     further change meanwhile. If the deployment's document does not exist, nothing was ever changed, since the first
     change of anything creates it.
+
+    :raises ConfigException: a document cannot be read
     """
     own, default = _documents(task, read)
     documents = {name_of(task): own, name_of(DEPLOYMENT): default}
@@ -93,7 +96,11 @@ def task_configs(task: ConfigResource, read: Read) -> dict[ConfigResource, Store
 
 
 def layers_of(configs: Mapping[ConfigResource, StoredConfig], open_: Open = hidden) -> list[ConfigLayer]:
-    """Return the layers of ``configs`` that are not empty; ``open_`` is called only when a job gets a secret."""
+    """
+    Return the layers of ``configs``, without those that are empty.
+
+    :param open_: returns the text of a sealed secret; called only when a job gets it
+    """
     return [dynamic_layer(resource, config, open_) for resource, config in configs.items() if config.values]
 
 

@@ -36,7 +36,11 @@ def fits(vector: bytes, cipher: str) -> bool:
 
 
 def encrypt(octets: bytes, key: bytes, cipher: str, vector: bytes) -> bytes:
-    """Return ``octets`` encrypted; ``ValueError`` if ``cipher`` does not pad, and they do not fill its blocks."""
+    """
+    Return ``octets`` encrypted.
+
+    :raises ValueError: ``cipher`` does not pad, and the length is not a multiple of the block size
+    """
     if cipher == GCM:
         return _gcm(key).encrypt(vector, octets, None)
     if _pads(cipher):
@@ -115,7 +119,13 @@ _MARK: Final = b"cipher="
 
 @dataclass(frozen=True, slots=True)
 class EncoderSettings:
-    """How a key of so many bits is derived from the secret with one of ``HASHES``, and used with one of ``CIPHERS``."""
+    """
+    How a key is derived from the secret, and used.
+
+    :param key_factory: one of ``HASHES``
+    :param cipher: one of ``CIPHERS``
+    :param key_length: the length of the key in bits
+    """
 
     key_factory: str
     cipher: str
@@ -157,7 +167,11 @@ class EncoderSettings:
 
 @dataclass(frozen=True, slots=True)
 class EncryptedText:
-    """An encrypted password, and how to decrypt it; ``length`` counts its UTF-16 units."""
+    """
+    An encrypted password, and how to decrypt it.
+
+    :param length: the length of the password in UTF-16 units
+    """
 
     settings: EncoderSettings
     salt: bytes = field(repr=False)
@@ -167,7 +181,11 @@ class EncryptedText:
 
     @classmethod
     def read(cls, text: str) -> EncryptedText:
-        """Parse a string of this encoder or of Kafka's; an error quotes nothing of it."""
+        """
+        Parse a string of this encoder or of Kafka's.
+
+        :raises ConfigException: it is not an encrypted password; the message does not quote it
+        """
         reader = _FieldReader(text)
         key_factory, cipher = reader.name("keyFactoryAlgorithm"), reader.name("cipherAlgorithm")
         settings = EncoderSettings(key_factory, cipher, reader.number("keyLength"), reader.number("iterations"))

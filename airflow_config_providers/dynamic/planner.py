@@ -87,12 +87,20 @@ def replacing(wanted: Mapping[str, str | None]) -> Edit:
 
 
 def returning(version: int, changes: Sequence[Change], *, name: str) -> Edit:
-    """Return an edit that restores a version of ``name``, a resource, by undoing later ones of ``changes``."""
+    """
+    Return an edit that restores a version by undoing later ones of ``changes``.
+
+    :param name: the name of the resource in messages
+    """
     return lambda now: Altered(as_of(version, now, changes, name=name))
 
 
 def refuse_many(operations: int) -> None:
-    """Refuse a request with more than ``MOST_OPERATIONS``, which would keep others waiting."""
+    """
+    Refuse a request that would keep others waiting.
+
+    :raises LimitExceededError: it has more than ``MOST_OPERATIONS``
+    """
     if operations > MOST_OPERATIONS:
         raise LimitExceededError(
             f"{operations} operations in one request, but the limit is {MOST_OPERATIONS}. Make several requests."
@@ -101,7 +109,13 @@ def refuse_many(operations: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """The configuration of a resource before and after a change; ``warnings`` of policies -> what each of them says."""
+    """
+    The configuration of a resource before and after a change.
+
+    :param before: the stored configuration
+    :param after: the values after the change
+    :param warnings: why policies that only warn would deny it -> what the policy says
+    """
 
     resource: ConfigResource
     before: StoredConfig
@@ -131,6 +145,7 @@ class CheckedChange:
     """
     A change, separated into a valid part and an invalid part.
 
+    :param plan: the valid part
     :param problem: the error with all problems of the invalid part
     :param asked: key -> requested text of the invalid part, with secrets hidden
     """
@@ -167,7 +182,13 @@ class CheckedChange:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Checks changes; without ``seal``, which encrypts secrets, they are refused."""
+    """
+    Checks changes.
+
+    :param definition: the types of keys, and which keys are sensitive
+    :param seal: encrypts secrets; None if the deployment has no secret to encrypt with
+    :param objections: returns other reasons to refuse a new text
+    """
 
     definition: ConfigDef
     seal: Seal | None = None
@@ -179,6 +200,7 @@ class Planner:
         """
         Return the change that ``edit`` describes, separated into a valid and an invalid part.
 
+        :param layers_after: what other resources have is taken from here
         :raises ConfigException: the whole change is invalid, or too large; lists all problems
         """
         done = edit(before.values)

@@ -16,7 +16,13 @@ from airflow_config_providers.dynamic.store import ConfigStore, Kept
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Stored configuration of some resources and of what they inherit from; each text is parsed once, by one thread."""
+    """
+    Stored configuration of some resources and of those from which they inherit. Each text is parsed once.
+
+    Not thread-safe.
+
+    :param kept: name -> the text as it was read
+    """
 
     kept: Mapping[str, Kept] = field(repr=False)
     _documents: dict[str, Document] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -24,14 +30,22 @@ class Snapshot:
 
     @classmethod
     def read(cls, store: ConfigStore, resources: Iterable[ConfigResource], *, histories: bool = False) -> Self:
-        """Return what is stored for ``resources``, with their ``histories`` or not, and for the deployment."""
+        """
+        Return the documents of ``resources`` and of the deployment.
+
+        :param histories: whether to read the histories of ``resources`` at the same moment
+        """
         wanted = list(resources)
         names = [name_of(resource) for resource in (DEPLOYMENT, *wanted)]
         names += [history_name(resource) for resource in wanted if histories]
         return cls(store.read(list(dict.fromkeys(names))))
 
     def document(self, resource: ConfigResource) -> Document:
-        """Return the document that contains ``resource``."""
+        """
+        Return the document that contains ``resource``.
+
+        :raises ConfigException: it cannot be read
+        """
         name = name_of(resource)
         if name not in self._documents:
             self._documents[name] = document.read(self._text(name), name=name)
@@ -42,7 +56,11 @@ class Snapshot:
         return self.document(resource).config(resource)
 
     def history(self, resource: ConfigResource) -> History:
-        """Return the changes of the document that contains ``resource``."""
+        """
+        Return the changes of the document that contains ``resource``.
+
+        :raises ConfigException: the history cannot be read
+        """
         name = history_name(resource)
         if name not in self._histories:
             self._histories[name] = history.read(self._text(name), name=name)
@@ -78,5 +96,9 @@ class ChangeMark:
 
 
 def change_mark(resource: ConfigResource, snapshot: Snapshot) -> ChangeMark:
-    """Return the mark of ``resource`` in ``snapshot``."""
+    """
+    Return the mark of ``resource`` in ``snapshot``.
+
+    :raises ConfigException: stored configuration cannot be read
+    """
     return ChangeMark.of(snapshot.config(one) for one in inherited(resource))

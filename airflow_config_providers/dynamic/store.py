@@ -14,7 +14,12 @@ from airflow_config_providers.exceptions import ForbiddenError
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A string as read from a store, None for none, and a mark that changes whenever it is written."""
+    """
+    A string as read from a store.
+
+    :param text: the text; None if there is none
+    :param mark: a value that changes whenever the text is written
+    """
 
     text: str | None = field(default=None, repr=False)
     mark: object | None = field(default=None, repr=False)
@@ -109,7 +114,11 @@ class ReadOnlyStore:
         return {name: Kept(text, text) for name, text in texts.items()}
 
     def swap(self, expected: Mapping[str, Kept], texts: Mapping[str, str], audit: Sequence[AuditEntry]) -> bool:
-        """Write nothing, and say how to change dynamic configuration."""
+        """
+        Write nothing.
+
+        :raises ForbiddenError: always
+        """
         raise ForbiddenError(
             "This process can only read dynamic configuration. Change it on the command line, over the REST "
             "interface, or in a process with access to Airflow's database."

@@ -52,7 +52,12 @@ def now() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChangeAuthor:
-    """The user who makes changes, and a clock that returns the time in ISO 8601."""
+    """
+    The author of changes.
+
+    :param name: the name of the user
+    :param clock: returns the current time in ISO 8601
+    """
 
     name: str = ""
     clock: Callable[[], str] = now
@@ -108,13 +113,23 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """Retries a change of a store until no other change interferes; ``sleep`` waits before the next attempt."""
+    """
+    Retries a change of a store until no other change interferes.
+
+    :param sleep: waits before the next attempt
+    """
 
     store: ConfigStore
     sleep: Callable[[float], None]
 
     def until_done(self, attempt: Callable[[ConfigStore], _T | None], names: Collection[str]) -> _T:
-        """Return the first result of ``attempt`` that is not None; it writes ``names`` in the store that it gets."""
+        """
+        Return the first result of ``attempt`` that is not None.
+
+        :param attempt: makes the change in the store that it gets
+        :param names: the names that it writes
+        :raises ProviderUnavailableError: all results were None
+        """
         from tenacity import RetryError, Retrying, retry_if_result, stop_after_attempt, wait_random_exponential  # noqa: PLC0415 - slow
 
         retrying = Retrying(
@@ -148,9 +163,12 @@ def take_back(
     snapshot: Snapshot, attempts: Attempts, author: ChangeAuthor, plans: Sequence[PlannedChange]
 ) -> list[str]:
     """
-    Restore what resources had before ``plans``, and return what came of it; changes that others made since are kept.
+    Restore what resources had before ``plans``, with another change. Changes that others made since are kept.
 
     Policies do not check this, since it restores what there was.
+
+    :param snapshot: the documents from which the plans were made
+    :returns: a sentence about the result for each resource
     """
     written = {plan.resource: snapshot.document(plan.resource).version + 1 for plan in plans}
     try:
@@ -193,6 +211,10 @@ def _with_list(documents: Mapping[str, Document], before: Document, store: Confi
 
     A change that writes an unlisted document also writes the list, and names are never removed from it. So the list is
     complete if ``before`` is what is stored, which the store ensures.
+
+    :param documents: name -> document
+    :param before: the deployment's document as it was read
+    :param store: provides the names if there is no list
     """
     name = name_of(DEPLOYMENT)
     known = _known(before, store)

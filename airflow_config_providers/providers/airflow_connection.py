@@ -31,13 +31,25 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
         self._read = read
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """Read the connection with the id ``path``, once for all ``keys``."""
+        """
+        Read the connection with the id ``path``, once for all ``keys``.
+
+        :raises AccessDeniedError: the pattern does not allow it, whether it exists or not; or Airflow refuses
+        :raises ProviderUnavailableError: Airflow cannot answer now
+        :raises ConfigException: ``path`` is empty; or something in the extra is asked for, and it is not a JSON object
+        """
         _require(path, self.allowed)
         connection = self._read(path)
         return ConfigData({} if connection is None else read_fields(connection, keys, conn_id=path))
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """Refuse the id of a connection that the pattern does not allow, and a reference without one."""
+        """
+        Refuse the id of a connection that the pattern does not allow.
+
+        :raises AccessDeniedError: it is not allowed
+        :raises ConfigException: ``path`` is empty
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
         _require(path, self._allowed_by(configs))
 
     def form_problem(self, path: str, key: str) -> str:

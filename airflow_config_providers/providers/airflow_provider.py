@@ -31,7 +31,11 @@ class AirflowConfigProvider(PolledConfigProvider, ABC):
         return require_configured(self._allowed)
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``allowlist.pattern`` and ``poll.interval``."""
+        """
+        Take ``allowlist.pattern`` and ``poll.interval``.
+
+        :raises ProviderDefinitionError: the pattern is not a regular expression, or the interval not a number
+        """
         super().configure(configs)
         self._allowed = self._allowed_by(configs)
 
@@ -39,7 +43,11 @@ class AirflowConfigProvider(PolledConfigProvider, ABC):
         return AllowedNames.of(configs, has_teams=self._has_teams())
 
     def check(self) -> str:
-        """Create the secrets backends of the deployment without asking them anything, and return their names."""
+        """
+        Create the secrets backends of the deployment without asking them anything, and return their names.
+
+        :raises ProviderUnavailableError: one cannot be created
+        """
         return airflow_secrets.check()
 
 
@@ -54,6 +62,8 @@ def read_fields(connection: Any, keys: Collection[str] | None, *, conn_id: str) 
 
     :param keys: ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``extra``, ``uri``, and
         ``extra.<name>`` for the fields of the extra, at any depth; None for all that are set
+    :raises ConfigException: something in the extra is asked for, and it is not a JSON object
+    :raises ProviderUnavailableError: Airflow cannot read the connection, perhaps for lack of the right Fernet key
     """
     what = f"connection '{printable(conn_id)}'"
     texts = asked(lambda: _texts(connection, _names(connection, keys), what=what), who="Airflow", what=what)
@@ -93,7 +103,13 @@ def _text(connection: Any, name: str) -> str | None:
 
 
 def read_json(text: str | None, keys: Collection[str] | None, *, what: str) -> dict[str, str]:
-    """Return the values of ``keys`` in the JSON object ``text``, by default of all at its top; none without a text."""
+    """
+    Return the values of ``keys`` in the JSON object ``text``; ``keys=None`` means all at its top.
+
+    :param text: None if there is none, and so no key
+    :param what: what holds the string, for the message
+    :raises ConfigException: ``text`` is not a JSON object
+    """
     if text is None:
         return {}
     document = parse_object(text)

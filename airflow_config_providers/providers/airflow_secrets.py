@@ -49,10 +49,14 @@ def variable(key: str) -> str | None:
 
 def connection(conn_id: str) -> Any | None:
     """
-    Return an Airflow connection from the backends that ``variable`` asks, with the same errors; None if there is none.
+    Return an Airflow connection; None if there is none.
 
-    Airflow registers password and extra with its masker if they came from the Execution API.
+    It has ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``extra`` and ``get_uri()``. It
+    comes from the same backends as in ``variable``. Airflow registers password and extra with its masker if they came
+    from the Execution API.
 
+    :raises AccessDeniedError: a secrets backend refuses
+    :raises ProviderUnavailableError: a secrets backend cannot answer now
     :raises ProviderDefinitionError: the environment variable that defines it is broken
     """
     try:
@@ -65,7 +69,11 @@ def connection(conn_id: str) -> Any | None:
 
 
 def check() -> str:
-    """Create the backends that ``variable`` and ``connection`` ask, and return their names; asks them nothing."""
+    """
+    Create the backends that ``variable`` and ``connection`` ask, without asking them anything; return their names.
+
+    :raises ProviderUnavailableError: one cannot be created
+    """
     return "asks " + ", ".join(type(backend).__name__ for backend in _chain())
 
 
@@ -99,12 +107,24 @@ def airflow_is_starting() -> bool:
 
 
 def configured_backend(*, of_worker: bool | None = None) -> Any | None:
-    """Return the secrets backend that is configured for workers, or others; by default for what this process is."""
+    """
+    Return the secrets backend that the deployment has configured for processes such as this one; None without one.
+
+    That is ``[workers] secrets_backend``, or else ``[secrets] backend``, if the Task SDK's backends are asked, and
+    ``[secrets] backend`` otherwise.
+
+    :param of_worker: whether to return the backend of a worker, or of another process, whatever this process is
+    :raises ProviderDefinitionError: it cannot be created
+    """
     return _made(partial(_make_configured, of_worker), "The secrets backend that is configured in airflow.cfg")
 
 
 def make_backend(path: str, kwargs: Mapping[str, Any]) -> Any:
-    """Return a new secrets backend of the class with this dotted name; errors as in ``configured_backend``."""
+    """
+    Return a new secrets backend of the class with this dotted name, which is imported and called.
+
+    :raises ProviderDefinitionError: it cannot be created
+    """
 
     def make() -> Any:
         kind: Any = imported(path)
@@ -114,7 +134,12 @@ def make_backend(path: str, kwargs: Mapping[str, Any]) -> Any:
 
 
 def read_variable(backend: Any, key: str) -> str | None:
-    """Return a variable of one secrets backend, and never a team's; raises what the backend raises."""
+    """
+    Return a variable of one secrets backend, and never a team's.
+
+    Raises what the backend raises. For a variable in a file, some backends return parsed JSON or YAML: this is written
+    as JSON.
+    """
     if _is_execution_api(backend):
         return _variable_of_execution_api(key)
     return _text(backend.get_variable(key=key))  # some backends return what they parsed of a file
@@ -136,7 +161,12 @@ def read_connection(backend: Any, conn_id: str) -> Any | None:
 
 
 def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
-    """Return the result of ``ask``; an error becomes what ``fault`` makes of it, and None if there is nothing."""
+    """
+    Return the result of ``ask``; None also if it raises an error that means that there is nothing.
+
+    :raises AccessDeniedError: it raised an error that means so
+    :raises ProviderUnavailableError: it raised any other error that is not from this package
+    """
     keep_values_out_of_debug_logs()  # no guard of the log knows the values yet
     try:
         return ask()

@@ -35,7 +35,14 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
         self._max_workers = max_workers
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """Read the variables called ``keys``, side by side, or keys of the one called ``path``."""
+        """
+        Read the variables called ``keys``, side by side, or keys of the one called ``path``.
+
+        :raises AccessDeniedError: the pattern does not allow a name, whether it exists or not; or Airflow refuses
+        :raises ProviderUnavailableError: Airflow cannot answer now
+        :raises ConfigException: the variable ``path`` does not hold a JSON object; or ``path`` is empty and
+            ``keys`` is None, and variables cannot be listed
+        """
         names = [path] if path else keys
         if names is None:
             raise ConfigException("Airflow's variables cannot be listed. Name the ones that are wanted.")
@@ -43,7 +50,12 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
         return ConfigData(read_json(texts.get(path), keys, what=f"variable '{path}'") if path else texts)
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """Refuse the name of a variable that the pattern does not allow."""
+        """
+        Refuse the name of a variable that the pattern does not allow.
+
+        :raises AccessDeniedError: it is not allowed
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
         _require([path] if path else keys, self._allowed_by(configs))
 
     def _texts(self, names: Sequence[str]) -> dict[str, str]:

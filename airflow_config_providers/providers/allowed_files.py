@@ -58,6 +58,8 @@ class AllowedFiles:
     that is not allowed is never looked at, so the answer is the same whether it exists or not.
 
     :param allowed: directories, or single files; None allows everything
+    :param max_bytes: size of the largest file that is read
+    :param link: reads a symbolic link
     """
 
     allowed: tuple[Steps, ...] | None = None
@@ -66,7 +68,12 @@ class AllowedFiles:
 
     @classmethod
     def of(cls, configs: Mapping[str, Any], *, link: Link = link_target) -> AllowedFiles:
-        """Return the files that a provider's parameters ``allowed.paths`` and ``max.bytes`` allow."""
+        """
+        Return the files that a provider's parameters ``allowed.paths`` and ``max.bytes`` allow.
+
+        :param link: reads a symbolic link
+        :raises ProviderDefinitionError: a path is not absolute or does not exist, or the size is not a positive number
+        """
         paths = _paths(configs.get(ALLOWED_PATHS))
         max_bytes = whole_number(configs.get(MAX_BYTES, DEFAULT_MAX_BYTES), least=1)
         problems = [problem for path in paths or () if (problem := _problem(path))]
@@ -77,7 +84,12 @@ class AllowedFiles:
         return cls(None if paths is None else tuple(steps(os.path.normpath(path)) for path in paths), max_bytes, link)
 
     def require(self, path: str) -> None:
-        """Require that ``path`` is inside an allowed path; it need not exist. Raises what ``read`` raises otherwise."""
+        """
+        Require that ``path`` is inside an allowed path; it need not exist.
+
+        :raises AccessDeniedError: it is not
+        :raises ConfigException: it cannot be a path
+        """
         _Look(self).real(path)
 
     def read(self, path: str) -> bytes | None:
@@ -92,7 +104,11 @@ class AllowedFiles:
         return self._small(path, self._use(path, self._content, is_kind=stat.S_ISREG))
 
     def read_text(self, path: str) -> str | None:
-        """Return the text of the file at ``path``, which must be UTF-8: a secret with replaced bytes is useless."""
+        """
+        Return the text of the regular file at ``path``, which must be UTF-8: a secret with replaced bytes is useless.
+
+        :raises ConfigException: it is not UTF-8. Other errors as with ``read``.
+        """
         return _text(path, self.read(path))
 
     def read_directory(self, path: str, keys: Collection[str] | None) -> Mapping[str, str] | None:
@@ -150,7 +166,13 @@ class AllowedFiles:
             return None if descriptor is None else self._content(descriptor)
 
     def check(self) -> str:
-        """Require that each allowed path can be opened, and return how many there are; reads no file."""
+        """
+        Find out whether each allowed path can be opened; reads no file.
+
+        :return: how many paths are allowed
+        :raises AccessDeniedError: this process may not read one; names all that cannot be opened
+        :raises ProviderUnavailableError: one is missing, or cannot be opened now
+        """
         if self.allowed is None:
             return "every file is allowed"
         failures = [failure for root in self.allowed if (failure := self._unreadable("/" + "/".join(root)))]
@@ -160,7 +182,11 @@ class AllowedFiles:
         return counted(len(self.allowed), "allowed path")
 
     def diagnose(self) -> Iterator[Diagnosis]:
-        """Yield what ``check`` returns, and the allowed paths that other users could change."""
+        """
+        Yield how many paths are allowed, and those that other users could change.
+
+        :raises ProviderLookupError: as in ``check``
+        """
         from airflow_config_providers.core.diagnosis import fine  # noqa: PLC0415 - no task asks for one
         from airflow_config_providers.providers.file_rights import rights_of  # noqa: PLC0415 - see above
 
@@ -205,7 +231,11 @@ class AllowedFiles:
         return self._attempted(path, read)
 
     def _attempted(self, path: str, read: Callable[[_Look], tuple[_T, bool]]) -> _T:
-        """Return the result of ``read`` from the first attempt during which nothing was switched."""
+        """
+        Return the result of ``read`` from the first attempt during which nothing was switched.
+
+        :raises ProviderUnavailableError: something was switched during every attempt
+        """
         for _ in range(_ATTEMPTS):
             found, is_sound = read(_Look(self))
             if is_sound:
@@ -223,7 +253,12 @@ def _refuse_processes(path: str, real: Steps) -> None:
 
 
 class _Look:
-    """One look at the files, in which each link is read once, and so leads to one place."""
+    """
+    One look at the files, to which each link leads to one place.
+
+    :param files: the files that may be read
+    :ivar link: reads each link once
+    """
 
     def __init__(self, files: AllowedFiles) -> None:
         self.link = LinksReadOnce(files.link)
@@ -231,7 +266,12 @@ class _Look:
         self._roots: list[Steps] = [()]
 
     def real(self, path: str) -> Steps:
-        """Return the real place of ``path``, which need not exist, but must be allowed."""
+        """
+        Return the real place of ``path``; it need not exist.
+
+        :raises AccessDeniedError: it is not inside an allowed path, or in ``/proc``
+        :raises ConfigException: it cannot be a path
+        """
         if not path.isprintable():
             raise _unprintable(path)
         if len(steps(path)) > DEEPEST:
@@ -243,7 +283,12 @@ class _Look:
         return real
 
     def by_parent(self, path: str, real: Steps, names: Iterable[str]) -> dict[Steps, dict[str, str]]:
-        """Return directory -> key -> name in it, for ``names`` in the directory at ``real``, the place of ``path``."""
+        """
+        Return directory -> key -> name in it, for all of ``names`` in the directory at ``real``.
+
+        :param real: what ``real`` returned for ``path``
+        :raises AccessDeniedError: one is not inside an allowed path
+        """
         found = defaultdict[Steps, dict[str, str]](dict)
         for name in names:
             place = real_path((name,), self._roots, below=real, link=self.link)

@@ -33,7 +33,11 @@ class AllowedNames:
 
     @classmethod
     def of(cls, configs: Mapping[str, Any], *, has_teams: bool = False) -> Self:
-        """Read ``allowlist.pattern``; without it all names are allowed."""
+        """
+        Read ``allowlist.pattern``; without it all names are allowed.
+
+        :raises ProviderDefinitionError: it is not a regular expression
+        """
         try:
             return cls(re.compile(str(configs.get(ALLOWLIST_PATTERN, ".*"))), has_teams)
         except re.error as error:
@@ -47,6 +51,7 @@ class AllowedNames:
         A name that could belong to another team, or that is sensitive, must be one of the pattern's alternatives,
         letter by letter, as ``fernet_key`` is in ``app_.*|fernet_key``.
 
+        :param kind: what has the name, for the message
         :raises AccessDeniedError: it does not; whether the name exists was not looked up
         """
         if _MISLEADING.search(name) or not name.isprintable():

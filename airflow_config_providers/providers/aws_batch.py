@@ -78,7 +78,11 @@ class AwsBatch:
         return None
 
     def read(self, lookups: Mapping[_K, AwsLookup]) -> dict[_K, Any]:
-        """Return the result of each lookup, which asks a backend for what its key names, or its error."""
+        """
+        Return the result of each lookup, or the error that it raises.
+
+        :param lookups: each asks a backend for one thing; its key names that in messages
+        """
         ids: list[str] = []
         for lookup in lookups.values():
             self._outcome(lookup, self._acting(ids.append), "")

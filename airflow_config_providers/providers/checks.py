@@ -25,9 +25,10 @@ Answer = tuple[bool | None, str]
 
 def ask_each(providers: Mapping[str, ConfigProvider], *, patience: float = PATIENCE) -> dict[str, Answer]:
     """
-    Check all providers in parallel, each in a thread; return name -> answer.
+    Check all providers in parallel, each in a thread. A thread that takes too long is abandoned.
 
-    :param patience: the seconds to wait for all of them together, after which threads are abandoned
+    :param patience: the seconds to wait for all of them together
+    :return: name -> whether the provider can answer, and a message
     """
     asked = {name: provider.check for name, provider in providers.items() if _has_check(provider)}
     ended = call_each(asked, patience=patience)
@@ -40,9 +41,10 @@ def _has_check(provider: ConfigProvider) -> bool:
 
 def diagnose_each(providers: Mapping[str, ConfigProvider], *, patience: float) -> dict[str, list[Diagnosis]]:
     """
-    Examine all providers as ``ask_each`` asks them; return name -> what was found, which begins with the name.
+    Examine all providers in parallel, as ``ask_each`` asks them.
 
     :param providers: each is looked up in its own thread, so that one that hangs while it is opened is named, too
+    :return: name -> what was found, which begins with the name
     """
     ended = call_each({name: partial(_diagnoses, providers, name) for name in providers}, patience=patience)
     return {name: _found(name, outcome, patience) for name, outcome in ended.items()}
@@ -91,7 +93,11 @@ def _answer(outcome: CallOutcome[Any], patience: float) -> Answer:
 
 
 def summary(outcomes: Mapping[str, Answer], origins: Mapping[str, str]) -> tuple[bool, str]:
-    """Return whether no provider fails, and a line for each; ``origins`` is name -> distribution, named unless ours."""
+    """
+    Return whether all providers can answer, as far as they can tell, and a string with one line for each.
+
+    :param origins: name -> the distribution that a provider is from, which the text names unless it is this package
+    """
     lines = [_line(name, *answer, origins.get(name, OURS)) for name, answer in outcomes.items()]
     return all(is_good is not False for is_good, _ in outcomes.values()), "\n".join(lines) or "no providers"
 

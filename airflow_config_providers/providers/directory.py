@@ -24,12 +24,21 @@ class DirectoryConfigProvider(FilesProvider):
 
     Kubernetes renews a mounted secret by switching one link, ``..data``, through which all files are reached, and then
     removes what it led to. All keys of one ``get`` come from before the switch, or all from after it.
+
+    :param link: reads a symbolic link
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/var/run/secrets"}
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """Return the files in the directory at ``path``; without one there are no keys, and the answer says why."""
+        """
+        Return the files in the directory at ``path``; without a directory there are no keys, and the answer says why.
+
+        :raises AccessDeniedError: the directory, or a file that is asked for, is not inside an allowed path
+        :raises ConfigException: a file that is asked for is not UTF-8
+        :raises LimitExceededError: a file is too large
+        :raises ProviderUnavailableError: the directory was replaced at each attempt to read it
+        """
         files = self.files
         if not path:
             return ConfigData({})

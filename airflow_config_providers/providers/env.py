@@ -61,19 +61,31 @@ class EnvVarConfigProvider(ConfigProvider):
         self._found: Mapping[str, str] = {}
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``allowlist.pattern`` and copy the variables that it allows."""
+        """
+        Take ``allowlist.pattern`` and copy the variables that it allows.
+
+        :raises ProviderDefinitionError: the pattern is not a regular expression
+        """
         self._allowed = AllowedNames.of(configs)
         self._found = self._allowed_by(self._allowed)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """Return variables as they were at ``configure``; a name that is not allowed gets a denial, set or not."""
+        """
+        Return variables as they were at ``configure``; a name that is not allowed gets a denial, set or not.
+
+        :raises ConfigException: ``path`` is not empty
+        """
         allowed = require_configured(self._allowed)
         _refuse_path(path, keys)
         found = {name: value for name, value in self._found.items() if keys is None or name in keys}
         return ConfigData(found, denials={name: _denial(name) for name in keys or () if not _allows(allowed, name)})
 
     def subscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
-        """Accept a subscription, and never call: the environment of a process does not change."""
+        """
+        Accept a subscription, and never call: the environment of a process does not change.
+
+        :raises ConfigException: ``path`` is not empty
+        """
         _refuse_path(path, keys)
 
     def unsubscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
@@ -83,14 +95,24 @@ class EnvVarConfigProvider(ConfigProvider):
         """Do nothing."""
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """Refuse a name that the pattern does not allow, and a path."""
+        """
+        Refuse a name that the pattern does not allow, and a path.
+
+        :raises AccessDeniedError: it is not allowed
+        :raises ConfigException: ``path`` is not empty
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
         _refuse_path(path, keys)
         allowed = AllowedNames.of(configs)
         if denials := [_denial(name) for name in keys if not _allows(allowed, name)]:
             raise AccessDeniedError(*denials)
 
     def environment_names(self, configs: Mapping[str, Any]) -> Collection[str]:
-        """Return the names of the variables that ``allowlist.pattern`` allows and that are set."""
+        """
+        Return the names of the variables that ``allowlist.pattern`` allows and that are set.
+
+        :raises ProviderDefinitionError: the pattern is not a regular expression
+        """
         return frozenset(self._allowed_by(AllowedNames.of(configs)))
 
     def check(self) -> str:

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 class FilesProvider(PolledConfigProvider, ABC):
-    """A provider that reads what ``allowed.paths`` allows, and notices at once that something there changes."""
+    """
+    A provider that reads what ``allowed.paths`` allows, and notices at once that something there changes.
+
+    :param link: reads a symbolic link
+    """
 
     params: ClassVar[Collection[str]] = (ALLOWED_PATHS, MAX_BYTES, POLL_INTERVAL)
 
@@ -40,7 +44,12 @@ class FilesProvider(PolledConfigProvider, ABC):
         self._allowed = AllowedFiles.of(configs, link=self._link)
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """Refuse a path that is not inside an allowed path."""
+        """
+        Refuse a path that is not inside an allowed path.
+
+        :raises AccessDeniedError: it is not allowed
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
         if path:
             AllowedFiles.of(configs, link=self._link).require(path)
 
@@ -52,11 +61,20 @@ class FilesProvider(PolledConfigProvider, ABC):
         return f"it lacks {missing}. Write it as ${{provider:/path:key}}."
 
     def check(self) -> str:
-        """Find out whether the allowed paths can be opened; reads no file."""
+        """
+        Find out whether the allowed paths can be opened; reads no file.
+
+        :raises AccessDeniedError: one may not be read
+        :raises ProviderUnavailableError: one is missing, or cannot be opened now
+        """
         return self.files.check()
 
     def diagnose(self) -> Iterable[Diagnosis]:
-        """Examine the allowed paths; reads no file."""
+        """
+        Examine the allowed paths; reads no file.
+
+        :raises ProviderLookupError: as in ``check``
+        """
         return self.files.diagnose()
 
     def _make_watch(self) -> FileWatch:
@@ -75,6 +93,8 @@ class FileConfigProvider(FilesProvider):
       may. Symbolic links are followed as long as they stay inside.
     - ``max.bytes``: size of the largest file that is read; the default is 1 MiB.
     - ``poll.interval``: milliseconds after which a subscribed file is read again even if no change was noticed.
+
+    :param link: reads a symbolic link
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/etc/airflow/spark"}
@@ -83,7 +103,9 @@ class FileConfigProvider(FilesProvider):
         """
         Return the entries of the file at ``path``; an empty path has no keys.
 
+        :raises AccessDeniedError: the file is not inside an allowed path, whether it exists or not
         :raises ProviderLookupError: there is no such file
+        :raises ConfigException: the file is not a properties file in UTF-8; names the line or byte
         """
         files = self.files
         if not path:

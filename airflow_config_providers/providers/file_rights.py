@@ -13,7 +13,11 @@ from airflow_config_providers.core.text import printable
 
 
 def rights_of(path: str, *, is_secret: bool = False) -> Iterator[Diagnosis]:
-    """Yield what is wrong with the rights of a file or directory, which others must not read if it ``is_secret``."""
+    """
+    Yield what is wrong with the rights of a file or directory; nothing if nothing is.
+
+    :param is_secret: whether others must not read it, either
+    """
     try:
         real = Path(os.path.realpath(path))
         mode, folder_mode = real.stat().st_mode, real.parent.stat().st_mode

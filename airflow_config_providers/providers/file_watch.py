@@ -35,6 +35,8 @@ class FileWatch:
     Kubernetes renews a mounted secret by switching the link ``..data`` in its directory, which is noticed too. A link
     that is switched further up is noticed within a second; what a network file system does not report is found when
     the path is read again.
+
+    :param start: runs a function in a thread of its own
     """
 
     def __init__(self, *, start: Start | None = None) -> None:
@@ -92,7 +94,11 @@ def _warn(error: BaseException) -> None:
 
 
 def _changes(paths: Collection[str], end: threading.Event) -> Iterator[Collection[str]]:
-    """Yield the paths that can have changed, at first all, until ``end`` is set or a directory is another one."""
+    """
+    Yield the paths that can have changed, until ``end`` is set or one of their directories is another one.
+
+    At first that is all of them, because they were not watched before.
+    """
     from watchfiles import watch  # noqa: PLC0415 - slow to import, and only subscriptions need it
 
     _silence_watchfiles()
@@ -124,7 +130,11 @@ def _changes(paths: Collection[str], end: threading.Event) -> Iterator[Collectio
 
 
 def _silence_watchfiles() -> None:
-    """Keep watchfiles from logging each change: if the task log is in a watched directory, each line causes another."""
+    """
+    Keep watchfiles from logging each change in a directory, unless the level of its logger is set.
+
+    Its lines would be in the task log. If that file is in a watched directory, each line would cause the next one.
+    """
     logger = logging.getLogger("watchfiles")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.WARNING)

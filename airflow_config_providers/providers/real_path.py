@@ -51,7 +51,11 @@ def link_target(path: Steps) -> str | None:
 
 
 class LinksReadOnce:
-    """Reads each symbolic link once, and returns the same from then on."""
+    """
+    Reads each symbolic link once, and returns the same from then on.
+
+    :param read: reads a link
+    """
 
     def __init__(self, read: Link = link_target) -> None:
         self._read = read
@@ -103,10 +107,12 @@ def real_path(path: Steps, roots: Collection[Steps], *, below: Steps = (), link:
 @contextmanager
 def open_real(path: Steps, *, is_kind: Callable[[int], bool]) -> Iterator[int | None]:
     """
-    Open ``path`` for reading, through no link, and close it after the block; None if it is not of that kind.
+    Open ``path`` for reading, through no link; None if it is not of that kind.
 
     Never waits, and opens neither a FIFO nor a device.
 
+    :param is_kind: ``stat.S_ISREG`` or ``stat.S_ISDIR``
+    :return: a context with a file descriptor, which it closes
     :raises OSError: the error of the system; ``ELOOP`` for a link in the last place
     """
     with open_directory(path[:-1]) as parent, open_in(parent, path[-1] if path else ".", is_kind=is_kind) as descriptor:
@@ -115,7 +121,11 @@ def open_real(path: Steps, *, is_kind: Callable[[int], bool]) -> Iterator[int | 
 
 @contextmanager
 def open_in(directory: int, name: str, *, is_kind: Callable[[int], bool]) -> Iterator[int | None]:
-    """Open ``name`` in a directory, given as a file descriptor, as ``open_real`` does."""
+    """
+    Open ``name`` in an open directory, as ``open_real`` does.
+
+    :param directory: a file descriptor
+    """
     descriptor = descriptor_in(directory, name, is_kind=is_kind)
     try:
         yield descriptor
@@ -143,7 +153,12 @@ def descriptor_in(directory: int, name: str, *, is_kind: Callable[[int], bool]) 
 
 @contextmanager
 def open_directory(path: Steps) -> Iterator[int]:
-    """Open a directory to look into, through no link; a context with a descriptor for ``dir_fd``, which it closes."""
+    """
+    Open a directory to look into, through no link.
+
+    :return: a context with a file descriptor for ``dir_fd``, which it closes
+    :raises OSError: the error of the system
+    """
     directory = os.open("/", _ENTER)
     try:
         for step in path:

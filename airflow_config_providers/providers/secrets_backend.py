@@ -43,7 +43,12 @@ _ITEMS: Final = {"variables": VARIABLE, "connections": CONNECTION}
 
 
 def installed_backends() -> Iterator[str]:
-    """Yield the dotted names of Airflow's own backend for files, and of those that installed packages register."""
+    """
+    Return the dotted names of the secrets backends that may be loaded.
+
+    These are the ones that installed packages register with Airflow, which ``airflow providers secrets`` lists, and
+    Airflow's own for local files.
+    """
     from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and searches every distribution
 
     yield LOCAL_FILES
@@ -70,6 +75,11 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
 
     The backend is created when it is first needed, and again in a forked child. It is asked for one secret and then, if
     it answers, for the others at once. If it fails, it is not asked again, and its error applies to all of them.
+
+    :param make_configured: returns the backend of the deployment, or None
+    :param installed: returns the names that ``backend`` can have
+    :param has_teams: returns whether the deployment has several teams
+    :param max_workers: returns how many secrets are asked for at once
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
@@ -88,7 +98,12 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
         self._backend: PerProcess[Any] = PerProcess(self._configured)
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take the parameters; creates no backend yet."""
+        """
+        Take the parameters; creates no backend yet.
+
+        :raises ProviderDefinitionError: the pattern is not a regular expression, the class is not installed, or its
+            arguments are not a JSON object
+        """
         super().configure(configs)
         kwargs = _kwargs(configs)
         if path := str(configs.get(BACKEND, "")).strip():
@@ -100,12 +115,24 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
             )
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """Return what the backend has."""
+        """
+        Return what the backend has.
+
+        :raises AccessDeniedError: a name is not allowed, whether it exists or not; or the backend refuses
+        :raises ProviderUnavailableError: the backend cannot answer now
+        :raises ProviderDefinitionError: it cannot be created, or the deployment has configured none
+        :raises ConfigException: there is no such path, keys are wanted where there are none, or all where they cannot
+            be listed
+        """
         place = BackendPlace(path, keys)
         return _data(place, self._read(self._allowed_secrets(place)))
 
     def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
-        """Return what the backend has at several paths; a backend of AWS needs fewer requests than one for each."""
+        """
+        Return what the backend has at several paths; a backend of AWS needs fewer requests than one for each.
+
+        :raises ProviderDefinitionError: the backend cannot be created, or the deployment has configured none
+        """
         plans: dict[BackendPlace, list[BackendSecret]] = {}
         outcomes: dict[str, ConfigData | Exception] = {}
         for path, keys in wanted.items():
@@ -118,7 +145,13 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
         return outcomes | {place.path: _outcome(place, found) for place in plans}
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """Refuse an unknown path, and a name that the pattern does not allow."""
+        """
+        Refuse an unknown path, and a name that the pattern does not allow.
+
+        :raises AccessDeniedError: it is not allowed
+        :raises ConfigException: there is no such path
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
         _require(BackendPlace(path, frozenset(keys)).secrets(), self._allowed_by(configs))
 
     def form_problem(self, path: str, key: str) -> str:
@@ -126,7 +159,11 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
         return BackendPlace(path, {key}).field_problem()
 
     def check(self) -> str:
-        """Create the backend without asking it anything, and return its name."""
+        """
+        Create the backend without asking it anything, and return its name.
+
+        :raises ProviderDefinitionError: it cannot be created, or the deployment has configured none
+        """
         require_configured(self._allowed)
         return f"asks {type(self._backend()).__name__}"
 
@@ -211,7 +248,11 @@ def _kwargs(configs: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class BackendSecret:
-    """One thing that a secrets backend can have; its ``kind`` is ``VARIABLE``, ``CONNECTION`` or ``CONFIG``."""
+    """
+    One thing that a secrets backend can have.
+
+    :param kind: ``VARIABLE``, ``CONNECTION`` or ``CONFIG``
+    """
 
     kind: str
     name: str
@@ -233,7 +274,11 @@ class BackendPlace:
     keys: Collection[str] | None
 
     def secrets(self) -> list[BackendSecret]:
-        """Return what must be read; an error for an unknown path, and for all keys where they cannot be listed."""
+        """
+        Return what must be read.
+
+        :raises ConfigException: there is no such path, or all keys are wanted where they cannot be listed
+        """
         if (item := self._item()) is not None:
             return [item]
         if self.path not in _LISTS:
@@ -246,7 +291,12 @@ class BackendPlace:
         return [BackendSecret(_LISTS[self.path], key) for key in sorted(self.keys)]
 
     def data(self, found: Mapping[BackendSecret, Any]) -> ConfigData:
-        """Return the values of the keys in what was ``found``: strings, connections, and None for what is missing."""
+        """
+        Return the values of the keys.
+
+        :param found: the string of each variable and option, and each connection; None for a missing one
+        :raises ConfigException: a key is wanted in a string that is not a JSON object
+        """
         item = self._item()
         if item is None:
             texts = {secret.name: found[secret] for secret in self.secrets()}

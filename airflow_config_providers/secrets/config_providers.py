@@ -145,12 +145,20 @@ class ConfigProvidersBackend(BaseSecretsBackend):
 
     @clearing_frames
     def get_variable(self, key: str, team_name: str | None = None) -> str | None:
-        """Return the text of a variable, with the same errors as ``get_connection``; None if there is none."""
+        """
+        Return the text of a variable; None if there is none.
+
+        :raises AirflowSecretsBackendAccessDenied: a provider refused or is unavailable, or a definition is wrong
+        """
         return self._answer(_Question("variable", key, team_name), variable_shape)
 
     @clearing_frames
     def get_config(self, key: str) -> str | None:
-        """Return the value of a setting; None if it is in no file. A reference without a value is an error."""
+        """
+        Return the value of a setting; None if it is in no file.
+
+        :raises AirflowSecretsBackendAccessDenied: as for variables, and also if a reference has no value
+        """
         return self._answer(_Question(_SETTING, key), variable_shape)
 
     def _answer(self, question: _Question, shape: Callable[[Any], Shape]) -> str | None:

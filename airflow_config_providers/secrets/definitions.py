@@ -27,7 +27,11 @@ class DefinitionSource(ABC):
 
     @abstractmethod
     def read(self) -> Mapping[str, str]:
-        """Return the current definitions."""
+        """
+        Return the current definitions.
+
+        :raises ConfigProvidersError: the definitions cannot be read
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,11 @@ class NoDefinitions(DefinitionSource):
 
 @dataclass(frozen=True, slots=True)
 class FileDefinitions(DefinitionSource):
-    """Definitions in a file of Java properties."""
+    """
+    Definitions in a file of Java properties.
+
+    :param path: the path of the file
+    """
 
     path: str
 
@@ -73,7 +81,11 @@ class FileDefinitions(DefinitionSource):
 
 @dataclass(frozen=True, slots=True)
 class WrittenDefinitions(DefinitionSource):
-    """Definitions in the backend's own settings."""
+    """
+    Definitions in the backend's own settings.
+
+    :param items: the keys and their values
+    """
 
     items: tuple[tuple[str, str], ...] = field(repr=False)
 
@@ -87,7 +99,11 @@ class WrittenDefinitions(DefinitionSource):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionDefinitions(DefinitionSource):
-    """Definitions in a connection of type ``config_providers``, which each process reads once."""
+    """
+    Definitions in a connection of type ``config_providers``, which each process reads once.
+
+    :param conn_id: the id of the connection
+    """
 
     conn_id: str
 
@@ -106,7 +122,11 @@ class ConnectionDefinitions(DefinitionSource):
 def chosen(
     providers_file: str | None, providers: Mapping[str, Any] | str | None, conn_id: str | None
 ) -> DefinitionSource:
-    """Return the definitions for the one of three settings that is given; more than one is refused."""
+    """
+    Return the definitions for the one of three settings that is given.
+
+    :raises ConfigException: more than one is given, or ``providers`` is not a mapping of strings
+    """
     settings = {"providers_file": providers_file, "providers": providers, "conn_id": conn_id}
     given = [name for name, value in settings.items() if value]
     if len(given) > 1:

@@ -31,7 +31,12 @@ _SETTLED_AFTER: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """The definition of one name in a file, a string or a value of YAML or JSON, perhaps for the asking team alone."""
+    """
+    The definition of one name in a file.
+
+    :param definition: what was read: a string, or a value of YAML or JSON
+    :param is_teams_own: whether it is only for the team that asks
+    """
 
     file: str
     definition: Any = field(repr=False)
@@ -39,7 +44,11 @@ class FileEntry:
 
 
 def paths(value: object) -> tuple[str, ...]:
-    """Return the paths in a setting that holds one path or a list of paths."""
+    """
+    Return the paths in a setting that holds one path or a list of paths.
+
+    :raises ConfigException: the setting holds something else
+    """
     found = [value] if isinstance(value, str | os.PathLike) else value
     if found is None or found == [""]:
         return ()
@@ -68,6 +77,8 @@ class EntryFiles:
         Return the entry of ``name``; None if there is none. The team's own entry wins over one for all teams.
 
         :param team: the team that asks; None for no team, which gets only definitions for all teams
+        :param files: reads the files
+        :raises ConfigException: a file cannot be read, or two files define the name
         """
         found = list(self._entries(name, team, files))
         best = [entry for entry in found if entry.is_teams_own] or found
@@ -77,7 +88,11 @@ class EntryFiles:
         return best[0] if best else None
 
     def entries(self, path: str, files: ChangingFiles) -> Mapping[str, Any]:
-        """Return what one of the ``paths`` defines: name -> definition."""
+        """
+        Return what one of the ``paths`` defines: name -> definition.
+
+        :raises ConfigException: the file cannot be read
+        """
         return self._read(path, files, is_optional=False)
 
     def _entries(self, name: str, team: str | None, files: ChangingFiles) -> Iterator[FileEntry]:
@@ -105,12 +120,20 @@ class EntryFiles:
 
 
 def load_definitions(path: str) -> Mapping[str, Any]:
-    """Return name -> string or mapping of a file of connections or settings; an error quotes nothing."""
+    """
+    Return the content of a file of connections or settings: name -> string or mapping.
+
+    :raises ConfigException: the file is wrong; the message says where, and quotes nothing
+    """
     return _loaded(path, "load_configs_dict")
 
 
 def load_variables(path: str) -> Mapping[str, Any]:
-    """Return name -> string, or a value of YAML or JSON, of a file of variables; an error quotes nothing."""
+    """
+    Return the content of a file of variables: name -> string, or a value of YAML or JSON.
+
+    :raises ConfigException: the file is wrong; the message says where, and quotes nothing
+    """
     return _loaded(path, "load_variables")
 
 
@@ -150,14 +173,23 @@ def _problem(path: str, error: Exception) -> str:
 
 
 class ChangingFiles:
-    """Keeps what was read from files until they change. Safe to use from several threads."""
+    """
+    Keeps what was read from files until they change. Safe to use from several threads.
+
+    :param clock: returns the seconds since the epoch
+    """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._kept: dict[Hashable, tuple[Hashable, Any]] = {}
 
     def read(self, path: str, load: Callable[[str], Any]) -> Any:
-        """Return ``load(path)``, or its previous result if the file has not changed since."""
+        """
+        Return ``load(path)``, or its previous result if the file has not changed since.
+
+        :raises OSError: the file is not accessible
+        :raises Exception: what ``load`` raises
+        """
         state = state_of(path)
         kept = self._kept.get((path, load))
         if kept is not None and kept[0] == state:
@@ -183,7 +215,11 @@ def lines_of(path: str) -> Mapping[str, int]:
 
 
 def place_of(path: str, name: str, lines: Mapping[str, int]) -> str:
-    """Return the path of an entry and, if ``lines_of`` the file has it, its line."""
+    """
+    Return the path of an entry and, if it is known, its line.
+
+    :param lines: what ``lines_of`` returns for the file
+    """
     return f"{printable(path)}:{lines[name]}" if name in lines else printable(path)
 
 

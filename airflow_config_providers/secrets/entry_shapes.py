@@ -36,7 +36,12 @@ _AUTHORITY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Strings, in collections or not, that can be replaced one by one, and how to write the result for Airflow."""
+    """
+    An entry whose strings can be replaced one by one without changing its structure.
+
+    :param content: strings, and collections of strings
+    :param written: returns the text for Airflow
+    """
 
     content: Any = field(repr=False)
     written: Callable[[Any], str]
@@ -47,7 +52,11 @@ class WrongEntryError(ConfigException):
 
 
 def checked(make: Callable[[], _T]) -> _T:
-    """Return what ``make`` makes of an entry; ``WrongEntryError`` if the entry is wrong."""
+    """
+    Return what ``make`` makes of an entry.
+
+    :raises WrongEntryError: the entry is wrong
+    """
     try:
         return make()
     except ConfigException as error:
@@ -56,7 +65,11 @@ def checked(make: Callable[[], _T]) -> _T:
 
 
 def variable_shape(definition: Any) -> Shape:
-    """Return the shape of a variable's definition. JSON keeps its structure, so each reference in it must be quoted."""
+    """
+    Return the shape of a variable's definition. JSON, as a collection or as a string, keeps its structure.
+
+    :raises ConfigException: a reference in JSON is not in quotes
+    """
     if not isinstance(definition, str):
         return Shape(definition, document.as_text)
     if not scan(definition) or definition.lstrip()[:1] not in ("{", "[", '"'):
@@ -74,7 +87,11 @@ def variable_shape(definition: Any) -> Shape:
 
 
 def object_text(name: str, text: str) -> Mapping[str, Any]:
-    """Return the JSON object in ``text``, which an error calls ``name``."""
+    """
+    Return the JSON object in ``text``.
+
+    :raises ConfigException: ``text`` is not a JSON object
+    """
     content = document.parse(text)
     if not isinstance(content, Mapping):
         raise ConfigException(f"{name} is not a JSON object. Write one; its values may be references.")
@@ -86,7 +103,11 @@ def _json(content: Any) -> str:
 
 
 def connection_shape(conn_id: str, definition: Any) -> Shape:
-    """Return the shape of a connection's definition: a URI, or its fields as a mapping or as a JSON object."""
+    """
+    Return the shape of a connection's definition: a URI, or its fields as a mapping or as a JSON object.
+
+    :raises ConfigException: the definition is wrong; the message says how
+    """
     return Shape(_fields(conn_id, _as_mapping(definition)), _written)
 
 

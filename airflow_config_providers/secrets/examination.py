@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 
 class DefinedProviders:
-    """The providers of a backend, whose definitions are read, and ``problems`` found, with the first reference."""
+    """
+    The providers of a backend, whose definitions are read when a reference is found.
+
+    :param definitions: where they are defined
+    :ivar problems: what is wrong with the definitions, after they were read
+    """
 
     def __init__(self, definitions: DefinitionSource) -> None:
         self._definitions = definitions
@@ -56,7 +61,13 @@ class DefinedProviders:
 
 @dataclass(frozen=True, slots=True)
 class FileExamination:
-    """Looks at files of one kind, such as ``connection``; ``shape`` makes one from a name and its definition."""
+    """
+    Looks at files of one kind.
+
+    :param kind: what an entry is, such as ``connection``
+    :param shape: name, definition -> shape
+    :param providers: the providers that references can name
+    """
 
     kind: str
     files: EntryFiles

@@ -27,7 +27,11 @@ from airflow_config_providers.secrets.imports import importing
 
 
 def _for_deployment(definitions: Mapping[str, str]) -> ProvidersOnDemand:
-    """Return the providers of ``definitions``, of the classes that the deployment allows."""
+    """
+    Return the providers of ``definitions``, of the classes that the deployment allows.
+
+    :raises ConfigProvidersError: the definitions cannot be read
+    """
     from airflow_config_providers import settings  # noqa: PLC0415 - Airflow might be reading its configuration
     from airflow_config_providers.core.registry import ProviderRegistry  # noqa: PLC0415 - as above
     from airflow_config_providers.masker import mask_parameters  # noqa: PLC0415 - as above
@@ -44,6 +48,8 @@ class SharedProviders:
     Providers that are opened on first use, once for all threads, and again after their definitions change.
 
     Providers of previous definitions are closed when they are no longer in use.
+
+    :param definitions: the definitions of the providers
     """
 
     def __init__(self, definitions: DefinitionSource) -> None:
@@ -54,7 +60,11 @@ class SharedProviders:
 
     @contextmanager
     def use(self) -> Iterator[ProvidersOnDemand]:
-        """Yield the providers, which stay open while the ``with`` block runs."""
+        """
+        Yield the providers, which stay open while the ``with`` block runs.
+
+        :raises ConfigProvidersError: their definitions cannot be read
+        """
         opened = self._taken()
         try:
             yield ProvidersOnDemand(
@@ -143,7 +153,12 @@ def _named(name: str, provider: ConfigProvider) -> ConfigProvider:
 
 
 class ProcessState:
-    """Files that were read, open providers, and questions, of which equal ones share an answer. Thread-safe."""
+    """
+    Files that were read, open providers, and requests under way. Safe to use from several threads.
+
+    :ivar files: reads files, again after they change
+    :ivar questions: combines simultaneous requests for the same thing into one
+    """
 
     def __init__(self) -> None:
         self.files = ChangingFiles()

@@ -30,7 +30,11 @@ def resolved(content: Any, where: str, *, definitions: DefinitionSource, state: 
     Return ``content`` with the references in its strings replaced. Each value is registered with Airflow's masker.
 
     :param content: strings, and collections of strings; without references, no provider is opened
+    :param where: its name in messages
+    :raises AccessDeniedError: a provider refused
+    :raises ProviderUnavailableError: a provider could not answer
     :raises UnresolvedReferenceError: all providers are defined, but one of them has no such key
+    :raises ConfigProvidersError: a definition is wrong
     """
     wanted = texts(content, where)
     if not wanted:
@@ -81,7 +85,12 @@ def _mask(values: Iterable[str]) -> None:
 
 
 def texts(structure: Any, where: str) -> dict[str, str]:
-    """Return each string that holds a reference once, under its place, such as ``connection db, extra.token``."""
+    """
+    Return each string that holds a reference once, under its place, such as ``connection db, extra.token``.
+
+    :param where: the name of the structure
+    :raises WrongEntryError: a name contains a reference, or the collections are nested too deeply
+    """
     found: dict[str, str] = {}
     seen: set[str] = set()
     for place, text in _leaves(structure, "", where):

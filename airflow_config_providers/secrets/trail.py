@@ -37,6 +37,7 @@ def step(name: str, *, identity: Hashable = None) -> Iterator[None]:
 
     :param identity: identifies a step that must not occur again inside itself; None for a step that may, such as a
         provider with several paths
+    :raises ProviderDefinitionError: a step inside the block needs itself, or there are far too many steps
     """
     trail = _TRAIL.get() or _Trail()
     steps = (*trail.steps, name)

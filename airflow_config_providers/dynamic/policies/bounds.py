@@ -135,7 +135,13 @@ class Bounds(AlterConfigPolicy):
 
 @dataclass(frozen=True, slots=True)
 class _KeyBounds:
-    """The bounds of one key, under its current name, as they are written."""
+    """
+    The bounds of one key.
+
+    :param key: its current name
+    :param least: the minimum as written
+    :param most: the maximum as written
+    """
 
     key: str
     read: _Read

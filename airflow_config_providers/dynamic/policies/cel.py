@@ -75,7 +75,12 @@ class CelExpression:
         self._separators = frozenset(_separators(text))
 
     def holds(self, request: RequestMetadata) -> bool:
-        """Return whether the condition is true; if it cannot be evaluated, the error quotes no value."""
+        """
+        Return whether the condition is true for ``request``.
+
+        :raises PolicyViolation: it cannot be evaluated, for example because a key is missing or a value is too long;
+            the message quotes no value
+        """
         if problem := _size_problem(request, self._separators):
             raise PolicyViolation(f"The expression cannot be evaluated: {problem}")
         if _NUL in "".join(_texts(request)):

@@ -47,7 +47,11 @@ class PolicyClasses:
         )
 
     def make(self, name: str) -> AlterConfigPolicy:
-        """Return a policy that is not configured yet."""
+        """
+        Return a policy that is not configured yet.
+
+        :raises ConfigException: the class does not exist, is not allowed, or cannot be instantiated
+        """
         return self._classes.make(name, f"class '{printable(name)}'", unknown=partial(self._unknown, name))
 
     def _unknown(self, name: str) -> str:

@@ -123,7 +123,11 @@ def _size(text: str) -> str:
 
 
 def _split(text: str, *, is_blank: Callable[[str], bool], escaping: tuple[str, ...]) -> tuple[list[str], bool]:
-    """Return the words, and whether the last is complete. Backslashes escape in ``escaping`` quotes, "" for none."""
+    """
+    Return the words, and whether the last one is complete.
+
+    :param escaping: the quotes in which a backslash escapes the next character; an empty string for outside of quotes
+    """
     words: list[list[str]] = []
     quote, is_inside = "", False
     units = _units(text)

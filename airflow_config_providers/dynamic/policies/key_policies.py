@@ -219,7 +219,11 @@ def _put_together(configs: Mapping[str, str]) -> list[str]:
 
 
 def _is_put_together(text: str, *, begins: bool) -> bool:
-    """Return whether ``text`` puts a name together; ``begins`` if it takes in a value that ends with ``$``."""
+    """
+    Return whether a name is put together in ``text``.
+
+    :param begins: whether the text takes in a value that ends with ``$``, with which a following value makes a name
+    """
     return "${" in text and ((begins and "}${" in text) or re.search(_PUT_TOGETHER, text) is not None)
 
 

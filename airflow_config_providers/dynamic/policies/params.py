@@ -13,8 +13,9 @@ _T = TypeVar("_T")
 
 class Params:
     """
-    Reads the parameters ``given`` in YAML, and collects their problems until ``finish`` raises them.
+    Reads parameters and collects their problems until ``finish`` raises them.
 
+    :param given: name -> value, as read from YAML
     :param where: the prefix of names in messages
     :param known: names that something else reads
     """
@@ -63,7 +64,11 @@ class Params:
         return self._refuse(name, "expected a list of mappings", [])
 
     def finish(self) -> None:
-        """Raise all problems, including parameters that were given but not read."""
+        """
+        Raise the problems, including parameters that were given but not read.
+
+        :raises ConfigException: there are problems; lists all of them
+        """
         unknown = [name for name in self._given if name not in self._asked]
         for name in unknown:
             self.problems.append(f"{self._name(name)} is unknown{nearest(str(name), self._asked) or '. Remove it.'}")

@@ -36,7 +36,14 @@ _ENFORCEMENTS: Final = [one.value for one in Enforcement]
 
 @dataclass(frozen=True, slots=True)
 class PolicyEntry:
-    """A policy as written in the file, with its fields and their lines, counted from 1."""
+    """
+    A policy as written in the file.
+
+    :param file: the name of the file
+    :param name: the name of the policy; empty if it has none
+    :param fields: field -> what is written
+    :param lines: field -> its line, counted from 1
+    """
 
     file: str
     line: int
@@ -89,7 +96,12 @@ class PolicyEntry:
 
 
 def read_policies(path: str) -> tuple[list[PolicyEntry], list[str]]:
-    """Return the policies of a file, and the problems with their form, one sentence each."""
+    """
+    Read a file of policies.
+
+    :return: the policies, and the problems with their form, one sentence each
+    :raises ConfigException: the file cannot be read, or is not YAML of the right form
+    """
     name = printable(Path(path).name)
     entries, problems = _entries(_read(path), name)
     problems += [problem for entry in entries for problem in entry.problems()]

@@ -96,7 +96,11 @@ class Match:
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Match:
-        """Return a match for the fields ``resources``, ``dags``, ``tasks`` and ``at``; an error lists all problems."""
+        """
+        Return a match for the fields ``resources``, ``dags``, ``tasks`` and ``at``.
+
+        :raises ConfigException: fields are wrong; lists all problems
+        """
         params = Params(given)
         resources = _chosen(params, "resources", {kind.name.lower(): kind for kind in ResourceType})
         dags, tasks = (Patterns.of(params.texts_if_given(name)) for name in ("dags", "tasks"))
@@ -116,7 +120,11 @@ class Match:
 
 
 class MatchedPolicy(AlterConfigPolicy):
-    """A policy that checks only some changes; it denies one for which ``when`` cannot be evaluated."""
+    """
+    A policy that checks only some changes.
+
+    :param when: an additional condition; if it cannot be evaluated, the change is denied
+    """
 
     def __init__(self, policy: AlterConfigPolicy, match: Match, when: CelExpression | None = None) -> None:
         self._policy, self._match, self._when = policy, match, when
@@ -132,7 +140,11 @@ class MatchedPolicy(AlterConfigPolicy):
             self._policy.validate(request)
 
     def is_asked(self, request: RequestMetadata) -> bool:
-        """Return whether the policy checks ``request``; ``PolicyViolation`` if ``when`` cannot be evaluated."""
+        """
+        Return whether the policy checks ``request``.
+
+        :raises PolicyViolation: the condition ``when`` cannot be evaluated
+        """
         return self._match.fits(request) and (self._when is None or self._when.holds(request))
 
     def fits(self, request: RequestMetadata) -> bool:
@@ -226,6 +238,7 @@ class PolicyVerdict:
     """
     The verdict of one policy.
 
+    :param policy: the name of the policy
     :param at: the occasion; None if the policy was only opened
     :param text: ``denies``, ``warns`` if the policy would deny but only warns, ``allows``, ``only a run knows``,
         ``not asked`` if the policy is not about this resource, or ``loads`` if it was only opened
@@ -254,7 +267,11 @@ class LastRequest(AlterConfigPolicy):
 
 
 def verdict_of(policy: NamedPolicy, request: RequestMetadata | None, *, is_whole: bool = True) -> PolicyVerdict:
-    """Ask a policy, or without a request say that it was opened; only a run knows unless the request ``is_whole``."""
+    """
+    Ask a policy; without a request, say only that it was opened.
+
+    :param is_whole: whether a run has nothing that ``request`` does not show; otherwise, only the run can be allowed
+    """
     if request is None:
         return PolicyVerdict(policy.name)
     said = judged([policy], request)

@@ -32,7 +32,11 @@ MOST_ON_THE_WAY: Final = 2 * MOST
 
 
 class BoundedAdapter(HTTPAdapter):
-    """Sends requests whose timeout and size limit the whole answer, except through SOCKS proxies."""
+    """
+    Sends requests whose timeout limits the whole answer, except through SOCKS proxies.
+
+    Reading an answer that is too large raises ``AnswerTooLargeError``.
+    """
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:  # noqa: D102 - as the parent
         super().init_poolmanager(*args, **kwargs)
@@ -51,7 +55,11 @@ class BoundedAdapter(HTTPAdapter):
 
 
 class Bounded:
-    """A response of urllib3 whose ``stream`` ends with an error after ``most`` bytes, counted after decompression."""
+    """
+    A response of urllib3 whose ``stream`` ends with an error if it is too large, counted after decompression.
+
+    :param most: bytes
+    """
 
     def __init__(self, raw: Any, most: int = MOST) -> None:
         self._raw = raw
@@ -61,7 +69,11 @@ class Bounded:
         return getattr(self._raw, name)
 
     def stream(self, *args: Any, **kwargs: Any) -> Iterator[bytes]:
-        """Yield the pieces of the answer; if it is too large, close the connection, and raise an error."""
+        """
+        Yield the pieces of the answer.
+
+        :raises AnswerTooLargeError: there are too many; the connection is closed
+        """
         left = self._most
         for piece in self._raw.stream(*args, **kwargs):
             left -= len(piece)

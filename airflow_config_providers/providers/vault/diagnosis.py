@@ -27,7 +27,12 @@ _SHOWN: Final = 10
 
 
 def diagnose(session: Session, *, now: Callable[[], float] = time.time) -> Iterator[Diagnosis]:
-    """Yield what is found, until an error makes the rest impossible; ``now`` returns the time of this machine."""
+    """
+    Yield what is found, until something makes the rest impossible.
+
+    :param now: the time of this machine
+    :raises ConfigProvidersError: Vault does not answer, is sealed, or refuses our login
+    """
     yield from _address(session.settings)
     yield from _files(session.settings)
     yield from _clock(session, now)

@@ -148,7 +148,11 @@ class VaultAnswer:
 
 
 def check_proxy(status: int, *, where: str) -> None:
-    """Raise an error if a proxy wants a login."""
+    """
+    Require an answer to a request that a proxy let through.
+
+    :raises ProviderLookupError: a proxy wants a login
+    """
     if status == _PROXY_WANTS_LOGIN:
         raise ProviderLookupError(
             f"{where} cannot be reached: its proxy wants a login (status {status}). Check the user and the password in "
@@ -157,7 +161,12 @@ def check_proxy(status: int, *, where: str) -> None:
 
 
 def check_status(status: int, *, where: str) -> None:
-    """Raise an error unless Vault succeeded, or refused for what was asked."""
+    """
+    Require a success, or a refusal that depends on what was asked.
+
+    :raises ProviderUnavailableError: Vault cannot answer now
+    :raises ProviderLookupError: a redirect, or any other status
+    """
     check_proxy(status, where=where)
     if 300 <= status < 400:
         raise ProviderLookupError(
@@ -177,7 +186,11 @@ def unavailable(status: int, where: str, retry_after: float | None = None) -> Pr
 
 
 def check_readiness(answer: VaultAnswer, *, where: str) -> None:
-    """Raise an error if the mount was just created, mounted or unsealed."""
+    """
+    Require the answer of a mount that is ready.
+
+    :raises ProviderUnavailableError: it was just created, mounted or unsealed
+    """
     if answer.status == 400 and any(_UPGRADES.match(error) for error in answer.errors):
         raise ProviderUnavailableError(f"{where} is still preparing the mount ({answer.shown}). Try again later.")
 
@@ -204,7 +217,11 @@ def token_of_elsewhere(where: str) -> AccessDeniedError:
 
 
 def check_origin(answer: VaultAnswer, *, where: str) -> None:
-    """Raise an error if something in front of Vault refused, and not Vault itself."""
+    """
+    Require an answer of Vault itself.
+
+    :raises ProviderUnavailableError: something in front of it refused
+    """
     if answer.is_foreign:
         raise ProviderUnavailableError(
             f"{where} did not answer: something in front of it refused ({answer.shown}). Try again later, or check "
@@ -265,7 +282,12 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
 def translated(
     call: Callable[[], _T], *, where: str, of: Callable[[Exception, str], ConfigProvidersError] = of_library
 ) -> _T:
-    """Return the result of ``call``; instead of any exception, raise ours, without its cause and context."""
+    """
+    Return the result of ``call``.
+
+    :param of: returns our error for any other one; it gets that one, and ``where``
+    :raises ConfigProvidersError: in place of any exception, without cause and context
+    """
     try:
         return call()
     except ConfigProvidersError as error:

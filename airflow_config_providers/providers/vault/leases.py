@@ -43,6 +43,7 @@ class Lease:
     :param duration: its first duration in seconds
     :param since: when it was issued or last renewed, by the session's clock
     :param current: seconds from then
+    :param key: its key in the helper
     """
 
     id: str = field(repr=False)
@@ -68,7 +69,11 @@ class Lease:
 
 
 class Leases:
-    """The leases of one provider: renewed while it is open, given back when it is closed. Thread-safe."""
+    """
+    The leases of one provider: renewed while it is open, given back when it is closed. Thread-safe.
+
+    :param session: the session that reads them
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -86,7 +91,11 @@ class Leases:
         return bool(self._ongoing(self._session.clock()))
 
     def add(self, body: Mapping[str, Any], *, token: HeldToken, since: float) -> Lease | None:
-        """Keep the lease that came with the answer to a request at ``since``, and return it; None if there is none."""
+        """
+        Keep the lease that came with an answer, and return it; None if there is none.
+
+        :param since: when it was asked for, by the session's clock
+        """
         id_, duration = body.get("lease_id"), seconds(body.get("lease_duration"))
         if not isinstance(id_, str) or not id_ or not duration:
             return None
@@ -108,9 +117,10 @@ class Leases:
 
     def _sweep(self, now: float) -> list[Lease]:
         """
-        With the lock held, remove the leases that have ended, and return them.
+        Remove the leases that have ended, with the lock held, and return them.
 
-        Only when their number has doubled, so that a new one costs the same however many there are.
+        That is done when the number of leases has doubled since, so that a new one costs the same however many there
+        are.
         """
         if len(self._held) < self._most:
             return []
@@ -125,7 +135,11 @@ class Leases:
             self._session.renewals.drop(lease)
 
     def give_back(self, *, session_ends: bool) -> None:
-        """End them, but not those that end with the session; raises nothing. If Vault cannot be asked, try no more."""
+        """
+        End them; raises nothing. If Vault cannot be asked for one, it is not asked for the others.
+
+        :param session_ends: the login is given back afterwards, which ends the leases that go with it
+        """
         with self._lock:
             held, self._held = self._ongoing(self._session.clock()), []
             self._is_closed = True
@@ -137,7 +151,12 @@ class Leases:
                 return
 
     def is_known(self, lease: Lease) -> bool:
-        """Ask Vault whether it still has ``lease``, and return False if it was revoked; True if it may not be asked."""
+        """
+        Ask Vault whether it still has ``lease``, and return False if it was revoked; True if Vault may not be asked.
+
+        :raises AccessDeniedError: the token has ended, and there is no other one
+        :raises ProviderUnavailableError: Vault cannot answer now
+        """
         if self._session.clock() < self._no_lookup_before:
             return True
         token = self._session.token()

@@ -27,14 +27,24 @@ _SYSTEM_TYPES: Final = frozenset({"system", "ns_system", "token", "ns_token"})
 
 @dataclass(frozen=True, slots=True)
 class VaultPath:
-    """The path of a secret: names, not quoted, none empty, ``.`` or ``..``; and its version, None for the latest."""
+    """
+    The path of a secret.
+
+    :param segments: names, not quoted; none is empty, ``.`` or ``..``
+    :param version: version of the secret; None for the latest
+    """
 
     segments: tuple[str, ...]
     version: int | None = None
 
     @classmethod
     def parse(cls, text: str) -> VaultPath:
-        """Return the path of a reference, such as ``secret/apps/db?version=3``, unless it is Vault's own or wanders."""
+        """
+        Return the path of a reference, such as ``secret/apps/db`` or ``secret/apps/db?version=3``.
+
+        :raises ConfigException: it is not a path
+        :raises AccessDeniedError: it contains ``.`` or ``..``, or is one of Vault's own
+        """
         names, mark, query = text.partition("?")
         segments = tuple(names.split("/"))
         _refuse_odd(text, segments)
@@ -107,14 +117,23 @@ def _version(text: str, query: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One mounted engine; ``kv_version`` is 1 or 2 for a key-value engine, and None for any other."""
+    """
+    One mounted engine.
+
+    :param segments: its path, as one or more names
+    :param kv_version: 1 or 2 for a key-value engine; None for any other
+    """
 
     segments: Segments
     kv_version: int | None = None
 
     @classmethod
     def of(cls, data: object) -> Mount | None:
-        """Return the mount that Vault describes, unless it belongs to Vault itself; None if it is not described."""
+        """
+        Return the mount that Vault describes; None if the description is not usable.
+
+        :raises AccessDeniedError: it belongs to Vault itself, perhaps in a namespace below
+        """
         if not isinstance(data, Mapping) or not isinstance(data.get("path"), str):
             return None
         segments = tuple(data["path"].strip("/").split("/"))

@@ -42,6 +42,10 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
     have ended.
 
     Its parameters are listed in docs/reference/providers.md. Providers with equal parameters share one login.
+
+    :param connections: returns Airflow's connection of an ID
+    :param environ: the process's environment
+    :param sessions: the logins of this process
     """
 
     def __init__(
@@ -57,7 +61,11 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         self._cache: SecretCache | None = None
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take the parameters, and name all their problems; no request is made before the first ``get``."""
+        """
+        Take the parameters; no request is made before the first ``get``.
+
+        :raises ProviderDefinitionError: names all their problems
+        """
         settings = read_settings(configs, connections=self._connections, environ=all_variables(self._environ))
         self._poll_interval = settings.poll_interval
         self._cache = SecretCache(settings, self._sessions)
@@ -70,7 +78,14 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         return () if not is_by_token or options.has("token") or options.has("token_path") else (TOKEN_VARIABLE,)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """Return the secret at ``path``; if there is none, there are no keys."""
+        """
+        Return the secret at ``path``; if there is none, there are no keys.
+
+        :raises AccessDeniedError: Vault refuses, or the path is one of Vault's own
+        :raises ProviderUnavailableError: Vault cannot answer now
+        :raises ProviderLookupError: it cannot be read in this way
+        :raises ConfigException: ``path`` is not a path
+        """
         cache = require_configured(self._cache)
         place = VaultPath.parse(path)
         if keys is not None and not keys:
@@ -81,21 +96,45 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         return _data(secret, keys, cache)
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """Refuse what is not a path, and Vault's own paths."""
+        """
+        Refuse what is not a path, and Vault's own paths.
+
+        :raises AccessDeniedError: it is one of Vault's own
+        :raises ConfigException: ``path`` is not a path
+        """
         VaultPath.parse(path)
 
     def check(self) -> None:
-        """Find out whether Vault answers and whether we can sign in, without reading a secret."""
+        """
+        Find out whether Vault answers and whether we can sign in, without reading a secret.
+
+        :raises AccessDeniedError: the login is refused
+        :raises ProviderUnavailableError: Vault cannot answer now
+        """
         require_configured(self._cache).session.check()
 
     def diagnose(self) -> Iterable[Diagnosis]:
-        """Examine Vault, our login and what it may see, without reading a secret."""
+        """
+        Examine Vault, our login and what it may see, without reading a secret.
+
+        :raises AccessDeniedError: the login is refused
+        :raises ProviderUnavailableError: Vault cannot answer now
+        """
         from airflow_config_providers.providers.vault.diagnosis import diagnose  # noqa: PLC0415 - few ask for it
 
         return diagnose(require_configured(self._cache).session)
 
     def wrapped_secret_id(self, role: str, *, mount_point: str = "", seconds: int = 300, login_seconds: int = 0) -> str:
-        """Return a new, wrapped secret ID of an AppRole mounted at ``mount_point``, by default ``approle``."""
+        """
+        Return a new, wrapped secret ID of an AppRole, which someone else can unwrap once.
+
+        :param role: its name
+        :param mount_point: where the method is mounted; empty for ``approle``
+        :param seconds: for which it can be unwrapped
+        :param login_seconds: for which it is valid; 0 for as long as the role says
+        :raises AccessDeniedError: our login may not do this
+        :raises ProviderLookupError: there is no such role, or Vault cannot be asked
+        """
         return approle.wrapped_secret_id(
             require_configured(self._cache).session,
             role,

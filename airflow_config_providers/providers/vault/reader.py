@@ -81,13 +81,23 @@ class VaultOutcome:
 
 
 def reason_of_absence(outcome: VaultOutcome, path: VaultPath, *, where: str) -> str:
-    """Return why there is nothing at ``path``, as in the reference, in ``where``, a Vault; as sentences."""
+    """
+    Return why there is nothing at a path, as sentences.
+
+    :param path: the path in the reference
+    :param where: names the Vault
+    """
     missing, advice = _missing(outcome, path)
     return f"{where} {missing}{_hint(outcome, path, otherwise=advice)}"
 
 
 def refusal(outcome: VaultOutcome, path: VaultPath, *, where: str) -> ProviderLookupError:
-    """Return the error for a read that did not succeed; arguments as in ``reason_of_absence``."""
+    """
+    Return the error for a read that did not succeed.
+
+    :param path: the path in the reference
+    :param where: names the Vault
+    """
     asked = f"{where} refused to read '{printable(str(path))}' ({outcome.answer.shown})"
     if not outcome.answer.is_denied:
         advice = f"Vault has this path, but it cannot be read this way: {_HOW_ELSE}. Correct the path."
@@ -107,7 +117,12 @@ def _no_answer(outcome: VaultOutcome, path: VaultPath, *, where: str) -> Provide
 
 
 def too_large(outcome: VaultOutcome, path: VaultPath, *, where: str) -> ProviderLookupError:
-    """Return the error for an answer that is too large; arguments as in ``reason_of_absence``."""
+    """
+    Return the error for an answer that is too large.
+
+    :param path: the path in the reference
+    :param where: names the Vault
+    """
     return ProviderLookupError(
         f"{where} answered for '{printable(str(path))}' with {outcome.answer.shown}, more than a reference can "
         f"read. Correct the path, or keep only what the job needs there."
@@ -215,6 +230,11 @@ class VaultReader:
         Return the secret at ``path``, or that there is none.
 
         If a token that has ended is refused, there is one new login, and one more read.
+
+        :raises AccessDeniedError: Vault refuses
+        :raises ProviderUnavailableError: Vault cannot answer now
+        :raises ProviderLookupError: it cannot be read in this way
+        :raises ConfigException: the mount has no versions
         """
         outcome = self._after_others(path)
         body = outcome.answer.body
@@ -366,7 +386,11 @@ class VaultReader:
         return outcome
 
     def _mount_of(self, segments: Segments) -> Mount | None:
-        """Return the mount that Vault names; None if we may read nothing in it. One question serves a whole folder."""
+        """
+        Return the mount that Vault names; None if there is none, or if we may read nothing in it.
+
+        Threads share the question if their paths share the first name, or all names but the last.
+        """
         folder = segments[:-1]
         for together in (segments[:1], folder):
             shared = self._ahead(("mount", *together), lambda: self._asked_mount(segments), of=segments)
@@ -398,7 +422,11 @@ Mark = tuple[int, str]
 
 
 class Versions:
-    """The versions of secrets in key-value engines of version 2, from their metadata. Thread-safe."""
+    """
+    The versions of secrets in key-value engines of version 2, from their metadata. Thread-safe.
+
+    :param reader: knows where a path leads
+    """
 
     def __init__(self, reader: VaultReader) -> None:
         self._reader = reader
@@ -412,6 +440,8 @@ class Versions:
 
         None if that is not known: in another engine, without a mount that is known, if the version was deleted or will
         be, or if the login may not read the metadata.
+
+        :raises ProviderUnavailableError: Vault cannot answer now
         """
         known = self._reader.known(path)
         if known is None or known[1].kv_version != 2 or self._session.clock() < self._denied_until.get(path, 0.0):

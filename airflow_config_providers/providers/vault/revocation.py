@@ -63,7 +63,13 @@ _LONGEST: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where the helper posts; ``proxy`` is empty for none, and a namespace None for none."""
+    """
+    Where the helper posts.
+
+    :param verify: as in ``VaultSettings``
+    :param proxy: URL; empty for none
+    :param login_namespace: in which the login is given back; None for none
+    """
 
     url: str
     namespace: str | None
@@ -77,10 +83,12 @@ class Helper:
     """
     Our end of the helper: starts it with the first thing to give back, and sends it everything. Thread-safe.
 
-    After ``close`` it holds nothing any longer, as nothing would end the process then. A message that cannot be sent is
-    logged and otherwise ignored: the helper is for the worst case only.
+    After ``close`` it holds nothing any longer, as nothing would end the process then.
 
-    :param server: returns where it posts; called when the process is started. None if there should be no helper
+    A message that cannot be sent is logged and otherwise ignored: the helper is for the worst case only.
+
+    :param server: returns where it posts; called when the process is started
+    :param no_fork: held while the process is started: a fork would share the pipe to it
     """
 
     def __init__(self, server: Callable[[], Server] | None, no_fork: threading.Lock | None = None) -> None:
@@ -154,7 +162,11 @@ class Helper:
 
 @dataclass(frozen=True, slots=True)
 class RevokeRequest:
-    """A request that ends something, which logs call ``what``."""
+    """
+    A request that ends something.
+
+    :param what: its name in logs
+    """
 
     what: str
     path: str
@@ -178,6 +190,9 @@ class Revocations:
 
     If Vault could not be asked to end a lease, it is not asked for others for a while; the same applies to logins. So
     if Vault hangs, the end of a job waits only once for each kind.
+
+    :param no_fork: held while the process is started: a fork would share the pipe to it
+    :param clock: seconds, monotonic
     """
 
     def __init__(

@@ -33,6 +33,8 @@ class Swept(Generic[_K, _V]):
 
     Outdated entries are removed when the number of entries has doubled since they last were, so that a new entry costs
     the same however many there are. Until then, ``get`` returns them too.
+
+    :param is_good: whether an entry is not outdated; called with the lock held
     """
 
     def __init__(self, is_good: Callable[[_V], bool]) -> None:
@@ -125,7 +127,11 @@ class SecretCache:
         return self._flights.run(path, lambda: self._fresh(path, self._is_good))
 
     def poll(self, path: VaultPath, mark: Hashable | None) -> tuple[CachedSecret | None, Hashable | None]:
-        """Return the secret as it is in Vault now, and a mark of its version; no secret if that is still ``mark``."""
+        """
+        Return the secret at ``path`` as it is in Vault now, and a mark of its version; None if that is still ``mark``.
+
+        A secret with a lease is returned again while the lease is good and Vault still has it.
+        """
         kept = self._kept.get(path)
         if kept is not None and kept.lease and self._is_good_lease(kept) and self._leases.is_known(kept.lease):
             return kept, None
@@ -197,6 +203,8 @@ class LeaseWatch:
     Has a path read when the lease of its values must be replaced: it can be renewed no longer, or its login ends.
 
     It looks at what is known here, and asks Vault nothing. Thread-safe.
+
+    :param cache: holds the leases
     """
 
     def __init__(self, cache: SecretCache) -> None:

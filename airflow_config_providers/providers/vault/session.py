@@ -48,6 +48,7 @@ class HeldToken:
     :param since: when it was issued, by the session's clock
     :param ttl: seconds from then; None if it has no end or the end is unknown
     :param mark: version of the file that it was read from
+    :param key: its key in the helper that gives it back after a kill
     """
 
     text: str = field(repr=False)
@@ -81,6 +82,8 @@ class Session:
     """
     Signs in when first needed, stays signed in, and gives back what it has. Thread-safe; a forked child starts afresh.
 
+    :param clock: seconds, monotonic
+    :param start: runs the function that makes the calls of a timetable, in its own thread
     :param no_fork: held while a fork would do harm
     :param attempts: what the sessions of the process know about refused logins
     """
@@ -126,7 +129,12 @@ class Session:
         self._begin()
 
     def token(self) -> HeldToken:
-        """Return a token to read with, after a login if necessary, which threads share."""
+        """
+        Return a token to read with. Threads that need one at the same time share one login.
+
+        :raises AccessDeniedError: the login was refused
+        :raises ProviderUnavailableError: Vault cannot answer now
+        """
         held = self._held
         if held is None or not self._is_good(held):
             return self.flights.run("login", lambda: self._sign_in(None))
@@ -142,6 +150,7 @@ class Session:
         says that the token is unknown where the secret is.
 
         :raises AccessDeniedError: the token has ended and there is no other one; or it belongs to another namespace
+        :raises ProviderUnavailableError: Vault cannot say now whether it has ended
         """
         current = self._held
         if current is not None and current.text != refused.text:
@@ -167,7 +176,12 @@ class Session:
         self._give_back(refused, self.transport)
 
     def check(self) -> None:
-        """Require that Vault answers and that we can sign in; reads no secret."""
+        """
+        Find out whether Vault answers and whether we can sign in; reads no secret.
+
+        :raises AccessDeniedError: the login or the token is refused
+        :raises ProviderUnavailableError: Vault cannot answer now
+        """
         self.transport.get("sys/health", query={"standbyok": "true", "perfstandbyok": "true"})
         self._ended = None  # the caller asks for the current state
         self._signing_in.forgive()
@@ -201,7 +215,11 @@ class Session:
         return Timetable(name, self.clock, self._start)
 
     def plan_renewal(self, key: Hashable, at: float, renew: Call) -> None:
-        """Have ``renew`` called at ``at``, or later if no thread can be started, unless the session is closed."""
+        """
+        Have ``renew`` called at ``at``, unless the session is closed; raises nothing.
+
+        If no thread can be started, the call waits until another one is planned: what was read is good without it.
+        """
         try:
             self.renewals.add(key, at, renew)
         except RuntimeError:
@@ -244,7 +262,12 @@ class Session:
 
     @property
     def transport(self) -> Transport:
-        """What sends requests; an error once the session is closed, or if hvac is not installed."""
+        """
+        The transport, which sends requests.
+
+        :raises ProviderLookupError: the session is closed
+        :raises ProviderDefinitionError: hvac is not installed
+        """
         with self._lock:
             if self._is_closed:
                 raise ProviderLookupError(f"The session with {self.where} is closed. Open the provider again.")
@@ -339,6 +362,7 @@ class Sessions:
     """
     Returns the same session for equal settings while anyone uses it. Thread-safe; a forked child starts afresh.
 
+    :param make: returns a new session; its second argument is held while a fork would do harm
     :ivar attempts: what all sessions know about refused logins; outlives them, and a forked child keeps it
     """
 

@@ -25,10 +25,17 @@ class VaultSettings:
     """
     The settings of one Vault; equal settings share one login in a process.
 
+    :param url: scheme, host, and port and path if it has them
+    :param login: how to sign in
     :param namespace: namespace of the secrets, in Vault Enterprise and OpenBao; None for none
     :param auth_namespace: namespace to sign in to; None for that of the secrets, and ``root`` for none
     :param mount_point: the mount below which paths are looked for; None if a path begins with its mount
     :param kv_version: 1 or 2 if it is known beforehand; None to find out, once for each mount
+    :param timeout: seconds to connect, and seconds for a whole answer
+    :param verify: True, False, or the path of a CA bundle
+    :param cert: paths of a client certificate and its key
+    :param proxies: scheme -> URL
+    :param trust_env: whether proxies and .netrc are taken from the process's environment
     :param cache_ttl: milliseconds before a path is read again
     :param gives_back_after_kill: whether a small process waits to give the login back if this one is killed
     :param poll_interval: milliseconds after which the values of a subscription are read again

@@ -53,6 +53,7 @@ class Breaker:
     """
     Fails requests at once while a server is known to be down, with the last error. Thread-safe.
 
+    :param clock: seconds, monotonic
     :param failures: how many requests in a row fail before the next ones are not sent
     """
 
@@ -70,6 +71,7 @@ class Breaker:
         Watch a request, which is made in the block.
 
         :param failure: the error of the block if the server is the problem, and not what was asked
+        :raises ProviderLookupError: the server is down, and the request must not be sent
         """
         self.refuse()
         try:
@@ -80,7 +82,11 @@ class Breaker:
         self.reset()
 
     def refuse(self) -> None:
-        """Raise the last error if the server is down, so that a request must not be sent."""
+        """
+        Require that a request may be sent.
+
+        :raises ProviderLookupError: the server is down
+        """
         with self._lock:
             if self._error is None:
                 return
@@ -105,7 +111,11 @@ class Breaker:
 
 
 class Breakers:
-    """The breaker of a server, and one for each of its mounts, which have their own limits. Thread-safe."""
+    """
+    The breaker of a server, and one for each of its mounts, which have their own limits. Thread-safe.
+
+    :param clock: seconds, monotonic
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -116,7 +126,11 @@ class Breakers:
     def watching(
         self, mount: str, failure: type[ProviderLookupError], *, is_limit: Callable[[], bool]
     ) -> Iterator[None]:
-        """Watch a request; if it fails because ``is_limit``, only ``mount`` has too many, and the server is up."""
+        """
+        Watch a request to ``mount``, as ``Breaker.watching`` does.
+
+        :param is_limit: returns whether the block failed because the mount has too many requests: the server is up
+        """
         limit = self._mounts.setdefault(mount, Breaker(self._clock))
         limit.refuse()
         self._server.refuse()
@@ -171,7 +185,11 @@ class Clients:
         return client
 
     def new(self) -> hvac.Client:
-        """Return a new client, which the caller must close; an error if hvac is not installed."""
+        """
+        Return a new client, which the caller must close.
+
+        :raises ProviderDefinitionError: hvac is not installed
+        """
         try:
             with self.no_fork:
                 _import_what_a_request_needs()
@@ -186,6 +204,7 @@ class Transport:
     Sends requests, each with its own token; connects at the first. Thread-safe.
 
     :param client: never gets a token
+    :param where: the name of the Vault in errors
     :param breakers: stop requests to a server that is down, and to a mount that has too many
     :param login_namespace: namespace in which a token is looked up, renewed and given back; None for none
     """
@@ -245,7 +264,11 @@ class Transport:
         return answer
 
     def _response(self, method: str, path: str, token: str, *, mount: str, **kwargs: Any) -> requests.Response | None:
-        """Send a request, unless it could not be answered; return the response, or None for one that is too large."""
+        """
+        Send a request, unless it could not be answered; return the response.
+
+        :return: None for an answer that is too large
+        """
         headers = {**kwargs.pop("headers", {}), **({"X-Vault-Token": token} if token else {})}
         adapter = self._login_adapter if path.startswith("auth/") else self._adapter
         answers: list[requests.Response] = []
@@ -278,7 +301,11 @@ def is_limit(response: requests.Response) -> bool:
 
 
 def retry_after(response: requests.Response) -> float | None:
-    """Return the seconds in ``Retry-After``; without it, a second if there are too many requests, or else None."""
+    """
+    Return the seconds in the header ``Retry-After``. A date, which Vault does not send, counts as no header.
+
+    :return: without the header, a second if there are too many requests, and None for other reasons
+    """
     text = response.headers.get("Retry-After", "")
     if text.isascii() and text.isdecimal() and len(text) < 7:
         return float(text)

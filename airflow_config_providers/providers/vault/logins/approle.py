@@ -43,7 +43,9 @@ class UnwrappedSecretId:
     """
     A secret ID that was unwrapped, for the next logins of this process and of the children that it forks.
 
-    ``text`` is empty before it is unwrapped, after the session is closed, and in copies and pickles.
+    Its copies and pickles are empty, and it is not in its ``repr``.
+
+    :ivar text: the secret ID; empty before it is unwrapped, and after the session is closed
     """
 
     __slots__ = ("text",)
@@ -115,7 +117,11 @@ class WrappedSecretIdLogin(Login):
         return CredentialLogin(APPROLE, self.role_id, Credential(self.unwrapped.text), self.mount_point)(client)
 
     def _sign_in_again(self, client: hvac.Client) -> VaultToken:
-        """Sign in with the secret ID that an earlier login unwrapped, while it is valid."""
+        """
+        Sign in with the secret ID that an earlier login unwrapped.
+
+        :raises AccessDeniedError: it is no longer valid
+        """
         import hvac.exceptions  # noqa: PLC0415 - optional, and slow to import
 
         with suppress(hvac.exceptions.InvalidRequest, hvac.exceptions.Forbidden):
@@ -137,7 +143,14 @@ def read(options: Options) -> Login:
 
 
 def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds: int, login_seconds: int) -> str:
-    """Return a new, wrapped secret ID of ``role``; arguments as in the provider."""
+    """
+    Return a new, wrapped secret ID of ``role``.
+
+    :param seconds: for which it can be unwrapped
+    :param login_seconds: for which it is valid; 0 for as long as the role says
+    :raises AccessDeniedError: our token may not do this
+    :raises ProviderLookupError: there is no such role, or Vault cannot be asked
+    """
     mount = mount_point or APPROLE.name
     path = f"auth/{quoted(tuple(mount.split('/')))}/role/{quoted((role,))}/secret-id"
     body = {"ttl": f"{login_seconds}s"} if login_seconds else {}
@@ -159,7 +172,11 @@ def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds:
 
 
 def _post(client: hvac.Client, path: str, body: Mapping[str, str], *, token: str = "") -> Mapping[str, Any]:
-    """Post, and return the data of the answer; an error if the wrapping token is not valid, or no longer."""
+    """
+    Post, and return the data of the answer.
+
+    :raises AccessDeniedError: the wrapping token is not valid, or no longer
+    """
     import hvac.exceptions  # noqa: PLC0415 - optional, and slow to import
 
     try:

@@ -60,13 +60,23 @@ class Login(ABC):
 
     @abstractmethod
     def __call__(self, client: hvac.Client) -> VaultToken:
-        """Sign in with a client that has no token, and gets none. ``signing_in`` translates what it raises."""
+        """
+        Sign in with a client that has no token; the client does not get one either.
+
+        Raises what hvac and requests raise, which ``signing_in`` turns into our errors, or one of ours:
+
+        :raises ProviderDefinitionError: a library is missing
+        :raises ProviderUnavailableError: a token file is missing or empty
+        :raises ProviderLookupError: a token file cannot be read or holds no token, or Vault's answer has no token
+        """
 
     def version(self) -> object | None:
         """
         Return a mark that changes when the file that holds the token itself changes; costs one ``stat``.
 
-        None without such a file, and while it is missing: a token that we already have then stays valid.
+        None if the token comes from a login or from the definition, and while the file is missing: a token that we
+        already have then stays valid. A session keeps the mark from before it signed in, and signs in again when it
+        sees another mark.
         """
         return None
 
@@ -98,7 +108,12 @@ def mounted(mount_point: str, *, name: str = "mount_point") -> dict[str, str]:
 
 
 def token_of(answer: object) -> VaultToken:
-    """Return the token in the answer to a login, which hvac returns as a dict for status 200, or as a response."""
+    """
+    Return the token in Vault's answer to a login.
+
+    :param answer: what hvac returns: a dict for status 200, otherwise a response
+    :raises ProviderLookupError: there is no token in it
+    """
     if getattr(answer, "is_redirect", False):
         raise ProviderLookupError(
             "Vault answered the login with a redirect, which is not followed. Use the address of the server that "
@@ -116,7 +131,12 @@ def token_of(answer: object) -> VaultToken:
 
 
 def library(module: str, *, package: str, auth_type: str) -> Any:
-    """Import ``module`` of ``package``, or say how to install it. Its debug logs are kept free of credentials."""
+    """
+    Import ``module``, which only this kind of login needs. Its debug logs are kept free of credentials.
+
+    :param package: what to install for it
+    :raises ProviderDefinitionError: it is not installed
+    """
     keep_values_out_of_debug_logs()  # no guard of the log knows the values
     try:
         return importlib.import_module(module)
@@ -129,7 +149,12 @@ def library(module: str, *, package: str, auth_type: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A secret that is given, or the ``path`` of a file, which every ``read`` reads again."""
+    """
+    A secret, or the file that holds it.
+
+    :param given: the secret itself
+    :param path: the file, which every ``read`` reads again; empty to use ``given``
+    """
 
     given: str = field(default="", repr=False)
     path: str = ""

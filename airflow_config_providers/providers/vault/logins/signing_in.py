@@ -64,7 +64,12 @@ _SECONDS_BETWEEN_CHECKS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LoginRefusal:
-    """A failure that another try would only repeat, until some time has passed or the credentials have changed."""
+    """
+    A failure that another try would only repeat, until some time has passed or the credentials have changed.
+
+    :param of: what was refused
+    :param until: by the session's clock
+    """
 
     error: ProviderLookupError
     of: object = field(repr=False)
@@ -79,7 +84,11 @@ class LoginRefusal:
         return cls(error.again(), of=of, until=now + (SECONDS_AFTER_A_REFUSAL if denied else _SECONDS_AFTER_A_FAILURE))
 
     def raise_at(self, now: float, *, of: object) -> None:
-        """Raise an equal error if ``of`` was refused recently."""
+        """
+        Require that this was not refused recently.
+
+        :raises ProviderLookupError: an equal error
+        """
         if now < self.until and of == self.of:
             raise self.error.again()
 
@@ -141,13 +150,21 @@ class LoginAttempts:
         self._turns = tuple(threading.Lock() for _ in range(_TURNS))
 
     def key(self, settings: VaultSettings, login: Login) -> bytes:
-        """Return a digest of place, identity and credentials of a login that was read; each process has its own."""
+        """
+        Return a digest of place, identity and credentials of a login; each process has its own.
+
+        :param login: as ``Login.read`` returns it
+        """
         parts = settings.url, settings.login_namespace, type(login).__name__, astuple(cast("Any", login))
         return blake2b(repr(parts).encode("utf-8"), key=self._secret).digest()  # OpenSSL can hang in a forked child
 
     @contextmanager
     def turn(self, key: bytes, *, seconds: float) -> Iterator[None]:
-        """Wait at most so many seconds while another session signs in with the same credentials."""
+        """
+        Wait while another session signs in with the same credentials, so that a refusal is known.
+
+        :raises ProviderUnavailableError: it still does after so many seconds
+        """
         turn = self._turns[key[0] % _TURNS]
         if not turn.acquire(timeout=seconds):
             raise ProviderUnavailableError(
@@ -159,7 +176,12 @@ class LoginAttempts:
             turn.release()
 
     def check(self, key: bytes, *, now: float) -> None:
-        """Raise an equal error if a login was recently refused, or if its answer was lost."""
+        """
+        Require a login that was not recently refused, and whose answer was not recently lost.
+
+        :raises AccessDeniedError: an equal error to that of the refusal
+        :raises ProviderUnavailableError: Vault might have refused it; says when it may be sent again
+        """
         record = self._records.get(key)
         error = None if record is None else record.at(now).error_at(now)
         if error is not None:
@@ -171,7 +193,11 @@ class LoginAttempts:
         self._change(key, now, lambda record: replace(record, error=error.again(), paused_until=until, is_proven=False))
 
     def lost(self, key: bytes, error: Callable[[float], ProviderUnavailableError], *, now: float) -> None:
-        """Remember a login whose answer was lost; ``error`` returns the error for a pause of so many seconds."""
+        """
+        Remember that the answer to a login was lost, which Vault might have refused.
+
+        :param error: returns the error for a pause of so many seconds
+        """
 
         def change(record: _Record) -> _Record:
             new = replace(record, lost=record.lost + 1)
@@ -211,7 +237,11 @@ class SigningIn:
     _refusal: LoginRefusal | None = field(default=None, init=False)
 
     def token(self) -> VaultToken:
-        """Sign in, but not with credentials that were recently refused: a few refusals lock a Vault user everywhere."""
+        """
+        Sign in, but not with credentials that were recently refused: a few refusals lock a Vault user everywhere.
+
+        :raises ProviderLookupError: the login was refused, now or before, or Vault cannot be asked
+        """
         login = self.settings.login.read()
         key = self.attempts.key(self.settings, login)
         patience = _TURNS_TO_WAIT * self.settings.timeout
@@ -258,6 +288,8 @@ class LoginTry:
     Signs in once, and sees Vault's answer, which hvac does not show.
 
     :param login: as ``Login.read`` returns it
+    :param client: made for this login; sends requests only to Vault
+    :param where: the name of the Vault in errors
     :ivar is_lost: whether Vault might have counted a failure of this login, and its answer did not reach us
     """
 

@@ -4,8 +4,7 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 - References and their values: ``variable``, ``data``, ``transformer``, ``templates``, ``doubtful_values``.
 - Providers: ``provider``, ``provider_definition``, ``registry``, ``entry_points``, ``on_demand``; asking them:
   ``lookup``, ``retries``, ``timed_calls``, ``diagnosis``.
-- Layers of precedence: ``layers``, ``environment``, ``keys``, ``older_names``; ``resolver`` combines them with the
-  above.
+- Layers of precedence: ``layers``, ``environment``, ``keys``; ``resolver`` combines them with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``, ``reload``.
 - Threads and processes: ``timetable``, ``workers``, ``shared_calls``, ``single_flight``, ``per_process``,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
 from airflow_config_providers.core.text import half_pair, of_type, printable
@@ -145,6 +146,16 @@ def spellings(used: Iterable[str], older: Mapping[str, str]) -> Mapping[str, tup
         groups.setdefault(current_name(name, older), []).append(name)
     names = {current: (current, *others) for current, others in groups.items()}
     return {name: group for group in names.values() for name in group}
+
+
+@cache
+def older_names() -> Mapping[str, str]:
+    """Return each name that Spark or Hadoop still reads, but has replaced -> the name that took its place."""
+    import json  # noqa: PLC0415 - few processes look for older names
+    from pkgutil import get_data  # noqa: PLC0415 - slow to import; it works in a zip, too
+
+    found: dict[str, str] = json.loads(get_data(__package__, "older_names.json") or b"")
+    return found
 
 
 def current_name(name: str, older: Mapping[str, str]) -> str:

@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.definition.resource_type import EVERYWHERE, ResourceType
-from airflow_config_providers.core.definition.undefined import UNDEFINED
 from airflow_config_providers.core.keys import key_problems, require_texts, spellings, text_problem
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import beside_references, scan
 from airflow_config_providers.exceptions import ConfigException
 
 if TYPE_CHECKING:
-    from airflow_config_providers.core.definition.config_def import ConfigDef
+    from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey
 
 
 class ConfigSource(IntEnum):
@@ -123,6 +122,28 @@ def layer_problems(layer: ConfigLayer) -> list[ConfigException]:
             if problem := text_problem(text, f"'{printable(key)}' in {layer.origin(key)}"):
                 problems.append(problem)
     return problems
+
+
+class _Undefined:
+    """Answers like a ``ConfigDef`` without keys, which most processes that settle layers need not import."""
+
+    config_keys: Final[Mapping[str, ConfigKey]] = MappingProxyType({})
+    older_names: Final[Mapping[str, str]] = MappingProxyType({})
+
+    def default_texts(self) -> Mapping[str, str]:
+        return {}
+
+    def is_sensitive(self, name: str) -> bool:
+        return False
+
+    def is_secret(self, name: str, text: str) -> bool:
+        return False
+
+    def alterable_at(self, name: str) -> tuple[ResourceType, ...]:
+        return EVERYWHERE
+
+
+UNDEFINED: Final = _Undefined()
 
 
 class LayeredConfig:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Unpack, cast
 
 from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.doubtful_values import value_doubts
 from airflow_config_providers.core.foreign_errors import foreign_failure
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
@@ -177,6 +176,30 @@ class ResolvedConfig:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("A ResolvedConfig is not pickled or copied: it holds secrets. Send the settled configuration.")
+
+
+def value_doubts(values: Mapping[ConfigVariable, str]) -> Iterator[str]:
+    """Yield a sentence about empty values, and one about single lines with a line end, which name no value."""
+    empty = [variable for variable, value in values.items() if not value]
+    ended = [variable for variable, value in values.items() if _is_line_with_end(value)]
+    if empty:
+        yield f"{_values_of(empty, 'is', 'are')} empty. Correct the reference, or what is stored there."
+    if ended:
+        yield (
+            f"{_values_of(ended, 'ends', 'end')} with a line end, which is part of the value. If it was not meant, "
+            f"store the value without it: printf writes none, and echo does."
+        )
+
+
+def _is_line_with_end(value: str) -> bool:
+    """Return whether ``value`` is one line and its end; text of several lines, such as a PEM, has one rightly."""
+    line = value.removesuffix("\n").removesuffix("\r")
+    return line != value and not {"\n", "\r"} & set(line)
+
+
+def _values_of(variables: list[ConfigVariable], of_one: str, of_several: str) -> str:
+    names = some_of(sorted(map(str, variables)), most=_MOST_NAMED)
+    return f"The value of {names} {of_one}" if len(variables) == 1 else f"The values of {names} {of_several}"
 
 
 class ConfigResolver:
@@ -349,6 +372,9 @@ class _SharedFailure:
             return _of_key(self.problem, part.place(name), references)
         return _of_keys(self.problem, [name for _, name in self.affected], some_of(chain.from_iterable(listed)))
 
+
+_MOST_NAMED: Final = 10
+"""How many references a doubt names."""
 
 _MOST_REFERENCES: Final = 100
 """How many references without a value are explained: a hint compares each with all keys at its path."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.per_process import Forgetting, hold_forks, run_in_children
-from airflow_config_providers.core.single_flight import SingleFlight
+from airflow_config_providers.core.shared_calls import SingleFlight
 from airflow_config_providers.core.timetable import Call, Clock, Start, Timetable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 from airflow_config_providers.providers.vault import faults

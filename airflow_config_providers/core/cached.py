@@ -1,5 +1,5 @@
 """
-A property that is computed once for each object, without a lock.
+What is made at its first use, without a lock: a property, once for each object, and a pattern.
 
 In Python 3.11, ``functools.cached_property`` has one lock for all objects: threads wait for each other, and a child
 that is forked while the lock is held waits forever. We use it where that cannot happen: in an audit, where one thread
@@ -9,7 +9,9 @@ kept under the same name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, Generic, TypeVar, overload
 
 _T = TypeVar("_T")
@@ -38,3 +40,8 @@ class cached_property(Generic[_T]):  # noqa: N801 - a decorator, like the one in
             return self
         made: _T = vars(instance).setdefault(self._name, self._make(instance))
         return made
+
+
+def compiled_later(pattern: bytes, flags: int = 0) -> Callable[[], re.Pattern[bytes]]:
+    """Return a function that returns the compiled ``pattern``: few texts need it, and some take milliseconds."""
+    return cache(partial(re.compile, pattern, flags))

@@ -39,11 +39,6 @@ def distribution_of(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist else "a distribution without a name"
 
 
-def shown_target(entry: EntryPoint) -> str:
-    """Return what ``entry`` names, and its distribution, such as ``acme.provider:Acme of acme-config``."""
-    return f"{printable(entry.value)} of {printable(distribution_of(entry))}"
-
-
 @dataclass(frozen=True, slots=True)
 class NamedClasses(Generic[_T]):
     """
@@ -100,7 +95,8 @@ class NamedClasses(Generic[_T]):
             )
 
         def what() -> str:  # only for a message, since the distribution of an entry point is slow to read
-            return f"{shown}, which is {shown_target(entry)}," if entry else shown
+            by = entry and printable(distribution_of(entry))
+            return f"{shown}, which is {printable(entry.value)} of {by}," if entry else shown
 
         with self.importing():
             load = entry.load if entry else partial(imported, name)

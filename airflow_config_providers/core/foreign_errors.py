@@ -46,11 +46,7 @@ def kind_and_place(error: BaseException) -> str:
 
 
 def foreign_failure(place: tuple[str, str], failure: BaseException) -> ConfigProvidersError:
-    """
-    Return what is said of an error of a provider that is not ours. Its message can contain a value.
-
-    :param place: the name of the provider, and the path
-    """
+    """Return the error for a ``failure``, whose message can contain a value, of a foreign provider, and a path."""
     provider, path = map(printable, place)
     return ProviderLookupError(
         f"Provider '{provider}' failed at path '{path}' with {kind_and_place(failure)}. "

@@ -102,12 +102,7 @@ def type_problems(configs: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def require_texts(configs: Mapping[Any, Any], *, where: str = "", is_none_allowed: bool = False) -> None:
-    """
-    Refuse keys and values that are not strings.
-
-    :param where: put before each problem
-    :raises ConfigException: some are not strings; names all of them
-    """
+    """Raise ``ConfigException`` if keys or values are not strings; ``where`` is put before each problem."""
     allowed = {str, type(None)} if is_none_allowed else {str}
     if allowed.issuperset(map(type, configs.values())) and {str}.issuperset(map(type, configs)):
         return

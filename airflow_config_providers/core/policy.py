@@ -177,11 +177,7 @@ class Judged:
     allowed_by: tuple[str, ...] = ()
 
     def enforce(self) -> None:
-        """
-        Return if no policy denies the change.
-
-        :raises PolicyViolation: names each policy that denies it, with its reasons
-        """
+        """Raise ``PolicyViolation`` if a policy denies the change; it names each that does, with its reasons."""
         if self.denials:
             raise PolicyViolation(*(denial.text for denial in self.denials))
 

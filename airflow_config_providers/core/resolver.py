@@ -82,11 +82,7 @@ class ResolvedConfig:
 
     @property
     def reverser(self) -> ReverseTransformer:
-        """
-        Turns values back into references, and decrypted secrets into ``[hidden]``.
-
-        It is made on first use, and goes on after ``clear`` if it was made before.
-        """
+        """Turns values into references, and decrypted secrets into ``[hidden]``; once made, it outlives ``clear``."""
         if self._reverser is None:
             self._reverser = ReverseTransformer(self.layered.settled, self._used(), hidden=self._opened.values())
         return self._reverser
@@ -128,7 +124,7 @@ class ResolvedConfig:
         return frozenset(found) | self._opened.keys()
 
     def configs(self) -> dict[str, str]:
-        """Return the values: key -> string, for each key that a layer sets. Each call returns a new mapping."""
+        """Return a new mapping of the values: key -> string, for each key that a layer sets."""
         return {**cast(Mapping[str, str], self._content[0].data), **self._opened}  # no layer has a key without a value
 
     @property
@@ -239,11 +235,7 @@ class ConfigResolver:
         self._home = home
 
     def settle(self, layers: Sequence[ConfigLayer]) -> LayeredConfig:
-        """
-        Choose the winners of ``layers``. Fetches nothing.
-
-        :raises ConfigException: a layer has a key or a value that is not allowed
-        """
+        """Choose the winners of ``layers``, fetching nothing; raise ``ConfigException`` if a key is not allowed."""
         _raise([problem for layer in layers for problem in layer_problems(layer)])
         return LayeredConfig(layers, self._definition)
 
@@ -271,11 +263,7 @@ class ConfigResolver:
         return ResolvedConfig(layered, [configs, others], opened, texts)
 
     def require_fitting(self, layered: LayeredConfig) -> None:
-        """
-        Make sure that the values without references fit their types, without reading a secret.
-
-        :raises ConfigException: one does not; names all of them
-        """
+        """Raise ``ConfigException`` if values without references do not fit their types; reads no secret."""
         _raise([*self._misfits(layered, {name: text for name, text in layered.settled.items() if not scan(text)})])
 
     def _unanswered(self, parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
@@ -333,11 +321,7 @@ class ConfigResolver:
 
 
 class _Part(NamedTuple):
-    """
-    The result for the keys, or for the further strings.
-
-    :param place: returns what a message calls a name of the result
-    """
+    """The result for the keys, or for the further strings; ``place`` returns what a message calls a name of it."""
 
     result: ConfigTransformerResult
     place: Callable[[str], str]
@@ -354,11 +338,7 @@ class _Unanswered(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class _SharedFailure:
-    """
-    A failure that paths of one provider share.
-
-    :ivar affected: the part and the name of each value that refers to one of ``places``, in their order
-    """
+    """A failure that ``places`` of one provider share, and the part and the name of each value that refers to one."""
 
     problem: ConfigProvidersError
     places: set[Place] = field(default_factory=set)
@@ -394,11 +374,7 @@ def _opened(layered: LayeredConfig) -> dict[str, str]:
 
 
 def refuse_odd_references(layered: LayeredConfig, texts: Mapping[str, str]) -> None:
-    """
-    Make sure that no reference looks like another one, without reading a secret.
-
-    :raises ConfigException: one does; names all of them
-    """
+    """Raise ``ConfigException`` if references look like other ones; it names all of them, and no secret is read."""
     _raise([*_odd_references(layered.settled, layered.place), *_odd_references(texts, printable)])
 
 

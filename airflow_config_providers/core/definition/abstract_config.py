@@ -82,7 +82,10 @@ class AbstractConfig:
         *,
         registry: ProviderRegistry | None = None,
     ) -> None:
-        _check_names(originals)
+        if odd := [name for name in originals if not isinstance(name, str)]:
+            raise ConfigException(
+                *(f"The key {printable(repr(name))} is not a string. Write it as one." for name in odd)
+            )
         self._definition = definition
         self._used: set[str] = set()
         self._values: Mapping[str, Any] = {}
@@ -215,23 +218,14 @@ class AbstractConfig:
         return f"<{type(self).__name__} of {len(self._values)} configurations>"
 
 
-def _check_names(originals: Mapping[Any, Any]) -> None:
-    odd = [name for name in originals if not isinstance(name, str)]
-    if odd:
-        raise ConfigException(*(f"The key {printable(repr(name))} is not a string. Write it as one." for name in odd))
-
-
 def _resolve(
     originals: Mapping[str, Any], provider_props: Mapping[str, Any], registry: ProviderRegistry | None
 ) -> tuple[dict[str, Any], Collection[ConfigVariable]]:
     """Return ``originals`` with references replaced, and the references that were replaced."""
     with (registry or ProviderRegistry()).open(provider_props) as providers:
-        result = ConfigTransformer(providers).transform(_texts(originals))
+        texts = {name: value for name, value in originals.items() if isinstance(value, str)}
+        result = ConfigTransformer(providers).transform(texts)
     return {**originals, **result.data}, result.used.keys()
-
-
-def _texts(configs: Mapping[str, Any]) -> dict[str, str]:
-    return {name: value for name, value in configs.items() if isinstance(value, str)}
 
 
 def _has_more(text: str, references: Collection[ConfigVariable], answered: Collection[ConfigVariable]) -> bool:

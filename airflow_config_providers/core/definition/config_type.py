@@ -82,11 +82,9 @@ def _string(value: object) -> object:
 
 
 def _password(value: object) -> object:
-    return value if isinstance(value, Password) else _hidden(_string(value))
-
-
-def _hidden(value: object) -> object:
-    return Password(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return Password(value)
+    return value if isinstance(value, Password) else _string(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +114,8 @@ def _double(value: object) -> object:
         return _Misfit("Not a number of type DOUBLE. Give a number such as 0.5 or 1e6") if value is None else value
     if isinstance(value, float):
         return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return _as_double(value)
-    return _Misfit(f"Expected value to be a double, but it was {of_type(value)}")
-
-
-def _as_double(value: int) -> object:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return _Misfit(f"Expected value to be a double, but it was {of_type(value)}")
     try:
         return float(value)
     except OverflowError:

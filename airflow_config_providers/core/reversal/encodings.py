@@ -102,11 +102,7 @@ def _percent(digits: str) -> list[str]:
 
 
 def _base64(text: str) -> Iterator[str]:
-    """
-    Yield the base64 characters that ``text`` determines, for each of the three alignments it can have.
-
-    Characters that mix bits of ``text`` with adjacent bits are left out: at most one at either end.
-    """
+    """Yield the base64 characters that ``text`` alone determines, for each of the three alignments it can have."""
     data = octets(text)
     yield (form := b2a_base64(data, newline=False).decode().rstrip("="))
     yield form.replace("+", "-").replace("/", "_")
@@ -163,11 +159,7 @@ def _quoted(text: str) -> Iterator[str]:
 
 
 def _lost(text: str) -> Iterator[str]:
-    """
-    Yield ``text`` as it looks after a program has used the wrong character set.
-
-    A form with little left but replacement characters would match many texts, so it is left out.
-    """
+    """Yield ``text`` as it looks after a program has used the wrong character set."""
     if text.isascii():
         return
     data = octets(text)
@@ -178,7 +170,7 @@ def _lost(text: str) -> Iterator[str]:
         data.decode("ascii", "replace"),
         data.decode("ascii", "replace").replace("\ufffd", "?"),
     ):
-        if sum(map(str.isalnum, form)) >= _FEWEST_KNOWN:
+        if sum(map(str.isalnum, form)) >= _FEWEST_KNOWN:  # or it would match many texts
             yield form
     yield data.decode("latin-1")
     yield data.decode("cp1252", "replace")

@@ -36,11 +36,7 @@ Match = tuple[int, int, bytes]
 
 @dataclass(slots=True, repr=False, eq=False)
 class Source:
-    """
-    The text of which a pattern is an encoded form.
-
-    :param is_even: each byte of the form encodes an equal share of the text, as in base64
-    """
+    """The text of a form. ``is_even``: each byte of the form encodes an equal share of the text, as in base64."""
 
     text: bytes
     is_even: bool = False
@@ -191,13 +187,7 @@ class _Candidate:
 
 @dataclass(slots=True, repr=False, eq=False)
 class _Text:
-    """
-    A text around a window.
-
-    :param low: start of the part to search
-    :param high: end of that part
-    :param window: start of the window
-    """
+    """A text around a ``window``, and the part of it to search, from ``low`` to ``high``."""
 
     data: bytes
     low: int

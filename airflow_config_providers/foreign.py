@@ -355,11 +355,7 @@ def _way_out(distribution: str) -> str:
 
 
 def _version(distribution: str) -> str:
-    """
-    Return the version that is installed; Spark's own download brings a PySpark that is no distribution.
-
-    A module that is loaded says it at once. Finding it in the metadata takes milliseconds, in each task.
-    """
+    """Return the version that is installed, of the module if it is loaded: metadata is slow, or missing."""
     if version := _version_of_module(distribution):
         return version
     with suppress(metadata.PackageNotFoundError):

@@ -115,12 +115,7 @@ class NamedClasses(Generic[_T]):
 
 
 def registered(group: str) -> tuple[EntryPoint, ...]:
-    """
-    Return the entry points of ``group``, once in a process for each ``sys.path``.
-
-    The result is that of ``importlib.metadata.entry_points``. That parses the entry points of every distribution, while
-    this parses only those that have the group.
-    """
+    """Return the entry points of ``group``, once in a process for each ``sys.path``; the library parses all groups."""
     return _registered(group, tuple(sys.path))
 
 

@@ -70,12 +70,7 @@ def text_problem(text: str, where: str) -> ConfigException | None:
 def key_problems(
     keys: Collection[str], where: Callable[[str], str], *, is_stored: bool = False
 ) -> list[ConfigException]:
-    """
-    Return the error for each of ``keys`` that is not allowed in a layer.
-
-    :param where: returns what the message says after a key, such as ``in base.properties:12``
-    :param is_stored: as for ``key_problem``
-    """
+    """Return the error for each of ``keys`` that is not allowed; ``where`` returns what a message says after a key."""
     if _are_ordinary(keys):
         return []
     problems = (key_problem(key, f"'{printable(key)}' {where(key)}", is_stored=is_stored) for key in keys)

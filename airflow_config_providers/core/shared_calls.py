@@ -23,11 +23,7 @@ Wait = Callable[[str, Future[object]], object]
 
 
 class SharedCall(Future[object]):
-    """
-    A call under way. If another call with the same name succeeds first, its result is used.
-
-    A caller that stops waiting sets ``is_given_up``, so that the next caller does not wait for this call either.
-    """
+    """A call under way, or a later one that succeeds first. No later caller waits for one that ``is_given_up``."""
 
     is_given_up = False
 

@@ -145,8 +145,6 @@ class ListSize:
 class NonNullValidator:
     """Anything but None."""
 
-    __slots__ = ()
-
     def ensure_valid(self, name: str, value: Any) -> None:
         """Refuse None."""
         if value is None:
@@ -159,8 +157,6 @@ class NonNullValidator:
 class NonEmptyString:
     """A string that is not empty; None is valid."""
 
-    __slots__ = ()
-
     def ensure_valid(self, name: str, value: Any) -> None:
         """Refuse the empty string."""
         if _text(value) == "":
@@ -172,8 +168,6 @@ class NonEmptyString:
 
 class NonEmptyStringWithoutControlChars:
     """A string that is not empty and has no control characters; None is valid."""
-
-    __slots__ = ()
 
     def ensure_valid(self, name: str, value: Any) -> None:
         """Refuse the empty string and strings with control characters."""

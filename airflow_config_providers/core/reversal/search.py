@@ -223,11 +223,7 @@ class Finder:
         return merged(matches)
 
     def _unchanged(self, data: bytes, hits: Hits) -> list[Match]:
-        """
-        Return the matches if each hit is in a pattern that is replaced by itself; otherwise none.
-
-        Most logs show references rather than values. Then there is nothing to search for around the hits.
-        """
+        """Return the matches if each hit is in what is replaced by itself, as in most logs, which show references."""
         found: list[Match] = []
         labels = self._labels
         for index, start, _ in hits:

@@ -42,17 +42,7 @@ class PerProcess(Generic[_T]):
             return made[0]
 
 
-class Lock(Protocol):
-    """A lock, of either kind that ``threading`` has."""
-
-    def acquire(self) -> bool:
-        """Wait until the lock is free, and take it."""
-
-    def release(self) -> None:
-        """Free the lock."""
-
-
-def hold_forks(lock: Lock) -> None:
+def hold_forks(lock: threading.Lock | threading.RLock) -> None:
     """Make each fork wait until ``lock`` is free, so that a child never finds it held by a thread of its parent."""
     os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 

@@ -20,6 +20,7 @@ GoBack = Callable[[], list[str]]
 """Restores the old configuration for the notified members; returns one sentence for each that could not take it."""
 
 
+_UNSET: Final = object()  # a key with the value None is not the same as an absent key
 _OF_THE_DEPLOYMENT: Final = "config.providers and the keys below it belong to the deployment."
 
 
@@ -179,7 +180,9 @@ class Reconfigurables:
         ]
 
     def _concerned(self, proposed: Mapping[str, Any], refreshed: Collection[str]) -> list[Reconfigurable]:
-        changed = {*_changed(self._current, proposed), *refreshed}
+        old = self._current
+        changed = {key for key in old.keys() | proposed.keys() if old.get(key, _UNSET) != proposed.get(key, _UNSET)}
+        changed.update(refreshed)
         return [member for member in self._members if not changed.isdisjoint(_keys(member))]
 
 
@@ -201,13 +204,6 @@ def _static(member: Reconfigurable, definition: ConfigDef) -> Iterator[str]:
         elif (current := current_name(key, definition.older_names)) != key:
             where = f"'{printable(key)}', an older name of '{printable(current)}'"
             yield f"{_name(member)} cannot follow {where}, under which it gets the value. Follow that."
-
-
-def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the keys that are set, changed or deleted; a key with the value None is not the same as an absent key."""
-    for key in before.keys() | after.keys():
-        if key not in before or key not in after or before[key] != after[key]:
-            yield key
 
 
 def _keys(member: Reconfigurable) -> Collection[str]:

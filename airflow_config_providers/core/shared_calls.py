@@ -28,12 +28,8 @@ class SharedCall(Future[object]):
     is_given_up = False
 
 
-class _Calls:
-    """The calls of one process: name -> calls, oldest first."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.named: dict[str, list[SharedCall]] = {}
+_Calls = tuple[threading.RLock, dict[str, list[SharedCall]]]
+"""The calls of one process, name -> calls, oldest first, and their lock."""
 
 
 class SharedCalls:
@@ -48,17 +44,17 @@ class SharedCalls:
     """
 
     def __init__(self, *, pid: Callable[[], int] = os.getpid) -> None:
-        self._here = PerProcess(_Calls, pid=pid)
+        self._here: PerProcess[_Calls] = PerProcess(lambda: (threading.RLock(), {}), pid=pid)
 
     def start(self, name: str, call: Callable[[], object]) -> SharedCall:
         """Start ``call``, unless one with this name is under way. It sees the context variables of this caller."""
-        here = self._here()
-        with here.lock:
-            calls = here.named.setdefault(name, [])
+        lock, named = self._here()
+        with lock:
+            calls = named.setdefault(name, [])
             if calls and (len(calls) >= _MOST or not (calls[-1].is_given_up or calls[-1].done())):
                 return calls[-1]
             calls.append(begun := SharedCall())
-            in_thread(call).add_done_callback(partial(_end, here.lock, calls, begun))
+            in_thread(call).add_done_callback(partial(_end, lock, calls, begun))
             return begun
 
 

@@ -25,17 +25,15 @@ class PerProcess(Generic[_T]):
     the parent's object, so that it does not close anything that the parent still uses.
 
     :param make: creates the object; its errors are passed on, and the next call tries again
-    :param pid: returns the id of the process
     """
 
-    def __init__(self, make: Callable[[], _T], *, pid: Callable[[], int] = os.getpid) -> None:
+    def __init__(self, make: Callable[[], _T]) -> None:
         self._make = make
-        self._pid = pid
         self._slots: dict[int, tuple[threading.Lock, list[_T]]] = {}
 
     def __call__(self) -> _T:
         """Return the object of this process."""
-        lock, made = self._slots.setdefault(self._pid(), (threading.Lock(), []))
+        lock, made = self._slots.setdefault(os.getpid(), (threading.Lock(), []))
         with lock:
             if not made:
                 made.append(self._make())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future
@@ -39,12 +38,10 @@ class SharedCalls:
     A caller that wants a call while it is under way shares it, unless it was given up: then the call is made again.
     A call that hangs therefore costs a few threads at most, however often it is wanted. A forked child, which has none
     of these threads, makes its own calls.
-
-    :param pid: returns the id of the process
     """
 
-    def __init__(self, *, pid: Callable[[], int] = os.getpid) -> None:
-        self._here: PerProcess[_Calls] = PerProcess(lambda: (threading.RLock(), {}), pid=pid)
+    def __init__(self) -> None:
+        self._here: PerProcess[_Calls] = PerProcess(lambda: (threading.RLock(), {}))
 
     def start(self, name: str, call: Callable[[], object]) -> SharedCall:
         """Start ``call``, unless one with this name is under way. It sees the context variables of this caller."""

@@ -2,9 +2,8 @@
 What is made at its first use, without a lock: a property, once for each object, and a pattern.
 
 In Python 3.11, ``functools.cached_property`` has one lock for all objects: threads wait for each other, and a child
-that is forked while the lock is held waits forever. We use it where that cannot happen: in an audit, where one thread
-has each object, in the plugin, which may import nothing else, and where it overrides one of Airflow's, whose result is
-kept under the same name.
+that is forked while the lock is held waits forever. It is used only where one thread has each object, in the plugin,
+which may import nothing else, and where it overrides one of Airflow's.
 """
 
 from __future__ import annotations

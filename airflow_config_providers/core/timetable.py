@@ -116,11 +116,7 @@ class Timetable:
     def schedule(self, delay_ms: int, callback: Callable[[], None]) -> TimetableEntry:
         """Call ``callback`` once after ``delay_ms`` milliseconds; this is a ``Timer`` for a ``ReloadScheduler``."""
         entry = TimetableEntry(self)
-
-        def once() -> None:
-            callback()
-
-        self.add(entry, self.clock() + delay_ms / 1000, once)
+        self.add(entry, self.clock() + delay_ms / 1000, callback)
         return entry
 
     def run_due(self) -> None:

@@ -12,7 +12,7 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
   ``process_environment``, ``cached``, ``closing``.
 - Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``yaml_properties``,
   ``named_file``.
-- What must not be shown: ``sensitive``, ``cleared_frames``, ``foreign_errors``.
+- What must not be shown: ``sensitive``, ``errors``.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Password:
 
 
 class ContentHash:
-    """Hashes values with a key of its own, so that this object can recognize equal contents, and no one learn more."""
+    """Hashes values with a secret key of its own, so that it recognizes equal contents, and nothing else is learned."""
 
     __slots__ = ("_key",)
 

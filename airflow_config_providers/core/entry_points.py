@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from airflow_config_providers.core.foreign_errors import guarded
+from airflow_config_providers.core.errors import guarded
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError
 
@@ -115,7 +115,11 @@ class NamedClasses(Generic[_T]):
 
 
 def registered(group: str) -> tuple[EntryPoint, ...]:
-    """Return the entry points of ``group``, once in a process for each ``sys.path``; the library parses all groups."""
+    """
+    Return the entry points of ``group``, once in a process for each ``sys.path``.
+
+    ``importlib.metadata`` parses those of every distribution, and this only those of the distributions with the group.
+    """
     return _registered(group, tuple(sys.path))
 
 

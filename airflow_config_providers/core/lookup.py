@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypedDict, TypeVar, Unpack, cast
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.foreign_errors import foreign_failure, kind_and_place
+from airflow_config_providers.core.errors import foreign_failure, kind_and_place
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
 from airflow_config_providers.core.retries import Retries

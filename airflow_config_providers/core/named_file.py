@@ -50,7 +50,7 @@ def open_named(path: str) -> int:
 
 
 def state_of(path: str) -> Hashable:
-    """Return what changes if the file, or what it links to, is changed or replaced; ``OSError`` if it is missing."""
+    """Return a value that changes when the file, or what it links to, is changed or replaced; or raise ``OSError``."""
     found = os.stat(path)  # noqa: PTH116 - a Path takes longer
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 

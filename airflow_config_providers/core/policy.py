@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.foreign_errors import kind_and_place
+from airflow_config_providers.core.errors import kind_and_place
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 

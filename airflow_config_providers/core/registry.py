@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.entry_points import NamedClasses, distribution_of
-from airflow_config_providers.core.foreign_errors import guarded
+from airflow_config_providers.core.errors import guarded
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.polled_provider import PolledConfigProvider

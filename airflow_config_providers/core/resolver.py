@@ -9,9 +9,8 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Unpack, cast
 
-from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.foreign_errors import foreign_failure
+from airflow_config_providers.core.errors import clearing_frames, foreign_failure
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place

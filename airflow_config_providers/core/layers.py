@@ -176,14 +176,9 @@ class LayeredConfig:
     @cached_property
     def secrets(self) -> Mapping[str, Callable[[], str]]:
         """Key -> function that decrypts the secret that won, for each key whose winner is an encrypted secret."""
-        won: dict[str, Callable[[], str]] = {}
-        for layer in reversed(self._layers):
-            for key in won.keys() & layer.configs.keys():
-                del won[key]
-            won.update(layer.secrets)
-        for name in won.keys() & self._beaten:
-            del won[name]
-        return won
+        keys = dict.fromkeys(key for layer in self._layers for key in layer.secrets)
+        won = ((key, self.winner(key)) for key in keys if key not in self._beaten)
+        return {key: layer.secrets[key] for key, layer in won if layer and key in layer.secrets}
 
     @cached_property
     def _spellings(self) -> Mapping[str, tuple[str, ...]]:

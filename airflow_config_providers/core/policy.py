@@ -208,7 +208,7 @@ def _reasons(policy: AlterConfigPolicy, request: RequestMetadata) -> tuple[str, 
     try:
         policy.validate(request)
     except PolicyViolation as violation:
-        return violation.problems or ("it does not say why.",)
+        return violation.problems
     return ()
 
 

@@ -8,13 +8,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.keys import current_name, is_reserved
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
+
+_T = TypeVar("_T")
 
 GoBack = Callable[[], list[str]]
 """Restores the old configuration for the notified members; returns one sentence for each that could not take it."""
@@ -207,38 +209,37 @@ def _static(member: Reconfigurable, definition: ConfigDef) -> Iterator[str]:
 
 
 def _keys(member: Reconfigurable) -> Collection[str]:
-    try:
-        return member.reconfigurable_configs()
-    except Exception as error:  # noqa: BLE001 - whatever it raises, the member cannot be skipped
-        reason = _reason(error)
-    raise ConfigException(f"{_name(member)} failed to return its keys ({reason}).")
+    keys, failure = _tried(member.reconfigurable_configs)
+    if keys is None or failure:
+        raise ConfigException(f"{_name(member)} failed to return its keys ({failure or 'it returned None'}).")
+    return keys
 
 
 def _ask(members: Sequence[Reconfigurable], configs: Mapping[str, Any]) -> None:
     problems: list[str] = []
     for member in members:
-        try:
-            refused = "it returned False" if member.validate_reconfiguration(configs) is False else ""
-        except Exception as error:  # noqa: BLE001 - whatever it raises, the member did not agree
-            refused = _reason(error)
-        if refused:
-            problems.append(f"{_name(member)} refuses the configuration ({refused}).")
+        agreed, refusal = _tried(partial(member.validate_reconfiguration, configs))
+        if refusal or agreed is False:
+            problems.append(f"{_name(member)} refuses the configuration ({refusal or 'it returned False'}).")
     if problems:
         raise ConfigException(*problems)
 
 
 def _failure(member: Reconfigurable, configs: Mapping[str, Any]) -> str:
     """Reconfigure ``member``; return why it failed, or an empty string."""
+    return _tried(partial(member.reconfigure, configs))[1]
+
+
+def _tried(call: Callable[[], _T]) -> tuple[_T | None, str]:
+    """
+    Return the result of ``call``, and why it failed, which is empty if it did not.
+
+    That is the message of an error of ours, but only the type of any other error: its message can contain a value.
+    """
     try:
-        member.reconfigure(configs)
-    except Exception as error:  # noqa: BLE001 - whatever it raises, the other members must be restored
-        return _reason(error)
-    return ""
-
-
-def _reason(error: Exception) -> str:
-    """Return the message of an error of ours; only the type of any other error, as its message can contain a value."""
-    return "; ".join(error.problems) if isinstance(error, ConfigException) else type(error).__name__
+        return call(), ""
+    except Exception as error:  # noqa: BLE001 - whatever a member raises, it has failed
+        return None, "; ".join(error.problems) if isinstance(error, ConfigException) else type(error).__name__
 
 
 def _name(member: Reconfigurable) -> str:

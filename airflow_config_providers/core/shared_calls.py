@@ -22,7 +22,7 @@ Wait = Callable[[str, Future[object]], object]
 
 
 class SharedCall(Future[object]):
-    """A call under way, or a later one that succeeds first. No later caller waits for one that ``is_given_up``."""
+    """A call under way, with the result of whichever of its name succeeds first. No one waits if ``is_given_up``."""
 
     is_given_up = False
 

@@ -62,10 +62,9 @@ _OF_DAG_FILES: Final = frozenset({"BaseOperator", "task_decorator_factory"})
 
 def config_errors() -> tuple[type[Exception], ...]:
     """Return what reading a setting raises. Which of the two classes it is depends on the process."""
-    from airflow import exceptions  # noqa: PLC0415 - only an error needs these two
-    from airflow.sdk import exceptions as sdk_exceptions  # noqa: PLC0415 - as above
+    from airflow.exceptions import AirflowConfigException  # noqa: PLC0415 - only an error needs it
 
-    return exceptions.AirflowConfigException, sdk_exceptions.AirflowConfigException
+    return AirflowConfigException, _of_sdk.AirflowConfigException
 
 
 def __getattr__(name: str) -> Any:

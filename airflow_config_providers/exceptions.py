@@ -38,6 +38,10 @@ _MOST_LISTED: Final = 100
 """How many problems a message lists: a file of 1 MiB can have tens of thousands."""
 
 
+_UNTOLD: Final = "it does not say why."
+"""The problem of an error without any, or whoever collects problems would take it for none."""
+
+
 class ConfigProvidersError(Exception):
     """
     Base of every error of this package.
@@ -47,7 +51,7 @@ class ConfigProvidersError(Exception):
 
     def __init__(self, *problems: str) -> None:
         super().__init__(*problems)
-        self.problems: tuple[str, ...] = problems
+        self.problems: tuple[str, ...] = problems or (_UNTOLD,)
 
     def again(self) -> Self:
         """

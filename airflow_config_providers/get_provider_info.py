@@ -95,9 +95,7 @@ OPTIONS: Final = {
         "boolean", "True", "Let a DAG with the tag config_providers:off keep its stock operators unchanged."
     ),
     "config_conn_id": Option(
-        "string",
-        "config_providers_default",
-        "Default for config_conn_id: the connection that defines the providers.",
+        "string", "config_providers_default", "Default for config_conn_id: the connection that defines the providers."
     ),
     "allow_exposed_arguments": Option(
         "boolean", "False", "Default for allow_exposed_arguments: allow values where others can read them."
@@ -152,9 +150,7 @@ OPTIONS: Final = {
         "deployment names.",
     ),
     "dynamic_enabled": Option(
-        "boolean",
-        "True",
-        "Let tasks read their dynamic configuration, which costs one or two requests per task.",
+        "boolean", "True", "Let tasks read their dynamic configuration, which costs one or two requests per task."
     ),
     "records_enabled": Option(
         "boolean",

@@ -8,11 +8,7 @@ from typing import Any
 
 
 class LazyModule:
-    """
-    A module that is imported when one of its names is first used.
-
-    :param name: its full name
-    """
+    """A module, by its full name, that is imported when one of its names is first used."""
 
     def __init__(self, name: str) -> None:
         self._name = name

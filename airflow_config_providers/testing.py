@@ -10,12 +10,13 @@ import json
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 from uuid import uuid4
 
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.process_environment import having
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigChangeCallback, ConfigProvider
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
 
@@ -97,8 +98,11 @@ def deployment(
     allowed = [options["allowed_provider_classes"] or "", *map(_path, _KINDS.values())]
     options["allowed_provider_classes"] = ",".join(allowed)
     _DEPLOYED[place] = fakes
+    variables = {**_options(options), **_connections({**(connections or {}), config_conn_id: definition})}
     try:
-        with _environment({**_options(options), **_connections({**(connections or {}), config_conn_id: definition})}):
+        with ExitStack() as block:
+            for name, value in variables.items():
+                block.enter_context(having(os.environ, name, value))
             yield fakes
     finally:
         del _DEPLOYED[place]
@@ -209,21 +213,6 @@ def _options(options: Mapping[str, str]) -> dict[str, str]:
 
 def _connections(connections: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     return {f"AIRFLOW_CONN_{name.upper()}": json.dumps(fields) for name, fields in connections.items()}
-
-
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables until the block ends."""
-    before = {name: os.environ.get(name) for name in variables}
-    try:
-        os.environ.update(variables)
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 class FakeClock:

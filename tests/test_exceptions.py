@@ -12,7 +12,12 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.core.lookup import Lookup
-from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError
+from airflow_config_providers.exceptions import (
+    ConfigException,
+    ConfigProvidersError,
+    ProviderUnavailableError,
+    problems_of,
+)
 from airflow_config_providers.secrets.refusal import SecretRefusedError, refusal
 from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
 
@@ -89,6 +94,15 @@ def test_a_message_lists_at_most_100_problems_and_the_error_has_all(count: int, 
     first, *lines = str(error).splitlines()
     assert (first, lines[99], lines[-1]) == (f"{count:,} problems:", "- problem 99", end)
     assert (len(error.problems), len(error.args)) == (count, count)
+
+
+def test_an_error_without_a_reason_is_a_problem():
+    """Or whoever collects problems would go on as if there was none."""
+
+    def fail() -> None:
+        raise ConfigException
+
+    assert problems_of(fail) == ("it does not say why.",)
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)

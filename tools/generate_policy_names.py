@@ -13,6 +13,7 @@ not include::
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 import sys
@@ -33,7 +34,7 @@ from airflow_config_providers.spark.catalogue_file import rows, versions
 
 PACKAGE: Final = Path(__file__).parents[1] / "airflow_config_providers"
 NAMES: Final = PACKAGE / "dynamic" / "policies" / "generated_names.py"
-OLDER: Final = PACKAGE / "core" / "older_names.py"
+OLDER: Final = PACKAGE / "core" / "older_names.json"
 JARS: Final = Path(pyspark.__file__).parent / "jars"
 SPARK_JARS: Final = "spark-*.jar"
 HADOOP_JARS: Final = ("hadoop-client-api-*.jar", "parquet-*.jar", "orc-core-*.jar", "avro-mapred-*.jar")
@@ -137,7 +138,7 @@ HARMLESS: Final[Mapping[str, str]] = {
 
 
 def main() -> None:
-    """Write both modules."""
+    """Write both files."""
     jars = [*_hadoop_jars(), *map(Path, sys.argv[1:])]
     gateway = launch_gateway()
     try:
@@ -148,7 +149,7 @@ def main() -> None:
     spark, hadoop = unmatched(spark), unmatched(hadoop_keys(jars), HADOOP_PREFIX)
     made_of = [f"pyspark=={pyspark.__version__}", *(_package(jar) for jar in jars)]
     NAMES.write_text(_module(made_of, spark, hadoop), encoding="utf-8")
-    OLDER.write_text(_older_module(made_of[0], older), encoding="utf-8")
+    OLDER.write_text(f"{json.dumps(older, indent=0, sort_keys=True)}\n", encoding="utf-8")
     print(f"{NAMES}: {len(spark)} keys of Spark, {len(hadoop)} of Hadoop; {OLDER}: {len(older)} names")  # noqa: T201 - a command line tool
 
 
@@ -312,26 +313,6 @@ CODE_LOADING_SPARK: Final = {_tuple(sorted(spark))}
 
 CODE_LOADING_HADOOP: Final = {_tuple(sorted(hadoop))}
 """The same of Hadoop and its file formats, without ``spark.hadoop.``."""
-'''
-
-
-def _older_module(made_of: str, older: Mapping[str, str]) -> str:
-    pairs = "".join(f'    "{name}": "{older[name]}",\n' for name in sorted(older))
-    return f'''"""
-Names of keys that others have replaced, as {made_of} has them.
-
-Written by ``tools/generate_policy_names.py``.
-"""
-
-# ruff: noqa: E501 - a name is as long as it is
-
-from __future__ import annotations
-
-from typing import Final
-
-OLDER_NAMES: Final = {{
-{pairs}}}
-"""Name that Spark or Hadoop still reads -> the name that took its place."""
 '''
 
 

@@ -1,18 +1,18 @@
 """
 The engine: references, layers, resolution and its reversal. No Airflow, no Spark, no network.
 
-- References and their values: ``variable``, ``data``, ``transformer``, ``templates``, ``doubtful_values``.
+- References and their values: ``variable``, ``data``, ``transformer``, ``templates``.
 - Providers: ``provider``, ``provider_definition``, ``registry``, ``entry_points``, ``on_demand``; asking them:
   ``lookup``, ``retries``, ``timed_calls``, ``diagnosis``.
-- Layers of precedence: ``layers``, ``environment``, ``keys``, ``older_names``; ``resolver`` combines them with the
-  above.
+- Layers of precedence: ``layers``, ``environment``, ``keys`` with their ``older_names``; ``resolver`` combines them
+  with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``, ``reload``.
-- Threads and processes: ``timetable``, ``workers``, ``shared_calls``, ``single_flight``, ``per_process``,
+- Threads and processes: ``timetable``, ``workers``, ``shared_calls``, ``per_process``,
   ``process_environment``, ``cached``, ``closing``.
-- Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``yaml_events``,
-  ``yaml_properties``, ``named_file``, ``whole_file``.
-- What must not be shown: ``sensitive``, ``cleared_frames``, ``foreign_errors``.
+- Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``yaml_properties``,
+  ``named_file``.
+- What must not be shown: ``sensitive``, ``errors``.
 """
 
 from __future__ import annotations

@@ -156,12 +156,9 @@ def altered(
     :param before: the resource's own configuration
     :param longest: most characters that one operation can append or subtract; None for no limit
     """
-    found = [
-        *_repeated(operations),
-        *_misformed(operations, definition),
-        *_hidden(operations, before),
-        *_too_long(operations, longest),
-    ]
+    found = [*_repeated(operations)]
+    for operation in operations:
+        found += [(operation.name, problem) for problem in _problems(operation, before, definition, longest)]
     wrong = {name for name, _ in found}
     after = dict(before)
     for operation in operations:
@@ -175,11 +172,7 @@ def altered(
 def absent_elements(
     before: Mapping[str, str], operations: Sequence[AlterConfigOp], definition: ConfigDef
 ) -> dict[str, int]:
-    """
-    Return key -> how many of the elements that are to be subtracted are not in the list, if there are any.
-
-    :param before: the resource's own configuration
-    """
+    """Return key -> how many of the elements that are to be subtracted the list in ``before`` lacks, if any."""
     subtracted = [operation for operation in operations if operation.op is OpType.SUBTRACT]
     absent = {one.name: Counter(_parts(one)) - Counter(_present(one.name, before, definition)) for one in subtracted}
     return {name: elements.total() for name, elements in absent.items() if elements}
@@ -213,28 +206,20 @@ def _repeated(operations: Sequence[AlterConfigOp]) -> Iterator[tuple[str, str]]:
             yield name, f"'{printable(name)}' is changed {times} times in one request. Keep one of them."
 
 
-def _misformed(operations: Sequence[AlterConfigOp], definition: ConfigDef) -> Iterator[tuple[str, str]]:
-    for operation in operations:
-        name = operation.name
-        if operation.op is not OpType.DELETE and operation.value is None:
-            yield name, _null(name)
-        if operation.op in _OF_LISTS and not _is_list(definition, name):
-            what = f"{operation.op.name} needs a list, and this key is not one. Set the whole value."
-            yield name, f"'{printable(name)}': {what}"
-
-
-def _hidden(operations: Sequence[AlterConfigOp], before: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for operation in operations:
-        name = operation.name
-        if operation.op in _OF_LISTS and before.get(name) == HIDDEN:
-            yield name, f"'{printable(name)}' holds a secret that is not shown. Set the whole value."
-
-
-def _too_long(operations: Sequence[AlterConfigOp], longest: int | None) -> Iterator[tuple[str, str]]:
-    for operation in operations:
-        size = len(operation.value or "")
-        if operation.op in _OF_LISTS and longest is not None and size > longest:
-            yield operation.name, f"'{printable(operation.name)}' has {size} characters, and {longest} are allowed."
+def _problems(
+    operation: AlterConfigOp, before: Mapping[str, str], definition: ConfigDef, longest: int | None
+) -> Iterator[str]:
+    name, shown, size = operation.name, printable(operation.name), len(operation.value or "")
+    if operation.op is not OpType.DELETE and operation.value is None:
+        yield _null(name)
+    if operation.op not in _OF_LISTS:
+        return
+    if not _is_list(definition, name):
+        yield f"'{shown}': {operation.op.name} needs a list, and this key is not one. Set the whole value."
+    if before.get(name) == HIDDEN:
+        yield f"'{shown}' holds a secret that is not shown. Set the whole value."
+    if longest is not None and size > longest:
+        yield f"'{shown}' has {size} characters, and {longest} are allowed."
 
 
 _OF_LISTS: Final = (OpType.APPEND, OpType.SUBTRACT)

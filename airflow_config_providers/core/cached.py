@@ -1,26 +1,23 @@
 """
-A property that is computed once for each object, without a lock.
+What is made at its first use, without a lock: a property, once for each object, and a pattern.
 
 In Python 3.11, ``functools.cached_property`` has one lock for all objects: threads wait for each other, and a child
-that is forked while the lock is held waits forever. We use it where that cannot happen: in an audit, where one thread
-has each object, in the plugin, which may import nothing else, and where it overrides one of Airflow's, whose result is
-kept under the same name.
+that is forked while the lock is held waits forever. It is used only where one thread has each object, in the plugin,
+which may import nothing else, and where it overrides one of Airflow's.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, Generic, TypeVar, overload
 
 _T = TypeVar("_T")
 
 
 class cached_property(Generic[_T]):  # noqa: N801 - a decorator, like the one in functools
-    """
-    The result of the decorated method, kept in the object. Two threads that read it at once can both compute it.
-
-    :param make: the method
-    """
+    """The result of the decorated method, kept in the object. Two threads that read it at once can both compute it."""
 
     def __init__(self, make: Callable[[Any], _T]) -> None:
         self._make = make
@@ -38,3 +35,8 @@ class cached_property(Generic[_T]):  # noqa: N801 - a decorator, like the one in
             return self
         made: _T = vars(instance).setdefault(self._name, self._make(instance))
         return made
+
+
+def compiled_later(pattern: bytes, flags: int = 0) -> Callable[[], re.Pattern[bytes]]:
+    """Return a function that returns the compiled ``pattern``: few texts need it, and some take milliseconds."""
+    return cache(partial(re.compile, pattern, flags))

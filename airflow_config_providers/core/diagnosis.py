@@ -39,11 +39,7 @@ class Diagnosing(Protocol):
     """A provider that can say more about itself than whether it can answer."""
 
     def diagnose(self) -> Iterable[Diagnosis]:
-        """
-        Examine the provider, reading no secret.
-
-        :raises ConfigProvidersError: it cannot answer; the rest is then unknown
-        """
+        """Examine the provider, reading no secret; raise ``ConfigProvidersError`` if it cannot answer."""
 
 
 def fine(what: str) -> Diagnosis:

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from airflow_config_providers.core.foreign_errors import guarded
+from airflow_config_providers.core.errors import guarded
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError
 
@@ -37,11 +37,6 @@ def imported(path: str) -> object:
 def distribution_of(entry: EntryPoint) -> str:
     """Return the name of the distribution that registers ``entry``."""
     return entry.dist.name if entry.dist else "a distribution without a name"
-
-
-def shown_target(entry: EntryPoint) -> str:
-    """Return what ``entry`` names, and its distribution, such as ``acme.provider:Acme of acme-config``."""
-    return f"{printable(entry.value)} of {printable(distribution_of(entry))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +95,8 @@ class NamedClasses(Generic[_T]):
             )
 
         def what() -> str:  # only for a message, since the distribution of an entry point is slow to read
-            return f"{shown}, which is {shown_target(entry)}," if entry else shown
+            by = entry and printable(distribution_of(entry))
+            return f"{shown}, which is {printable(entry.value)} of {by}," if entry else shown
 
         with self.importing():
             load = entry.load if entry else partial(imported, name)
@@ -122,8 +118,7 @@ def registered(group: str) -> tuple[EntryPoint, ...]:
     """
     Return the entry points of ``group``, once in a process for each ``sys.path``.
 
-    The result is that of ``importlib.metadata.entry_points``. That parses the entry points of every distribution, while
-    this parses only those that have the group.
+    ``importlib.metadata`` parses those of every distribution, and this only those of the distributions with the group.
     """
     return _registered(group, tuple(sys.path))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
 from airflow_config_providers.core.text import half_pair, of_type, printable
@@ -69,12 +70,7 @@ def text_problem(text: str, where: str) -> ConfigException | None:
 def key_problems(
     keys: Collection[str], where: Callable[[str], str], *, is_stored: bool = False
 ) -> list[ConfigException]:
-    """
-    Return the error for each of ``keys`` that is not allowed in a layer.
-
-    :param where: returns what the message says after a key, such as ``in base.properties:12``
-    :param is_stored: as for ``key_problem``
-    """
+    """Return the error for each of ``keys`` that is not allowed; ``where`` returns what a message says after a key."""
     if _are_ordinary(keys):
         return []
     problems = (key_problem(key, f"'{printable(key)}' {where(key)}", is_stored=is_stored) for key in keys)
@@ -101,12 +97,7 @@ def type_problems(configs: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def require_texts(configs: Mapping[Any, Any], *, where: str = "", is_none_allowed: bool = False) -> None:
-    """
-    Refuse keys and values that are not strings.
-
-    :param where: put before each problem
-    :raises ConfigException: some are not strings; names all of them
-    """
+    """Raise ``ConfigException`` if keys or values are not strings; ``where`` is put before each problem."""
     allowed = {str, type(None)} if is_none_allowed else {str}
     if allowed.issuperset(map(type, configs.values())) and {str}.issuperset(map(type, configs)):
         return
@@ -145,6 +136,16 @@ def spellings(used: Iterable[str], older: Mapping[str, str]) -> Mapping[str, tup
         groups.setdefault(current_name(name, older), []).append(name)
     names = {current: (current, *others) for current, others in groups.items()}
     return {name: group for group in names.values() for name in group}
+
+
+@cache
+def older_names() -> Mapping[str, str]:
+    """Return each name that Spark or Hadoop still reads, but has replaced -> the name that took its place."""
+    import json  # noqa: PLC0415 - few processes look for older names
+    from pkgutil import get_data  # noqa: PLC0415 - slow to import; it works in a zip, too
+
+    found: dict[str, str] = json.loads(get_data(__package__, "older_names.json") or b"")
+    return found
 
 
 def current_name(name: str, older: Mapping[str, str]) -> str:

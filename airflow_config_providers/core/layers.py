@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.definition.resource_type import EVERYWHERE, ResourceType
-from airflow_config_providers.core.definition.undefined import UNDEFINED
 from airflow_config_providers.core.keys import key_problems, require_texts, spellings, text_problem
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import beside_references, scan
 from airflow_config_providers.exceptions import ConfigException
 
 if TYPE_CHECKING:
-    from airflow_config_providers.core.definition.config_def import ConfigDef
+    from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey
 
 
 class ConfigSource(IntEnum):
@@ -125,6 +124,28 @@ def layer_problems(layer: ConfigLayer) -> list[ConfigException]:
     return problems
 
 
+class _Undefined:
+    """Answers like a ``ConfigDef`` without keys, which most processes that settle layers need not import."""
+
+    config_keys: Final[Mapping[str, ConfigKey]] = MappingProxyType({})
+    older_names: Final[Mapping[str, str]] = MappingProxyType({})
+
+    def default_texts(self) -> Mapping[str, str]:
+        return {}
+
+    def is_sensitive(self, name: str) -> bool:
+        return False
+
+    def is_secret(self, name: str, text: str) -> bool:
+        return False
+
+    def alterable_at(self, name: str) -> tuple[ResourceType, ...]:
+        return EVERYWHERE
+
+
+UNDEFINED: Final = _Undefined()
+
+
 class LayeredConfig:
     """
     Settles, for each key, which layer wins. Fetches nothing.
@@ -155,14 +176,9 @@ class LayeredConfig:
     @cached_property
     def secrets(self) -> Mapping[str, Callable[[], str]]:
         """Key -> function that decrypts the secret that won, for each key whose winner is an encrypted secret."""
-        won: dict[str, Callable[[], str]] = {}
-        for layer in reversed(self._layers):
-            for key in won.keys() & layer.configs.keys():
-                del won[key]
-            won.update(layer.secrets)
-        for name in won.keys() & self._beaten:
-            del won[name]
-        return won
+        keys = dict.fromkeys(key for layer in self._layers for key in layer.secrets)
+        won = ((key, self.winner(key)) for key in keys if key not in self._beaten)
+        return {key: layer.secrets[key] for key, layer in won if layer and key in layer.secrets}
 
     @cached_property
     def _spellings(self) -> Mapping[str, tuple[str, ...]]:
@@ -181,11 +197,7 @@ class LayeredConfig:
         return self._definition.default_texts()
 
     def is_secret(self, key: str, text: str) -> bool:
-        """
-        Return whether ``text`` under ``key`` is a plaintext secret, and not a reference to one, or has one in it.
-
-        An empty string is none, whatever its key.
-        """
+        """Return whether ``text`` of ``key``, without its references, is a plaintext secret; an empty one is none."""
         if "${" in text and scan(text):
             return self._definition.is_secret("", beside_references(text))
         return bool(text) and self._definition.is_secret(key, text)
@@ -201,11 +213,7 @@ class LayeredConfig:
         return _Entries(self, {name: None for name in names if name not in self._beaten}, self._beaten)
 
     def describe(self, key: str) -> ConfigEntry:
-        """
-        Return the entry of ``key``.
-
-        :raises ConfigException: the key has no value in a layer, and no default
-        """
+        """Return the entry of ``key``; raise ``ConfigException`` if it has no value in a layer, and no default."""
         entry = self._described.get(key)
         return entry or self._described.setdefault(key, self._entry(key))
 
@@ -275,11 +283,7 @@ class LayeredConfig:
 
 
 class _Entries(Mapping[str, ConfigEntry]):
-    """
-    The entries of a configuration, each created on request.
-
-    :param others: names that are not listed, because their configurations are listed under another one
-    """
+    """The entries of a configuration, each created on request; ``others`` are further names of some of them."""
 
     def __init__(self, config: LayeredConfig, names: Mapping[str, None], others: Set[str]) -> None:
         self._config = config

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypedDict, TypeVar, Unpack, cast
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.foreign_errors import foreign_failure, kind_and_place
+from airflow_config_providers.core.errors import foreign_failure, kind_and_place
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
 from airflow_config_providers.core.retries import Retries
@@ -270,11 +270,7 @@ class _Batch:
         self._open = wanted
 
     def ask(self) -> None:
-        """
-        Ask for the paths that are still open.
-
-        :raises ProviderUnavailableError: some of them have no answer yet
-        """
+        """Ask for the paths that are still open; raise ``ProviderUnavailableError`` if some have no answer yet."""
         answers = self._provider.get_batch(self._open)
         if not isinstance(answers, Mapping):
             raise ProviderLookupError(

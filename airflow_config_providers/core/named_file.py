@@ -1,12 +1,19 @@
-"""Files and pipes that people name: reading one never goes on without end, and never waits for a missing writer."""
+"""
+Files and pipes that people name.
+
+Reading one never goes on without end, and never waits for a missing writer. Others see a new one only when it is whole.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from collections.abc import Hashable
-from typing import Final
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Final
 
 LARGEST: Final = 1024 * 1024
 """The most bytes of a file of configuration."""
@@ -43,20 +50,30 @@ def open_named(path: str) -> int:
 
 
 def state_of(path: str) -> Hashable:
-    """
-    Return a value that changes when the file at ``path`` is changed or replaced. It follows links.
-
-    :raises OSError: there is no such file, or it is not accessible
-    """
+    """Return a value that changes when the file, or what it links to, is changed or replaced; or raise ``OSError``."""
     found = os.stat(path)  # noqa: PTH116 - a Path takes longer
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def refuse_silent(descriptor: int) -> None:
-    """
-    Refuse a pipe that has ended without content: without a writer it ends at once, and looks like an empty file.
-
-    :raises OSError: it is a pipe
-    """
+    """Raise ``OSError`` for a pipe that has ended without content: without a writer, it looks like an empty file."""
     if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         raise OSError(errno.EPIPE, "It is a pipe without a writer, or an empty one")
+
+
+@contextmanager
+def whole_file(target: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """
+    Yield a new file beside ``target``, which takes its place when the block ends without an error.
+
+    :param mode: the rights of the file, of which the umask can take some
+    :raises OSError: it cannot be written; the old one stays
+    """
+    beside = target.with_name(f".{os.urandom(16).hex()}")
+    try:
+        with open(beside, "xb", opener=partial(os.open, mode=mode)) as file:
+            yield file
+        beside.replace(target)
+    finally:
+        with suppress(OSError):  # after an error, which is what matters, or because it has taken the place
+            beside.unlink()

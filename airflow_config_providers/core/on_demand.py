@@ -42,19 +42,14 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         self.unlisted = unlisted
         self._names = tuple(names)
         self._open_one = open_
-        self._environment_names = environment_names
+        self.environment_names = environment_names
         self._under_way = under_way or _under_way()
         self._opened: dict[str, ConfigProvider] = {}
         self._lock = threading.RLock()  # a killed task closes the providers in a signal handler
         self._is_closed = False
 
     def open_for(self, texts: Iterable[str]) -> None:
-        """
-        Open the providers that ``texts`` refer to.
-
-        :raises ProviderDefinitionError: definitions of these providers are wrong; names all problems
-        :raises ProviderLookupError: a provider was refused, or could not connect, while it was configured
-        """
+        """Open the providers that ``texts`` refer to, as ``open_named`` does."""
         self.open_named({variable.provider for text in texts for variable in variables(text)})
 
     def open_named(self, names: Collection[str], *, wait: Wait | None = None) -> None:
@@ -86,10 +81,6 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
     def is_open(self, name: str) -> bool:
         """Return whether the provider with this name is open."""
         return name in self._opened
-
-    def environment_names(self) -> frozenset[str]:
-        """Return the names of the environment variables that the providers can read; opens none."""
-        return self._environment_names()
 
     def keep_leases(self, *, is_left: bool) -> None:
         """Call ``ConfigProvider.keep_leases`` of each open provider."""

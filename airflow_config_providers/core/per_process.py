@@ -25,34 +25,22 @@ class PerProcess(Generic[_T]):
     the parent's object, so that it does not close anything that the parent still uses.
 
     :param make: creates the object; its errors are passed on, and the next call tries again
-    :param pid: returns the id of the process
     """
 
-    def __init__(self, make: Callable[[], _T], *, pid: Callable[[], int] = os.getpid) -> None:
+    def __init__(self, make: Callable[[], _T]) -> None:
         self._make = make
-        self._pid = pid
         self._slots: dict[int, tuple[threading.Lock, list[_T]]] = {}
 
     def __call__(self) -> _T:
         """Return the object of this process."""
-        lock, made = self._slots.setdefault(self._pid(), (threading.Lock(), []))
+        lock, made = self._slots.setdefault(os.getpid(), (threading.Lock(), []))
         with lock:
             if not made:
                 made.append(self._make())
             return made[0]
 
 
-class Lock(Protocol):
-    """A lock, of either kind that ``threading`` has."""
-
-    def acquire(self) -> bool:
-        """Wait until the lock is free, and take it."""
-
-    def release(self) -> None:
-        """Free the lock."""
-
-
-def hold_forks(lock: Lock) -> None:
+def hold_forks(lock: threading.Lock | threading.RLock) -> None:
     """Make each fork wait until ``lock`` is free, so that a child never finds it held by a thread of its parent."""
     os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.foreign_errors import kind_and_place
+from airflow_config_providers.core.errors import kind_and_place
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
@@ -177,11 +177,7 @@ class Judged:
     allowed_by: tuple[str, ...] = ()
 
     def enforce(self) -> None:
-        """
-        Return if no policy denies the change.
-
-        :raises PolicyViolation: names each policy that denies it, with its reasons
-        """
+        """Raise ``PolicyViolation`` if a policy denies the change; it names each that does, with its reasons."""
         if self.denials:
             raise PolicyViolation(*(denial.text for denial in self.denials))
 
@@ -212,7 +208,7 @@ def _reasons(policy: AlterConfigPolicy, request: RequestMetadata) -> tuple[str, 
     try:
         policy.validate(request)
     except PolicyViolation as violation:
-        return violation.problems or ("it does not say why.",)
+        return violation.problems
     return ()
 
 

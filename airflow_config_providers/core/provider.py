@@ -159,11 +159,7 @@ class SecretIdProvider(ConfigProvider):
 
 
 def require_configured(state: _T | None) -> _T:
-    """
-    Return the ``state`` that ``configure`` made of the parameters.
-
-    :raises ProviderDefinitionError: ``state`` is None, so ``configure`` was not called
-    """
+    """Return ``state``; raise ``ProviderDefinitionError`` if it is None, because ``configure`` was not called yet."""
     if state is None:
         raise ProviderDefinitionError("The provider has not been configured yet. Call configure() before get().")
     return state

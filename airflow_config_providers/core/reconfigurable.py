@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.keys import current_name, is_reserved
@@ -16,10 +16,13 @@ from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 
+_T = TypeVar("_T")
+
 GoBack = Callable[[], list[str]]
 """Restores the old configuration for the notified members; returns one sentence for each that could not take it."""
 
 
+_UNSET: Final = object()  # a key with the value None is not the same as an absent key
 _OF_THE_DEPLOYMENT: Final = "config.providers and the keys below it belong to the deployment."
 
 
@@ -99,11 +102,7 @@ class Reconfigurables:
             self._members = tuple(known for known in self._members if known is not member)
 
     def keys(self) -> frozenset[str]:
-        """
-        Return the keys that concern any member.
-
-        :raises ConfigException: a member failed to return its keys
-        """
+        """Return the keys that concern any member; raise ``ConfigException`` if one fails to return its keys."""
         return frozenset(key for member in self._members for key in _keys(member))
 
     def forget(self) -> None:
@@ -137,11 +136,7 @@ class Reconfigurables:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """
-        Keep other threads from applying, so that one configuration can be validated, stored, and announced.
-
-        :raises ConfigException: this thread already has the turn
-        """
+        """Keep others from applying while a configuration is validated, stored and announced; refuse a second turn."""
         with self._lock:
             if self._has_turn:
                 raise ConfigException("A configuration is being applied. Apply the next one when that is done.")
@@ -187,7 +182,9 @@ class Reconfigurables:
         ]
 
     def _concerned(self, proposed: Mapping[str, Any], refreshed: Collection[str]) -> list[Reconfigurable]:
-        changed = {*_changed(self._current, proposed), *refreshed}
+        old = self._current
+        changed = {key for key in old.keys() | proposed.keys() if old.get(key, _UNSET) != proposed.get(key, _UNSET)}
+        changed.update(refreshed)
         return [member for member in self._members if not changed.isdisjoint(_keys(member))]
 
 
@@ -197,11 +194,7 @@ def _refuse(members: Sequence[Reconfigurable], definition: ConfigDef) -> None:
 
 
 def _static(member: Reconfigurable, definition: ConfigDef) -> Iterator[str]:
-    """
-    Yield a problem for each key of ``member`` of which it would never be told.
-
-    A failure to return its keys is reported by a change.
-    """
+    """Yield a problem for each key of which ``member`` would never be told; if it fails, a change reports that."""
     try:
         keys = _keys(member)
     except ConfigException:
@@ -215,46 +208,38 @@ def _static(member: Reconfigurable, definition: ConfigDef) -> Iterator[str]:
             yield f"{_name(member)} cannot follow {where}, under which it gets the value. Follow that."
 
 
-def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the keys that are set, changed or deleted; a key with the value None is not the same as an absent key."""
-    for key in before.keys() | after.keys():
-        if key not in before or key not in after or before[key] != after[key]:
-            yield key
-
-
 def _keys(member: Reconfigurable) -> Collection[str]:
-    try:
-        return member.reconfigurable_configs()
-    except Exception as error:  # noqa: BLE001 - whatever it raises, the member cannot be skipped
-        reason = _reason(error)
-    raise ConfigException(f"{_name(member)} failed to return its keys ({reason}).")
+    keys, failure = _tried(member.reconfigurable_configs)
+    if keys is None or failure:
+        raise ConfigException(f"{_name(member)} failed to return its keys ({failure or 'it returned None'}).")
+    return keys
 
 
 def _ask(members: Sequence[Reconfigurable], configs: Mapping[str, Any]) -> None:
     problems: list[str] = []
     for member in members:
-        try:
-            refused = "it returned False" if member.validate_reconfiguration(configs) is False else ""
-        except Exception as error:  # noqa: BLE001 - whatever it raises, the member did not agree
-            refused = _reason(error)
-        if refused:
-            problems.append(f"{_name(member)} refuses the configuration ({refused}).")
+        agreed, refusal = _tried(partial(member.validate_reconfiguration, configs))
+        if refusal or agreed is False:
+            problems.append(f"{_name(member)} refuses the configuration ({refusal or 'it returned False'}).")
     if problems:
         raise ConfigException(*problems)
 
 
 def _failure(member: Reconfigurable, configs: Mapping[str, Any]) -> str:
     """Reconfigure ``member``; return why it failed, or an empty string."""
+    return _tried(partial(member.reconfigure, configs))[1]
+
+
+def _tried(call: Callable[[], _T]) -> tuple[_T | None, str]:
+    """
+    Return the result of ``call``, and why it failed, which is empty if it did not.
+
+    That is the message of an error of ours, but only the type of any other error: its message can contain a value.
+    """
     try:
-        member.reconfigure(configs)
-    except Exception as error:  # noqa: BLE001 - whatever it raises, the other members must be restored
-        return _reason(error)
-    return ""
-
-
-def _reason(error: Exception) -> str:
-    """Return the message of an error of ours; only the type of any other error, as its message can contain a value."""
-    return "; ".join(error.problems) if isinstance(error, ConfigException) else type(error).__name__
+        return call(), ""
+    except Exception as error:  # noqa: BLE001 - whatever a member raises, it has failed
+        return None, "; ".join(error.problems) if isinstance(error, ConfigException) else type(error).__name__
 
 
 def _name(member: Reconfigurable) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.entry_points import NamedClasses, distribution_of
-from airflow_config_providers.core.foreign_errors import guarded
+from airflow_config_providers.core.errors import guarded
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.polled_provider import PolledConfigProvider
@@ -71,11 +71,7 @@ class ProviderRegistry:
         return ConfiguredProviders(providers, origins, unlisted_names(props, defined))
 
     def open_each(self, props: Mapping[str, Any]) -> tuple[ConfiguredProviders, tuple[str, ...]]:
-        """
-        Create and configure the providers whose definitions are right; the caller closes them.
-
-        :return: the providers, and the problems of the others
-        """
+        """Return the providers whose definitions are right, which the caller closes, and the problems of the others."""
         definitions, problems = read_definitions(props)
         if problems and not definitions:
             return ConfiguredProviders({}), tuple(problems)

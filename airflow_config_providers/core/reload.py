@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
@@ -80,20 +81,13 @@ class Timer(Protocol):
         """Call ``callback`` once, in any thread, after ``delay_ms`` milliseconds; never before this returns."""
 
 
+@dataclass(slots=True, eq=False)
 class _ReloadRequest:
-    """
-    A reload that was asked for because the values of one place expire.
+    """A reload for values that expire; due ``longest`` milliseconds after it was first asked for, at the latest."""
 
-    :param since: when it was first asked for, in milliseconds
-    :param longest: the longest ttl since then; the reload is due no later than that after ``since``
-    """
-
-    __slots__ = ("handle", "longest", "since")
-
-    def __init__(self, *, since: float, longest: int) -> None:
-        self.since = since
-        self.longest = longest
-        self.handle: Handle | None = None
+    since: float
+    longest: int
+    handle: Handle | None = None
 
     def cancel(self) -> None:
         if self.handle:

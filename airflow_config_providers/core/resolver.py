@@ -9,10 +9,8 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Unpack, cast
 
-from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.doubtful_values import value_doubts
-from airflow_config_providers.core.foreign_errors import foreign_failure
+from airflow_config_providers.core.errors import clearing_frames, foreign_failure
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place
@@ -83,11 +81,7 @@ class ResolvedConfig:
 
     @property
     def reverser(self) -> ReverseTransformer:
-        """
-        Turns values back into references, and decrypted secrets into ``[hidden]``.
-
-        It is made on first use, and goes on after ``clear`` if it was made before.
-        """
+        """Turns values into references, and decrypted secrets into ``[hidden]``; once made, it outlives ``clear``."""
         if self._reverser is None:
             self._reverser = ReverseTransformer(self.layered.settled, self._used(), hidden=self._opened.values())
         return self._reverser
@@ -129,7 +123,7 @@ class ResolvedConfig:
         return frozenset(found) | self._opened.keys()
 
     def configs(self) -> dict[str, str]:
-        """Return the values: key -> string, for each key that a layer sets. Each call returns a new mapping."""
+        """Return a new mapping of the values: key -> string, for each key that a layer sets."""
         return {**cast(Mapping[str, str], self._content[0].data), **self._opened}  # no layer has a key without a value
 
     @property
@@ -179,6 +173,30 @@ class ResolvedConfig:
         raise TypeError("A ResolvedConfig is not pickled or copied: it holds secrets. Send the settled configuration.")
 
 
+def value_doubts(values: Mapping[ConfigVariable, str]) -> Iterator[str]:
+    """Yield a sentence about empty values, and one about single lines with a line end, which name no value."""
+    empty = [variable for variable, value in values.items() if not value]
+    ended = [variable for variable, value in values.items() if _is_line_with_end(value)]
+    if empty:
+        yield f"{_values_of(empty, 'is', 'are')} empty. Correct the reference, or what is stored there."
+    if ended:
+        yield (
+            f"{_values_of(ended, 'ends', 'end')} with a line end, which is part of the value. If it was not meant, "
+            f"store the value without it: printf writes none, and echo does."
+        )
+
+
+def _is_line_with_end(value: str) -> bool:
+    """Return whether ``value`` is one line and its end; text of several lines, such as a PEM, has one rightly."""
+    line = value.removesuffix("\n").removesuffix("\r")
+    return line != value and not {"\n", "\r"} & set(line)
+
+
+def _values_of(variables: list[ConfigVariable], of_one: str, of_several: str) -> str:
+    names = some_of(sorted(map(str, variables)), most=_MOST_NAMED)
+    return f"The value of {names} {of_one}" if len(variables) == 1 else f"The values of {names} {of_several}"
+
+
 class ConfigResolver:
     """
     Settles layers, fetches the references of the winners, checks types, and reports all problems in one error.
@@ -216,11 +234,7 @@ class ConfigResolver:
         self._home = home
 
     def settle(self, layers: Sequence[ConfigLayer]) -> LayeredConfig:
-        """
-        Choose the winners of ``layers``. Fetches nothing.
-
-        :raises ConfigException: a layer has a key or a value that is not allowed
-        """
+        """Choose the winners of ``layers``, fetching nothing; raise ``ConfigException`` if a key is not allowed."""
         _raise([problem for layer in layers for problem in layer_problems(layer)])
         return LayeredConfig(layers, self._definition)
 
@@ -248,11 +262,7 @@ class ConfigResolver:
         return ResolvedConfig(layered, [configs, others], opened, texts)
 
     def require_fitting(self, layered: LayeredConfig) -> None:
-        """
-        Make sure that the values without references fit their types, without reading a secret.
-
-        :raises ConfigException: one does not; names all of them
-        """
+        """Raise ``ConfigException`` if values without references do not fit their types; reads no secret."""
         _raise([*self._misfits(layered, {name: text for name, text in layered.settled.items() if not scan(text)})])
 
     def _unanswered(self, parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
@@ -310,11 +320,7 @@ class ConfigResolver:
 
 
 class _Part(NamedTuple):
-    """
-    The result for the keys, or for the further strings.
-
-    :param place: returns what a message calls a name of the result
-    """
+    """The result for the keys, or for the further strings; ``place`` returns what a message calls a name of it."""
 
     result: ConfigTransformerResult
     place: Callable[[str], str]
@@ -331,11 +337,7 @@ class _Unanswered(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class _SharedFailure:
-    """
-    A failure that paths of one provider share.
-
-    :ivar affected: the part and the name of each value that refers to one of ``places``, in their order
-    """
+    """A failure that ``places`` of one provider share, and the part and the name of each value that refers to one."""
 
     problem: ConfigProvidersError
     places: set[Place] = field(default_factory=set)
@@ -349,6 +351,9 @@ class _SharedFailure:
             return _of_key(self.problem, part.place(name), references)
         return _of_keys(self.problem, [name for _, name in self.affected], some_of(chain.from_iterable(listed)))
 
+
+_MOST_NAMED: Final = 10
+"""How many references a doubt names."""
 
 _MOST_REFERENCES: Final = 100
 """How many references without a value are explained: a hint compares each with all keys at its path."""
@@ -368,11 +373,7 @@ def _opened(layered: LayeredConfig) -> dict[str, str]:
 
 
 def refuse_odd_references(layered: LayeredConfig, texts: Mapping[str, str]) -> None:
-    """
-    Make sure that no reference looks like another one, without reading a secret.
-
-    :raises ConfigException: one does; names all of them
-    """
+    """Raise ``ConfigException`` if references look like other ones; it names all of them, and no secret is read."""
     _raise([*_odd_references(layered.settled, layered.place), *_odd_references(texts, printable)])
 
 

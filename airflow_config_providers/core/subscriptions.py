@@ -22,30 +22,20 @@ _PATIENCE: Final = 5.0
 
 
 class Subscriber:
-    """
-    One callback, and what it has seen.
-
-    :ivar seen: hash of the values that it knows
-    :ivar names: the keys that it knows
-    :ivar mark: the mark of what it knows; None if it has none
-    :ivar misses: whether some of them were gone when they were last read
-    :ivar failures: how often in succession they could not be read
-    :ivar news: what it will be called with
-    :ivar is_queued: whether it waits for its call, or is being called
-    """
+    """One callback, and what it has seen."""
 
     def __init__(self, path: str, keys: frozenset[str] | None, callback: ConfigChangeCallback) -> None:
         self.path = path
         self.keys = keys
         self.callback = callback
         self.is_active = True
-        self.seen = b""
-        self.names: frozenset[str] = frozenset()
-        self.mark: Hashable | None = None
-        self.misses = False
-        self.failures = 0
-        self.news: ConfigData | None = None
-        self.is_queued = False
+        self.seen = b""  # hash of the values that it knows
+        self.names: frozenset[str] = frozenset()  # the keys that it knows
+        self.mark: Hashable | None = None  # of what it knows, if that has one
+        self.misses = False  # whether some of them were gone when they were last read
+        self.failures = 0  # how often in succession they could not be read
+        self.news: ConfigData | None = None  # what it will be called with
+        self.is_queued = False  # whether it waits for its call, or is being called
 
     @property
     def arguments(self) -> tuple[str, frozenset[str] | None, ConfigChangeCallback]:

@@ -61,7 +61,7 @@ def literals(template: str) -> list[str]:
 
     A run renders templates first, so a reference can have some in it.
     """
-    template = _without_comments(template)
+    template = "".join(_around_templates(template, _JINJA, only="{#"))
     before, _, after = template.partition("{%")
     _, closing, after = after.rpartition("%}")
     text = f"{before}{_FILLED_IN}{after}" if closing else template
@@ -73,28 +73,19 @@ def literals(template: str) -> list[str]:
     return found
 
 
-def _without_comments(template: str) -> str:
-    kept: list[str] = []
-    done = 0
-    for start, end in _closed(template, _JINJA):
-        if template.startswith("{#", start):
-            kept.append(template[done:start])
-            done = end
-    return "".join([*kept, template[done:]])
-
-
 def without_templates(text: str) -> str:
     """Return ``text`` without the expressions and statements of Jinja in it, in time that grows with its length."""
     return "".join(_around_templates(text))
 
 
-def _around_templates(text: str) -> list[str]:
-    """Return what is before, between and after the expressions and statements of Jinja in ``text``."""
+def _around_templates(text: str, opening: re.Pattern[str] = _OPENING, *, only: str = "") -> list[str]:
+    """Return what is before, between and after the parts of Jinja in ``text`` that begin with ``only``."""
     kept: list[str] = []
     done = 0
-    for start, end in _closed(text, _OPENING):
-        kept.append(text[done:start])
-        done = end
+    for start, end in _closed(text, opening):
+        if text.startswith(only, start):
+            kept.append(text[done:start])
+            done = end
     return [*kept, text[done:]]
 
 

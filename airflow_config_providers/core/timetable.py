@@ -86,11 +86,7 @@ class Timetable:
             self._have_thread()
 
     def ensure(self, key: Hashable, at: float, call: Call) -> None:
-        """
-        Have ``call`` made at ``at``, unless a call waits under ``key``; one that is being made does not wait.
-
-        :raises RuntimeError: as for ``add``
-        """
+        """Have ``call`` made at ``at``, like ``add``, unless one waits under ``key``, and is not being made."""
         with self._changed:
             due = self._waiting.get(key)
             if due is None or due.is_running:
@@ -120,11 +116,7 @@ class Timetable:
     def schedule(self, delay_ms: int, callback: Callable[[], None]) -> TimetableEntry:
         """Call ``callback`` once after ``delay_ms`` milliseconds; this is a ``Timer`` for a ``ReloadScheduler``."""
         entry = TimetableEntry(self)
-
-        def once() -> None:
-            callback()
-
-        self.add(entry, self.clock() + delay_ms / 1000, once)
+        self.add(entry, self.clock() + delay_ms / 1000, callback)
         return entry
 
     def run_due(self) -> None:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final, Unpack
 
 from airflow_config_providers.core.cached import cached_property
-from airflow_config_providers.core.cleared_frames import clearing_frames
+from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.keys import require_texts
 from airflow_config_providers.core.lookup import ONCE, Answers, FetchKeywords, FetchOptions, Lookup, Place
 from airflow_config_providers.core.provider import ConfigProvider

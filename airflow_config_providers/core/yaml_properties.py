@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 from airflow_config_providers.core.keys import LONGEST_KEY
 from airflow_config_providers.core.properties import Property
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.yaml_events import is_alias, line_of, with_depths
 from airflow_config_providers.exceptions import ConfigException
 
 if TYPE_CHECKING:
@@ -172,3 +171,22 @@ def _is_null(node: yaml.Node) -> bool:
 
 def _text(node: yaml.ScalarNode) -> str:
     return str(node.value if node.style else _BOOLEANS.get(node.value, node.value))
+
+
+def with_depths(events: Iterable[yaml.Event]) -> Iterator[tuple[yaml.Event, int]]:
+    """Yield each event with the number of collections, documents and streams that are open after it."""
+    depth = 0
+    for event in events:
+        kind = type(event).__name__
+        depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
+        yield event, depth
+
+
+def is_alias(event: yaml.Event) -> bool:
+    """Return whether an event refers to a part that is written elsewhere."""
+    return type(event).__name__ == "AliasEvent"  # the class itself is slow to import
+
+
+def line_of(part: yaml.Node | yaml.Event) -> int:
+    """Return the line where a part begins, counted from 1."""
+    return int(part.start_mark.line) + 1

@@ -12,7 +12,7 @@ from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseHook, Connection
-from airflow_config_providers.core.cleared_frames import clearing_frames
+from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import is_unicode, printable

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.keys import current_name, key_problem
-from airflow_config_providers.core.older_names import OLDER_NAMES
+from airflow_config_providers.core.keys import current_name, key_problem, older_names
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.templates import is_known_only_in_run, is_template, without_templates
@@ -80,7 +79,7 @@ def _without_failing(misspelt: UnknownKeys) -> UnknownKeys:
 
 
 def _deprecated_findings(entry: WrittenEntry, spark_version: str | None) -> Iterator[Finding]:
-    new = current_name(entry.key, OLDER_NAMES)
+    new = current_name(entry.key, older_names())
     if new != entry.key and not absent({new: ""}, spark_version):
         yield Finding(DEPRECATED_KEY, entry.place, f"{entry.name} is deprecated. Use '{printable(new)}'.")
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, Final, cast
 
-from airflow_config_providers.core.cleared_frames import OWN, clear_own_frames, linked, own
+from airflow_config_providers.core.errors import OWN, clear_own_frames, linked, own
 from airflow_config_providers.core.nested import items_of, slots_of, with_items
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer, reverse_object, reverse_text
 from airflow_config_providers.core.text import printable

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator
-from airflow_config_providers.core.cleared_frames import clearing_frames
+from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.text import one_line, several
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.deployment.audit_scope import scope_of_leaks

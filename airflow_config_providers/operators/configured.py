@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator, resuming_method
 from airflow_config_providers.core.cached import cached_property
-from airflow_config_providers.core.cleared_frames import clearing_frames
+from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.text import first_of, once, one_line, printable, shortened
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 
 from airflow.secrets import BaseSecretsBackend
 
-from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.diagnosis import Diagnosis, of_problem
+from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import (
     AccessDeniedError,

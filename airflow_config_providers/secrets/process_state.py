@@ -17,8 +17,7 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.per_process import run_in_children
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
-from airflow_config_providers.core.shared_calls import SharedCalls
-from airflow_config_providers.core.single_flight import SingleFlight
+from airflow_config_providers.core.shared_calls import SharedCalls, SingleFlight
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.secrets import trail
 from airflow_config_providers.secrets.definitions import DefinitionSource

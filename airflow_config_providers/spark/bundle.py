@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from airflow_config_providers.core.whole_file import whole_file
+from airflow_config_providers.core.named_file import whole_file
 from airflow_config_providers.exceptions import ConfigException
 
 _PACKAGE: Final = "airflow_config_providers"

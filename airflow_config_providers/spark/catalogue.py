@@ -12,8 +12,7 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey, Importance
 from airflow_config_providers.core.definition.config_type import ConfigType, invalid_value
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
-from airflow_config_providers.core.keys import HADOOP_PREFIX
-from airflow_config_providers.core.older_names import OLDER_NAMES
+from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
@@ -150,7 +149,7 @@ class SparkDefinition(ConfigDef):
     @cached_property
     def older_names(self) -> Mapping[str, str]:
         """Older name that this version of Spark, or its Hadoop, still reads -> the name that took its place."""
-        of_hadoop = {name: new for name, new in OLDER_NAMES.items() if name.startswith(HADOOP_PREFIX)}
+        of_hadoop = {name: new for name, new in older_names().items() if name.startswith(HADOOP_PREFIX)}
         return MappingProxyType(of_hadoop | self._of.renamed())
 
     def is_sensitive(self, name: str) -> bool:

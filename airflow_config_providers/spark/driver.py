@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_config_providers.core import properties
-from airflow_config_providers.core.cleared_frames import clearing_frames
+from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.lookup import ONCE, PATIENT, FetchOptions
 from airflow_config_providers.core.process_environment import lacking

@@ -11,7 +11,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from airflow_config_providers.core.cleared_frames import clearing_frames
+from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import Final
 
-from airflow_config_providers.core.keys import HADOOP_PREFIX
-from airflow_config_providers.core.older_names import OLDER_NAMES
+from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
 from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_HADOOP
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.catalogue import READ_ONLY
@@ -87,8 +86,8 @@ def with_prefix(key: str) -> str:
 def _names() -> frozenset[str]:
     return frozenset().union(
         all_names(),
-        OLDER_NAMES.keys(),
-        OLDER_NAMES.values(),
+        older_names().keys(),
+        older_names().values(),
         arguments.SUBMIT.keys.values(),
         READ_ONLY,
         _OF_PLATFORMS,
@@ -97,14 +96,14 @@ def _names() -> frozenset[str]:
 
 @cache
 def _beginnings_of_hadoop() -> frozenset[str]:
-    older = (name.removeprefix(HADOOP_PREFIX) for name in OLDER_NAMES if name.startswith(HADOOP_PREFIX))
+    older = (name.removeprefix(HADOOP_PREFIX) for name in older_names() if name.startswith(HADOOP_PREFIX))
     return frozenset(name.partition(".")[0] for name in (*CODE_LOADING_HADOOP, *older, *_OF_HADOOP))
 
 
 @cache
 def _of_spark() -> NearKeys:
     names = sorted(name for name in _names() if not name.startswith(HADOOP_PREFIX))
-    return NearKeys(sorted(names, key=OLDER_NAMES.__contains__), _FREE)
+    return NearKeys(sorted(names, key=older_names().__contains__), _FREE)
 
 
 @cache

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
-from airflow_config_providers.core.keys import HADOOP_PREFIX, HIVE_PREFIX
-from airflow_config_providers.core.older_names import OLDER_NAMES
+from airflow_config_providers.core.keys import HADOOP_PREFIX, HIVE_PREFIX, older_names
 from airflow_config_providers.core.sensitive import TELLING_NAMES
 
 REDACTION_KEY: Final = "spark.redaction.regex"
@@ -116,14 +115,14 @@ def other_names(key: str) -> set[str]:
 
     :param key: the key without ``spark.hadoop.``, as in the names
     """
-    current = OLDER_NAMES.get(f"{HADOOP_PREFIX}{key}", f"{HADOOP_PREFIX}{key}")
+    current = older_names().get(f"{HADOOP_PREFIX}{key}", f"{HADOOP_PREFIX}{key}")
     return {name.removeprefix(HADOOP_PREFIX) for name in (current, *_former_names().get(current, ()))} - {key}
 
 
 @cache
 def _former_names() -> Mapping[str, Collection[str]]:
     found: dict[str, list[str]] = {}
-    for older, current in OLDER_NAMES.items():
+    for older, current in older_names().items():
         found.setdefault(current, []).append(older)
     return found
 

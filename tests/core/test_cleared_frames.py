@@ -6,7 +6,7 @@ import traceback
 
 import pytest
 
-from airflow_config_providers.core.cleared_frames import clearing_frames
+from airflow_config_providers.core.errors import clearing_frames
 
 
 def fails(secret):

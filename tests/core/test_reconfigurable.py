@@ -124,6 +124,31 @@ def test_one_that_refuses_keeps_everybody_as_they_are():
     assert everybody.current == OLD
 
 
+def test_one_that_refuses_without_a_reason_refuses():
+    everybody = following(Pool(refuses=ConfigException()))
+
+    with pytest.raises(ConfigException, match=r"Pool refuses the configuration \(it does not say why\.\)"):
+        everybody.apply(NEW)
+
+    assert everybody.current == OLD
+
+
+def test_one_that_fails_without_a_reason_has_failed():
+    everybody = following(Pool(fails_with=ConfigException()))
+
+    with pytest.raises(ConfigException, match=r"Pool could not be reconfigured \(it does not say why\.\)"):
+        everybody.apply(NEW)
+
+    assert everybody.current == OLD
+
+
+def test_one_that_has_no_keys_to_return_fails():
+    everybody = following(Pool(keys=None))
+
+    with pytest.raises(ConfigException, match=r"Pool failed to return its keys \(it returned None\)"):
+        everybody.keys()
+
+
 def test_everybody_who_refuses_is_named():
     everybody = following(Pool(refuses=ConfigException("one.")), Pool(refuses=ConfigException("two.")))
 

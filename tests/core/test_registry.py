@@ -297,6 +297,11 @@ def test_the_error_of_a_configdef_names_the_provider() -> None:
     assert problems(registry, props(a="odd")) == ("Provider a: cache.ms is no number.",)
 
 
+def test_a_provider_that_cannot_be_configured_and_does_not_say_why_is_not_opened() -> None:
+    registry = ProviderRegistry({"mute": lambda: Failing(ProviderDefinitionError())})
+    assert problems(registry, props(a="mute")) == ("Provider a: it does not say why.",)
+
+
 def test_of_an_error_that_is_not_ours_only_the_type_and_the_place_are_told() -> None:
     error = ValueError("token hunter2 refused")
     registry = ProviderRegistry({"bad": lambda: Failing(error)})

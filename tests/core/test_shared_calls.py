@@ -8,6 +8,7 @@ from contextvars import ContextVar
 import pytest
 
 from airflow_config_providers.core.shared_calls import SharedCall, SharedCalls
+from tests.core.forks import in_child
 from tests.limits import LONGEST
 
 _who: ContextVar[str] = ContextVar("_who", default="nobody")
@@ -113,10 +114,10 @@ def test_a_call_sees_the_context_of_whoever_starts_it() -> None:
 
 def test_another_process_makes_its_own_call() -> None:
     """A forked child has no thread that would end the parent's call."""
-    pids, let_go = iter([1, 1, 2]), threading.Event()
-    under_way = SharedCalls(pid=lambda: next(pids))
-    parents, same, childs = (under_way.start("a", let_go.wait) for _ in range(3))
+    under_way, let_go = SharedCalls(), threading.Event()
+    parents, same = (under_way.start("a", let_go.wait) for _ in range(2))
+    childs = in_child(lambda: under_way.start("a", lambda: "the child's").result(LONGEST))
     let_go.set()
 
-    assert parents is same is not childs
-    assert parents.result() is childs.result() is True
+    assert parents is same
+    assert (parents.result(), childs) == (True, "the child's")

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.core.keys import current_name
-from airflow_config_providers.core.older_names import OLDER_NAMES
+from airflow_config_providers.core.keys import current_name, older_names
 from airflow_config_providers.spark import catalogue_file
 from airflow_config_providers.spark.catalogue_file import catalogued, rows, versions, versions_with
 
@@ -103,7 +102,7 @@ def test_policies_know_every_older_name_that_is_settled_with_its_current_one() -
     """If not, a change of the older name would pass by a policy about the current one."""
     pairs = {name: row.split()[1] for minor in versions() for name, row in rows(minor).older.items()}
 
-    assert {a: b for a, b in pairs.items() if current_name(a, OLDER_NAMES) != current_name(b, OLDER_NAMES)} == {}
+    assert {a: b for a, b in pairs.items() if current_name(a, older_names()) != current_name(b, older_names())} == {}
 
 
 def test_types_are_read_without_the_documentation() -> None:

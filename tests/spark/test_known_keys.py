@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from airflow_config_providers.core.older_names import OLDER_NAMES
+from airflow_config_providers.core.keys import older_names
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.catalogue_file import all_names
 from airflow_config_providers.spark.known_keys import meant, with_prefix
 from tests.spark import misspelling
 from tests.spark.third_party_keys import THIRD_PARTY_KEYS
 
-KNOWN = sorted({*all_names(), *OLDER_NAMES, *OLDER_NAMES.values()})
+KNOWN = sorted({*all_names(), *older_names(), *older_names().values()})
 
 PUBLIC = [key.name for key in spark_definition().config_keys.values() if not key.internal]
 

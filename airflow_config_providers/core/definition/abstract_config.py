@@ -6,10 +6,10 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from airflow_config_providers.core.cleared_frames import clearing_frames
 from airflow_config_providers.core.data import HIDDEN, Password
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import convert_to_string
+from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.transformer import ConfigTransformer
@@ -21,11 +21,8 @@ log = logging.getLogger(__name__)
 
 class RecordingMap(dict[str, Any]):
     """
-    A mapping of configurations that records which ones are read with ``[]`` or ``get``.
+    A mapping of configurations that notes in ``used`` which ones are read with ``[]`` or ``get``, and not by copying.
 
-    Copying or iterating it records nothing. Its string form shows only the keys.
-
-    :param used: the set to which names are added
     :param prefix: the prefix that was removed from the names of the configuration
     :param also_without_prefix: record the name without the prefix, too
     """
@@ -82,7 +79,10 @@ class AbstractConfig:
         *,
         registry: ProviderRegistry | None = None,
     ) -> None:
-        _check_names(originals)
+        if odd := [name for name in originals if not isinstance(name, str)]:
+            raise ConfigException(
+                *(f"The key {printable(repr(name))} is not a string. Write it as one." for name in odd)
+            )
         self._definition = definition
         self._used: set[str] = set()
         self._values: Mapping[str, Any] = {}
@@ -215,23 +215,14 @@ class AbstractConfig:
         return f"<{type(self).__name__} of {len(self._values)} configurations>"
 
 
-def _check_names(originals: Mapping[Any, Any]) -> None:
-    odd = [name for name in originals if not isinstance(name, str)]
-    if odd:
-        raise ConfigException(*(f"The key {printable(repr(name))} is not a string. Write it as one." for name in odd))
-
-
 def _resolve(
     originals: Mapping[str, Any], provider_props: Mapping[str, Any], registry: ProviderRegistry | None
 ) -> tuple[dict[str, Any], Collection[ConfigVariable]]:
     """Return ``originals`` with references replaced, and the references that were replaced."""
     with (registry or ProviderRegistry()).open(provider_props) as providers:
-        result = ConfigTransformer(providers).transform(_texts(originals))
+        texts = {name: value for name, value in originals.items() if isinstance(value, str)}
+        result = ConfigTransformer(providers).transform(texts)
     return {**originals, **result.data}, result.used.keys()
-
-
-def _texts(configs: Mapping[str, Any]) -> dict[str, str]:
-    return {name: value for name, value in configs.items() if isinstance(value, str)}
 
 
 def _has_more(text: str, references: Collection[ConfigVariable], answered: Collection[ConfigVariable]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from airflow_config_providers.core.data import Password
@@ -82,32 +83,19 @@ def _string(value: object) -> object:
 
 
 def _password(value: object) -> object:
-    return value if isinstance(value, Password) else _hidden(_string(value))
+    if isinstance(value, str):
+        return Password(value)
+    return value if isinstance(value, Password) else _string(value)
 
 
-def _hidden(value: object) -> object:
-    return Password(value) if isinstance(value, str) else value
-
-
-@dataclass(frozen=True, slots=True)
-class _Integer:
-    """Parses integers of ``bits`` bits."""
-
-    name: str
-    bits: int
-
-    def __call__(self, value: object) -> object:
-        if isinstance(value, str):
-            return self._within(parse_integer(value))
-        if isinstance(value, int) and not isinstance(value, bool):
-            return self._within(value)
-        return _Misfit(f"Expected value to be a {self.bits}-bit integer, but it was {of_type(value)}")
-
-    def _within(self, number: int | None) -> object:
-        bound = 1 << (self.bits - 1)
-        if number is None or not -bound <= number < bound:
-            return _Misfit(f"Not a number of type {self.name}. Give a whole number from {-bound} to {bound - 1}")
-        return number
+def _integer(name: str, bits: int, value: object) -> object:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        return _Misfit(f"Expected value to be a {bits}-bit integer, but it was {of_type(value)}")
+    number = parse_integer(value) if isinstance(value, str) else value
+    bound = 1 << (bits - 1)
+    if number is None or not -bound <= number < bound:
+        return _Misfit(f"Not a number of type {name}. Give a whole number from {-bound} to {bound - 1}")
+    return number
 
 
 def _double(value: object) -> object:
@@ -116,12 +104,8 @@ def _double(value: object) -> object:
         return _Misfit("Not a number of type DOUBLE. Give a number such as 0.5 or 1e6") if value is None else value
     if isinstance(value, float):
         return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return _as_double(value)
-    return _Misfit(f"Expected value to be a double, but it was {of_type(value)}")
-
-
-def _as_double(value: int) -> object:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return _Misfit(f"Expected value to be a double, but it was {of_type(value)}")
     try:
         return float(value)
     except OverflowError:
@@ -157,9 +141,9 @@ def _import(path: str) -> object:
 _PARSERS: Mapping[ConfigType, Callable[[object], object]] = {
     ConfigType.BOOLEAN: _boolean,
     ConfigType.STRING: _string,
-    ConfigType.INT: _Integer("INT", 32),
-    ConfigType.SHORT: _Integer("SHORT", 16),
-    ConfigType.LONG: _Integer("LONG", 64),
+    ConfigType.INT: partial(_integer, "INT", 32),
+    ConfigType.SHORT: partial(_integer, "SHORT", 16),
+    ConfigType.LONG: partial(_integer, "LONG", 64),
     ConfigType.DOUBLE: _double,
     ConfigType.LIST: _list,
     ConfigType.CLASS: _class,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.definition.config_type import invalid_value
@@ -60,33 +60,32 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class ValidString:
-    """One of several strings."""
-
+class _Choice:
     valid: tuple[str, ...]
 
     @classmethod
-    def in_(cls, *valid: str) -> ValidString:
+    def in_(cls, *valid: str) -> Self:
         """Allow the strings ``valid``."""
         return cls(valid)
+
+    def __str__(self) -> str:
+        return f"[{', '.join(self.valid)}]"
+
+
+class ValidString(_Choice):
+    """One of several strings."""
 
     def ensure_valid(self, name: str, value: Any) -> None:
         """Refuse None and every other string."""
         if _text(value) not in self.valid:
             raise invalid_value(name, f"String must be one of: {', '.join(self.valid)}")
 
-    def __str__(self) -> str:
-        return f"[{', '.join(self.valid)}]"
 
-
-@dataclass(frozen=True, slots=True)
-class CaseInsensitiveValidString:
+class CaseInsensitiveValidString(_Choice):
     """One of several strings, in upper or lower case."""
 
-    valid: tuple[str, ...]
-
     @classmethod
-    def in_(cls, *valid: str) -> CaseInsensitiveValidString:
+    def in_(cls, *valid: str) -> Self:
         """Allow the strings ``valid``."""
         return cls(tuple(text.upper() for text in valid))
 
@@ -100,24 +99,13 @@ class CaseInsensitiveValidString:
         return f"(case insensitive) [{', '.join(self.valid)}]"
 
 
-@dataclass(frozen=True, slots=True)
-class ValidList:
+class ValidList(_Choice):
     """A list of strings from a set; repeated ones are allowed."""
-
-    valid: tuple[str, ...]
-
-    @classmethod
-    def in_(cls, *valid: str) -> ValidList:
-        """Allow lists of the strings ``valid``."""
-        return cls(valid)
 
     def ensure_valid(self, name: str, value: Sequence[str] | None) -> None:
         """Refuse None and a list with any other string."""
         if value is None or not all(item in self.valid for item in value):
             raise invalid_value(name, f"Each item of the list must be one of: {', '.join(self.valid)}")
-
-    def __str__(self) -> str:
-        return f"[{', '.join(self.valid)}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +133,6 @@ class ListSize:
 class NonNullValidator:
     """Anything but None."""
 
-    __slots__ = ()
-
     def ensure_valid(self, name: str, value: Any) -> None:
         """Refuse None."""
         if value is None:
@@ -159,8 +145,6 @@ class NonNullValidator:
 class NonEmptyString:
     """A string that is not empty; None is valid."""
 
-    __slots__ = ()
-
     def ensure_valid(self, name: str, value: Any) -> None:
         """Refuse the empty string."""
         if _text(value) == "":
@@ -172,8 +156,6 @@ class NonEmptyString:
 
 class NonEmptyStringWithoutControlChars:
     """A string that is not empty and has no control characters; None is valid."""
-
-    __slots__ = ()
 
     def ensure_valid(self, name: str, value: Any) -> None:
         """Refuse the empty string and strings with control characters."""

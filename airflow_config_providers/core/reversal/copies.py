@@ -13,6 +13,8 @@ from functools import cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
+from airflow_config_providers.core.cached import compiled_later
+
 if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.windows import Range
 
@@ -32,23 +34,13 @@ _FEWEST: Final = 5
 _GROUPS: Final = (2, 4)
 """The numbers of bytes between which ``xxd`` writes blanks, by default and as people set it."""
 
+_sequence: Final = compiled_later(
+    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[0-Z\\^-~])"
+)
+"""What a terminal does not show (ECMA-48): colours and other styles, titles, links."""
 
-@cache
-def _sequence() -> re.Pattern[bytes]:
-    """Match what a terminal does not show (ECMA-48): colours and other styles, titles, links."""
-    return re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[0-Z\\^-~])")
-
-
-@cache
-def _escaped() -> re.Pattern[bytes]:
-    return re.compile(rb"\\u00([0-7][0-9A-Fa-f])|\\x([0-9A-Fa-f]{2})|\\([ !#-/:-@\[\]-`{-~])")
-
-
-@cache
-def _reference() -> re.Pattern[bytes]:
-    return re.compile(rb"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|(amp|lt|gt|quot|apos));")
-
-
+_escaped: Final = compiled_later(rb"\\u00([0-7][0-9A-Fa-f])|\\x([0-9A-Fa-f]{2})|\\([ !#-/:-@\[\]-`{-~])")
+_reference: Final = compiled_later(rb"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|(amp|lt|gt|quot|apos));")
 _NAMED: Final = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
 _QUOTED: Final = {b'"': rb"\"", b"\\": rb"\\"}
 
@@ -68,11 +60,7 @@ Piece = tuple[int, int, bytes]
 
 
 class Copy:
-    """
-    A copy of a text in which some parts are replaced.
-
-    :param pieces: the parts of the copy, in order
-    """
+    """A copy of a text in which some parts are replaced, made of ``pieces``, which are in order."""
 
     __slots__ = ("_pieces", "_places", "data")
 

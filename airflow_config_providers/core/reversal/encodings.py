@@ -28,16 +28,13 @@ def forms(text: str, encodings: Iterable[str] | None = None) -> list[bytes]:
     names = ENCODINGS if encodings is None else encodings
     if _UNCHANGED.issuperset(text):
         names = dict.fromkeys(name if name in EVEN else "plain" for name in names)
+    elif _SIMPLE.issuperset(text):
+        names = dict.fromkeys("plain" if name in _OF_QUOTES else name for name in names)
     return list(map(octets, dict.fromkeys(chain.from_iterable(ENCODINGS[name](text) for name in names))))
 
 
 def _plain(text: str) -> Iterator[str]:
     yield text
-
-
-def _is_simple(text: str) -> bool:
-    """Return whether ``text`` has no character that most encodings change."""
-    return _SIMPLE.issuperset(text)
 
 
 _DELETE: Final = "\x7f"
@@ -55,9 +52,6 @@ def _json(text: str) -> Iterator[str]:
 
 
 def _python(text: str) -> Iterator[str]:
-    if _is_simple(text):
-        yield text
-        return
     for body in (repr('"' + text)[2:-1], ascii('"' + text)[2:-1], repr(b'"' + octets(text))[3:-1]):
         yield body
         yield body.replace(r"\'", "'")  # the form in double quotes; a double quote is never escaped
@@ -65,9 +59,6 @@ def _python(text: str) -> Iterator[str]:
 
 def _yaml(text: str) -> Iterator[str]:
     """Yield ``text`` in double quotes: in ASCII, and with the characters of 16 bits, or all, as they are."""
-    if _is_simple(text):
-        yield text
-        return
     body = text.translate(_YAML_ESCAPES)
     if body.isascii() and body.isprintable():
         yield body
@@ -111,11 +102,7 @@ def _percent(digits: str) -> list[str]:
 
 
 def _base64(text: str) -> Iterator[str]:
-    """
-    Yield the base64 characters that ``text`` determines, for each of the three alignments it can have.
-
-    Characters that mix bits of ``text`` with adjacent bits are left out: at most one at either end.
-    """
+    """Yield the base64 characters that ``text`` alone determines, for each of the three alignments it can have."""
     data = octets(text)
     yield (form := b2a_base64(data, newline=False).decode().rstrip("="))
     yield form.replace("+", "-").replace("/", "_")
@@ -132,9 +119,6 @@ def _hex(text: str) -> Iterator[str]:
 
 
 def _markup(text: str) -> Iterator[str]:
-    if _is_simple(text) and "&" not in text:
-        yield text
-        return
     body = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     yield body
     for double, single in (("&quot;", "'"), ("&quot;", "&#x27;"), ("&quot;", "&apos;"), ("&#34;", "&#39;")):
@@ -175,11 +159,7 @@ def _quoted(text: str) -> Iterator[str]:
 
 
 def _lost(text: str) -> Iterator[str]:
-    """
-    Yield ``text`` as it looks after a program has used the wrong character set.
-
-    A form with little left but replacement characters would match many texts, so it is left out.
-    """
+    """Yield ``text`` as it looks after a program has used the wrong character set."""
     if text.isascii():
         return
     data = octets(text)
@@ -190,7 +170,7 @@ def _lost(text: str) -> Iterator[str]:
         data.decode("ascii", "replace"),
         data.decode("ascii", "replace").replace("\ufffd", "?"),
     ):
-        if sum(map(str.isalnum, form)) >= _FEWEST_KNOWN:
+        if sum(map(str.isalnum, form)) >= _FEWEST_KNOWN:  # or it would match many texts
             yield form
     yield data.decode("latin-1")
     yield data.decode("cp1252", "replace")
@@ -198,9 +178,6 @@ def _lost(text: str) -> Iterator[str]:
 
 
 def _c(text: str) -> Iterator[str]:
-    if _is_simple(text):
-        yield text
-        return
     body = text.translate(_C_ESCAPES)
     yield body
     if not body.isascii():
@@ -211,7 +188,10 @@ _PRINTABLE: Final = frozenset(map(chr, range(ord(" "), 0x7F)))
 _UNCHANGED: Final = frozenset("_.-").union(filter(str.isalnum, _PRINTABLE))
 """The characters that no encoding changes, except those of ``EVEN``."""
 
-_SIMPLE: Final = _PRINTABLE.difference("\"'\\<>")
+_SIMPLE: Final = _PRINTABLE.difference("\"'\\<>&")
+_OF_QUOTES: Final = ("Python", "XML and HTML", "YAML", "C and protobuf")
+"""The encodings that change no text of ``_SIMPLE``."""
+
 _UNRESERVED: Final = _UNCHANGED.union("~")  # RFC 3986
 _UNESCAPED: Final = frozenset("!*'()")
 _UNESCAPED_IN_URLS: Final = frozenset(";,/?:@&=+$#")

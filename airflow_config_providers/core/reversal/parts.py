@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
 from typing import Final
@@ -33,18 +34,12 @@ Match = tuple[int, int, bytes]
 """Start and end in a text, and the label that replaces it."""
 
 
+@dataclass(slots=True, repr=False, eq=False)
 class Source:
-    """
-    The text of which a pattern is an encoded form.
+    """The text of a form. ``is_even``: each byte of the form encodes an equal share of the text, as in base64."""
 
-    :param is_even: each byte of the form encodes an equal share of the text, as in base64
-    """
-
-    __slots__ = ("is_even", "text")
-
-    def __init__(self, text: bytes, *, is_even: bool = False) -> None:
-        self.text = text
-        self.is_even = is_even
+    text: bytes
+    is_even: bool = False
 
 
 class Parts:
@@ -108,13 +103,11 @@ class Parts:
 
     def _near(self, data: bytes, window: int, index: int, entries: Sequence[Sequence[Entry]]) -> list[_Candidate]:
         """Return the patterns of which ``data`` has one of the nearest distinctive parts around the window."""
-        candidates = self._candidates.get(index)
-        if candidates is None:
-            some = islice(self._telling(entries[index]), _MOST_ENTRIES)
-            candidates = self._candidates[index] = list(some)
+        if index not in self._candidates:
+            self._candidates[index] = list(islice(self._telling(entries[index]), _MOST_ENTRIES))
         return [
             each
-            for each in candidates
+            for each in self._candidates[index]
             if data.startswith(each.after, window) or data.endswith(each.before, 0, window + WINDOW)
         ]
 
@@ -134,11 +127,10 @@ class Parts:
                 )
 
     def _of(self, pattern: bytes) -> Spots:
-        found = self._spots.get(pattern)
-        if found is None:
+        if pattern not in self._spots:
             source = self._sources.get(pattern)
-            found = self._spots[pattern] = spots(pattern, source.text if source and source.is_even else pattern)
-        return found
+            self._spots[pattern] = spots(pattern, source.text if source and source.is_even else pattern)
+        return self._spots[pattern]
 
     def _matches(self, text: _Text, near: Iterable[_Candidate], known: Range) -> Iterator[Match]:
         """Yield the parts of the patterns that are ``near``, except those inside ``known``."""
@@ -177,6 +169,7 @@ class Parts:
         return lengths(len(pattern) / len(source.text)) if source.is_even else (RUN, CUT)
 
 
+@dataclass(slots=True, repr=False, eq=False)
 class _Candidate:
     """
     A pattern that contains a window.
@@ -186,31 +179,20 @@ class _Candidate:
     :param before: from the beginning of the previous distinctive part to the end of the window
     """
 
-    __slots__ = ("after", "before", "pattern", "place")
-
-    def __init__(self, pattern: bytes, place: int, after: bytes, before: bytes) -> None:
-        self.pattern = pattern
-        self.place = place
-        self.after = after
-        self.before = before
+    pattern: bytes
+    place: int
+    after: bytes
+    before: bytes
 
 
+@dataclass(slots=True, repr=False, eq=False)
 class _Text:
-    """
-    A text around a window.
+    """A text around a ``window``, and the part of it to search, from ``low`` to ``high``."""
 
-    :param low: start of the part to search
-    :param high: end of that part
-    :param window: start of the window
-    """
-
-    __slots__ = ("data", "high", "low", "window")
-
-    def __init__(self, data: bytes, low: int, high: int, window: int) -> None:
-        self.data = data
-        self.low = low
-        self.high = high
-        self.window = window
+    data: bytes
+    low: int
+    high: int
+    window: int
 
     def shared(self, pattern: bytes, place: int, most: int) -> tuple[int, int, int]:
         """

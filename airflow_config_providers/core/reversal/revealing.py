@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import cache
 from itertools import pairwise
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from airflow_config_providers.core.cached import compiled_later
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.windows import Range
@@ -42,11 +43,8 @@ _CHARACTERS_PER_CHANGE: Final = 6
 """Random text changes between letters, digits and case more often than once in so many characters."""
 
 
-@cache
-def _known() -> re.Pattern[bytes]:
-    """Match what has odd neighbours but reveals nothing: hosts, times, algorithms, the beginning of every key."""
-    return re.compile(
-        rb"""
+_known: Final = compiled_later(
+    rb"""
     (?<![0-9A-Za-z]) (?:
         [a-z][a-z0-9+.-]{1,30}:// (?:[^/?\#@\s]{1,200}@)?+ (?P<host>[a-z0-9._-]{1,253}(?::\d{1,5})?)
         | (?<![.-]) [a-z0-9_-]{1,63} (?:\.[a-z0-9_-]{1,63}){0,9} \. (?:com|net|org|io|dev|app|cloud|internal|intern
@@ -60,89 +58,51 @@ def _known() -> re.Pattern[bytes]:
         | AAAA[A-E][23][\w+/]{0,30} | MII[A-Z][\w+/]{4} | b3BlbnNzaC1rZXktdjE[\w+/]{0,80} )
     | (?:BgkqhkiG9w0|YJKoZIhvcNAQ|GCSqGSIb3DQEB|BgcqhkjOPQ|YHKoZIzj0|GByqGSM49) [\w+/]{0,28}
     """,
-        re.VERBOSE,
-    )
+    re.VERBOSE,
+)
+"""What has odd neighbours but reveals nothing: hosts, times, algorithms, the beginning of every key."""
 
+_head: Final = compiled_later(rb"eyJ[\w-]++(?P<more>(?=\.eyJ))?")
+"""
+The header of a JSON Web Token, which many tokens share, so that it reveals only a truncated token.
 
-@cache
-def _head() -> re.Pattern[bytes]:
-    """
-    Match the header of a JSON Web Token, which many tokens share, so that it reveals only a truncated token.
+Also anything that only begins like a header, so that no byte is examined twice.
+"""
 
-    Also match anything that only begins like a header, so that no byte is examined twice.
-    """
-    return re.compile(rb"eyJ[\w-]++(?P<more>(?=\.eyJ))?")
+_escape: Final = compiled_later(
+    rb"%[0-9A-Fa-f]{2}|\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-7]{3}|[^0-9A-Za-z]|[nrt])|&#?\w{1,6};"
+)
+"""What represents a character in an encoding."""
 
-
-@cache
-def _escape() -> re.Pattern[bytes]:
-    """Match what represents a character in an encoding."""
-    return re.compile(rb"%[0-9A-Fa-f]{2}|\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-7]{3}|[^0-9A-Za-z]|[nrt])|&#?\w{1,6};")
-
-
-@cache
-def _oddity() -> re.Pattern[bytes]:
-    """Match positions between odd neighbours: letters and digits, punctuation and single letters."""
-    return re.compile(
-        rb"""
+_oddity: Final = compiled_later(
+    rb"""
     (?<=[A-Za-z])(?=[0-9]) | (?<=[0-9])(?=[A-Za-z])
     | (?<=[a-z])(?=[A-Z]) (?: (?<![A-Za-z][a-z][a-z]) | (?![A-Z][a-z][a-z]|[A-Z]{3}) )  # no words in camel case
     | (?<=[A-Z])(?=[A-Z][a-z]) (?: (?<![A-Z]{3}) | (?![A-Z][a-z][a-z]) )
     | (?<=[!#$%*+?@^`|~<>\\]) (?=[0-9A-Za-z]{1,2}(?![0-9A-Za-z])|[!#$%&*+=?@^`|~<>\\])
     | (?<=[^0-9A-Za-z][0-9A-Za-z]) (?=[!#$%*+?@^`|~<>\\]) | (?<=[^0-9A-Za-z][0-9A-Za-z]{2}) (?=[!#$%*+?@^`|~<>\\])
     """,
-        re.VERBOSE,
-    )
+    re.VERBOSE,
+)
+"""Positions between odd neighbours: letters and digits, punctuation and single letters."""
 
+_word: Final = compiled_later(rb"[A-Z]?[a-z]{5,}|[A-Z]{6,}|[A-Z][a-z](?![a-z])")
+"""Words whose letters are examined: not those that can be abbreviations, such as ``jdbc``."""
 
-@cache
-def _word() -> re.Pattern[bytes]:
-    """Match words whose letters are examined: not those that can be abbreviations, such as ``jdbc``."""
-    return re.compile(rb"[A-Z]?[a-z]{5,}|[A-Z]{6,}|[A-Z][a-z](?![a-z])")
+_hexadecimal: Final = compiled_later(
+    rb"(?<![0-9A-Za-z])(?:(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+    rb"|(?=[0-9]*[a-f])[0-9a-f]{20,128}|(?=[0-9]*[A-F])[0-9A-F]{20,128})(?![0-9A-Za-z])"
+)
+"""A UUID or a key in hexadecimal, any part of which is random, even one with digits only."""
 
-
-@cache
-def _hexadecimal() -> re.Pattern[bytes]:
-    """Match a UUID or a key in hexadecimal, any part of which is random, even one with digits only."""
-    return re.compile(
-        rb"(?<![0-9A-Za-z])(?:(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
-        rb"|(?=[0-9]*[a-f])[0-9a-f]{20,128}|(?=[0-9]*[A-F])[0-9A-F]{20,128})(?![0-9A-Za-z])"
-    )
-
-
+_PAIRS: Final = """
+a:bcdfgiklmnprstuvwxyz b:aceijlmorstuy c:acehiklorstuy d:abcdefgilnoprstuvy e:abcdefghijklmnopqrstuvwxy f:aefilorstuy
+g:aeghilmnorsu h:aeilmorstuy i:abcdefgklmnoprstvxz j:acdeosu k:adefilnpsuw l:abcdefilnopstuvy m:abeilmnopstuy
+n:abcdefghijklmnoprstuvy o:abcdefgiklmnoprstuvwx p:adehiloprstuy q:lu r:abcdefgiklmnoprstuvwy s:acdefhiklmnopqstuwy
+t:abcdefhilmnoprstuwy u:abcdefgilmnoprst v:aeio w:aehilnors x:aceipt y:aceilmnopst z:aeio
+"""
 _FOLLOWERS: Final = {
-    ord(letter): frozenset(followers.encode())
-    for letter, followers in (
-        pair.split(":")
-        for pair in [
-            "a:bcdfgiklmnprstuvwxyz",
-            "b:aceijlmorstuy",
-            "c:acehiklorstuy",
-            "d:abcdefgilnoprstuvy",
-            "e:abcdefghijklmnopqrstuvwxy",
-            "f:aefilorstuy",
-            "g:aeghilmnorsu",
-            "h:aeilmorstuy",
-            "i:abcdefgklmnoprstvxz",
-            "j:acdeosu",
-            "k:adefilnpsuw",
-            "l:abcdefilnopstuvy",
-            "m:abeilmnopstuy",
-            "n:abcdefghijklmnoprstuvy",
-            "o:abcdefgiklmnoprstuvwx",
-            "p:adehiloprstuy",
-            "q:lu",
-            "r:abcdefgiklmnoprstuvwy",
-            "s:acdefhiklmnopqstuwy",
-            "t:abcdefhilmnoprstuwy",
-            "u:abcdefgilmnoprst",
-            "v:aeio",
-            "w:aehilnors",
-            "x:aceipt",
-            "y:aceilmnopst",
-            "z:aeio",
-        ]
-    )
+    ord(letter): frozenset(followers.encode()) for letter, followers in (pair.split(":") for pair in _PAIRS.split())
 }
 """For each letter, the letters that often follow it in words and names."""
 

@@ -52,14 +52,15 @@ class ReverseTransformer:
     :param hidden: values that have no reference; they are replaced by ``[hidden]``
     """
 
-    __slots__ = ("_finder", "_hidden", "_named", "_originals", "_pairs", "_references")
+    __slots__ = ("_finder", "_named", "_originals", "_references", "hidden", "pairs")
 
     def __init__(
         self, originals: Mapping[str, str], values: Mapping[ConfigVariable, str], *, hidden: Iterable[str] = ()
     ) -> None:
         self._originals = dict(originals)
-        self._pairs = tuple(values.items())
-        self._hidden = frozenset(filter(None, hidden))
+        self.pairs = tuple(values.items())
+        """The references with their values; of several values of one, the current one comes first."""
+        self.hidden = frozenset(filter(None, hidden))
         self._references: Mapping[str, str] = {}
         self._named: Mapping[tuple[str, str], str] = {}
         self._finder: Finder | None = None
@@ -68,28 +69,18 @@ class ReverseTransformer:
     def of_pairs(cls, pairs: Iterable[tuple[ConfigVariable, str]], *, hidden: Iterable[str] = ()) -> ReverseTransformer:
         """Return one for references of which some can have several values."""
         made = cls({}, {}, hidden=hidden)
-        made._pairs = tuple(dict.fromkeys(pairs))
+        made.pairs = tuple(dict.fromkeys(pairs))
         return made
-
-    @property
-    def pairs(self) -> tuple[tuple[ConfigVariable, str], ...]:
-        """The references with their values; of several values of one, the current one comes first."""
-        return self._pairs
 
     @property
     def current(self) -> dict[ConfigVariable, str]:
         """Reference -> its current value."""
-        return dict(reversed(self._pairs))
+        return dict(reversed(self.pairs))
 
     def changed_from(self, other: ReverseTransformer) -> set[ConfigVariable]:
         """Return the references that have another value in ``other``."""
         theirs = other.current
         return {variable for variable, value in self.current.items() if theirs.get(variable, value) != value}
-
-    @property
-    def hidden(self) -> frozenset[str]:
-        """The values that have no reference."""
-        return self._hidden
 
     def reverse(self, configs: Mapping[str, Any]) -> dict[str, Any]:
         """
@@ -112,7 +103,7 @@ class ReverseTransformer:
 
     def knowing(self, earlier: ReverseTransformer) -> ReverseTransformer:
         """Return one that also replaces the values of ``earlier``, which the same references had before."""
-        both = self.of_pairs((*self._pairs, *earlier._pairs), hidden=self._hidden | earlier._hidden)
+        both = self.of_pairs((*self.pairs, *earlier.pairs), hidden=self.hidden | earlier.hidden)
         both._originals = self._originals
         return both
 
@@ -120,16 +111,16 @@ class ReverseTransformer:
         """Return one for the last ``kept`` values of each reference and its first; all of them would make it slow."""
         seen: Counter[ConfigVariable] = Counter()
         last = []
-        for variable, value in self._pairs:  # the newest first
+        for variable, value in self.pairs:  # the newest first
             seen[variable] += 1
             if seen[variable] <= kept:
                 last.append((variable, value))
-        return self.of_pairs((*last, *dict(self._pairs).items()), hidden=self._hidden)
+        return self.of_pairs((*last, *dict(self.pairs).items()), hidden=self.hidden)
 
     def forget(self) -> None:
         """Drop the values; from then on, only ``originals`` are used."""
-        self._pairs = ()
-        self._hidden = frozenset()
+        self.pairs = ()
+        self.hidden = frozenset()
         self._references = {}
         self._named = {}
         self._finder = None
@@ -157,21 +148,21 @@ class ReverseTransformer:
 
     def _build(self) -> Finder:
         """Build the finder on first use; if two threads both build it, that does no harm."""
-        references = dict.fromkeys(self._hidden, HIDDEN)
+        references = dict.fromkeys(self.hidden, HIDDEN)
         named: dict[tuple[str, str], str] = {}
-        for variable, value in sorted(self._pairs):
+        for variable, value in sorted(self.pairs):
             if value:
                 references.setdefault(value, str(variable))
                 named.setdefault((value, variable.key), str(variable))
         self._references, self._named = references, named
-        finder = self._finder = _finder(references, (str(variable) for variable, _ in self._pairs))
+        finder = self._finder = _finder(references, (str(variable) for variable, _ in self.pairs))
         return finder
 
     def __bool__(self) -> bool:
-        return any(value for _, value in self._pairs) or bool(self._hidden)
+        return any(value for _, value in self.pairs) or bool(self.hidden)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(dict(self._pairs))} references>"
+        return f"<{type(self).__name__} of {len(dict(self.pairs))} references>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("A ReverseTransformer is not pickled or copied: it holds secrets.")
@@ -253,11 +244,7 @@ def telling_lines(value: str) -> list[str]:
 
 
 def _finder(references: Mapping[str, str], shown: Iterable[str]) -> Finder:
-    """
-    Return a finder of the values with their labels, which have no control characters.
-
-    References are found, too, and labelled with themselves: a value inside a reference is part of its name.
-    """
+    """Return a finder of the values. References are found, too: a value inside of one is part of its name."""
     labels = {octets(each): octets(one_line(each)) for each in (*shown, *references.values())}
     sources: dict[bytes, Source] = {}
     for form, source, reference in _searched(references):

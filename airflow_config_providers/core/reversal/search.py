@@ -223,11 +223,7 @@ class Finder:
         return merged(matches)
 
     def _unchanged(self, data: bytes, hits: Hits) -> list[Match]:
-        """
-        Return the matches if each hit is in a pattern that is replaced by itself; otherwise none.
-
-        Most logs show references rather than values. Then there is nothing to search for around the hits.
-        """
+        """Return the matches if each hit is in what is replaced by itself, as in most logs, which show references."""
         found: list[Match] = []
         labels = self._labels
         for index, start, _ in hits:
@@ -243,13 +239,11 @@ class Finder:
 
     def _unchanging_at(self, index: int) -> frozenset[tuple[int, int]]:
         """Return the places of a window in patterns, with their lengths, if all of them are replaced by themselves."""
-        found = self._unchanging.get(index)
-        if found is None:
+        if index not in self._unchanging:
             entries = () if index in self._marks else self._windows.entries[index]
             is_unchanging = all(self._labels[pattern] == pattern for pattern, _ in entries)
-            found = frozenset((place, len(pattern)) for pattern, place in entries if is_unchanging)
-            self._unchanging[index] = found
-        return found
+            self._unchanging[index] = frozenset((place, len(pattern)) for pattern, place in entries if is_unchanging)
+        return self._unchanging[index]
 
     def _in_copies(self, data: bytes, hits: Hits, depth: int) -> Iterator[Match]:
         """Yield the matches in copies of ``data``, for copies that differ from it."""
@@ -289,9 +283,7 @@ class Finder:
                     yield begin, last, b""
 
     def _search(self, part: bytes, place: int) -> list[Match]:
-        if self._automaton is None:
-            self._automaton = self._built()
-        find, kept = self._automaton
+        find, kept = self._automaton = self._automaton or self._built()
         return [(place + max(0, start - kept[i][0]), place + end, kept[i][1]) for i, start, end in find(part, True)]
 
     def _built(self) -> _Automaton:
@@ -302,7 +294,7 @@ class Finder:
 
     def _search_broken(self, part: bytes, place: int) -> Iterator[Match]:
         for joint, is_quoted in _BREAKS:
-            pieces = _pieces(part, is_quoted=is_quoted)
+            pieces = list(_pieces(part, is_quoted=is_quoted))
             places = [0, *accumulate(len(piece) + len(joint) for _, piece in pieces)]
             for start, end, label in self._search(joint.join(piece for _, piece in pieces), 0):
                 first, last = bisect_right(places, start) - 1, bisect_left(places, end) - 1
@@ -324,7 +316,7 @@ class Finder:
     def _goes_on_joined(self, lines: bytes, joint: bytes, *, is_quoted: bool) -> bool:
         """Return whether a pattern begins with the joined ``lines``; reads only as far as it does."""
         joined = b""
-        for line in _each_piece(lines, is_quoted=is_quoted):
+        for _, line in _pieces(lines, is_quoted=is_quoted):
             joined = joined + joint + line if joined else line
             if not self._begins(joined):
                 return False
@@ -427,32 +419,17 @@ def _begin(data: bytes, place: int) -> int:
     return found.end() if found else place
 
 
-def _pieces(data: bytes, *, is_quoted: bool) -> list[tuple[int, bytes]]:
-    """Return the lines of ``data`` without what programs add when they break a text, and the position of each."""
-    lines = data.split(b"\n")
-    places = [0, *accumulate(len(line) + 1 for line in lines)]
-    bounds = [_bounds(line, is_quoted=is_quoted) for line in lines]
-    bounds[0] = (0, bounds[0][1])
-    bounds[-1] = (bounds[-1][0], len(lines[-1]))
-    return [
-        (place + begin, line[begin:end])
-        for place, line, (begin, end) in zip(places, lines, bounds, strict=False)
-        if begin < end
-    ]
-
-
-def _each_piece(data: bytes, *, is_quoted: bool) -> Iterator[bytes]:
-    """Yield the lines that ``_pieces`` returns, without positions, reading one at a time."""
-    start, end = 0, data.find(b"\n")
-    while end >= 0:
-        line = data[start:end]
-        begin, until = _bounds(line, is_quoted=is_quoted)
-        if piece := line[begin if start else 0 : until]:
-            yield piece
-        start, end = end + 1, data.find(b"\n", end + 1)
-    last = data[start:]
-    if piece := last[_bounds(last, is_quoted=is_quoted)[0] if start else 0 :]:
-        yield piece
+def _pieces(data: bytes, *, is_quoted: bool) -> Iterator[tuple[int, bytes]]:
+    """Yield the position of each line of ``data``, and the line without what programs add when they break a text."""
+    start = end = 0
+    while end < len(data):
+        found = data.find(b"\n", start)
+        end = found if found >= 0 else len(data)
+        begin, until = _bounds(data[start:end], is_quoted=is_quoted)
+        first, last = start + begin if start else 0, start + until if found >= 0 else end
+        if first < last:
+            yield first, data[first:last]
+        start = end + 1
 
 
 def _bounds(line: bytes, *, is_quoted: bool) -> Range:

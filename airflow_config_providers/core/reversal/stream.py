@@ -95,11 +95,7 @@ class StreamReverser:
 
 
 def _cut(block: bytes, matches: Sequence[Match], reversers: Sequence[ReverseTransformer], begin: int) -> int:
-    """
-    Return the end of what can be shown: of the last line before a possible beginning of a value.
-
-    :param begin: the end of what was already shown; no value is open there
-    """
+    """Return the end of what can be shown, from ``begin`` on: the last line before what can begin a value."""
     if not block.endswith(b"\n"):
         return _cut_in_line(block, matches, character(block, len(block) - _margin(reversers)))
     lines = block[begin:]
@@ -143,51 +139,36 @@ def _cut_in_line(block: bytes, matches: Sequence[Match], last_cut: int) -> int:
     return cut if len(block) - cut <= LONGEST_LINE else last_cut
 
 
-class LineReverser:
+def reverse_lines(lines: Iterable[str], reversers: Sequence[ReverseTransformer]) -> Iterator[str]:
     """
-    Reverses lines as they arrive, with or without line ends, which stay unchanged.
+    Reverse lines as they arrive, one or several at once, with or without line ends, which stay unchanged.
 
-    Lines over which a value is broken become one. Not safe to use from several threads at once.
+    Lines over which a value is broken become one.
     """
-
-    __slots__ = ("_ends", "_reversers", "_stream")
-
-    def __init__(self, reversers: Sequence[ReverseTransformer]) -> None:
-        self._stream = StreamReverser()
-        self._reversers = reversers
-        self._ends: list[str] = []  # of the lines that were not returned yet
-
-    def feed(self, line: str) -> Iterable[str]:
-        """Receive a line, or several at once; return the lines that can be shown now, unchanged ones as received."""
+    stream = StreamReverser()
+    ends: list[str] = []  # of the lines that were not shown yet
+    for line in lines:
         try:
             data = octets(line if line.endswith("\n") else f"{line}\n")
         except Exception:  # noqa: BLE001 - fail closed
-            return (UNCHECKED,)
-        shown = self._stream.feed(data, self._reversers)
+            yield UNCHECKED
+            continue
+        shown = stream.feed(data, reversers)
         if shown is data:
-            return (line,)
-        self._ends += ["\n"] * (data.count(b"\n") - 1) + ["\n" if line.endswith("\n") else ""]
-        return self._lines(shown)
-
-    def flush(self) -> Iterable[str]:
-        """Return the lines that were held back."""
-        return self._lines(self._stream.flush(self._reversers))
-
-    def _lines(self, shown: bytes) -> Iterable[str]:
-        """Return ``shown`` line by line. If lines were joined, the last one keeps the line end of the last."""
-        given = len(self._ends) - self._stream.lines_held_back
-        ends, self._ends = self._ends[:given], self._ends[given:]
-        lines = shown.decode("utf-8", "surrogatepass").removesuffix("\n").split("\n") if shown else []
-        ends[len(lines) - 1 :] = ends[-1:]
-        return map(str.__add__, lines, ends)
+            yield line
+        else:
+            ends += ["\n"] * (data.count(b"\n") - 1) + ["\n" if line.endswith("\n") else ""]
+            yield from _with_ends(shown, ends, stream)
+    yield from _with_ends(stream.flush(reversers), ends, stream)
 
 
-def reverse_lines(lines: Iterable[str], reversers: Sequence[ReverseTransformer]) -> Iterator[str]:
-    """Reverse ``lines`` as a ``LineReverser`` does."""
-    reverser = LineReverser(reversers)
-    for line in lines:
-        yield from reverser.feed(line)
-    yield from reverser.flush()
+def _with_ends(shown: bytes, ends: list[str], stream: StreamReverser) -> Iterable[str]:
+    """Return ``shown`` line by line, and drop its ``ends``. If lines were joined, the last one keeps the last end."""
+    given = len(ends) - stream.lines_held_back
+    own, ends[:] = ends[:given], ends[given:]
+    lines = shown.decode("utf-8", "surrogatepass").removesuffix("\n").split("\n") if shown else []
+    own[len(lines) - 1 :] = own[-1:]
+    return map(str.__add__, lines, own)
 
 
 def reverse_chunks(chunks: Iterable[bytes], reversers: Sequence[ReverseTransformer]) -> Iterator[bytes]:

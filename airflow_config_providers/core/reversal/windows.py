@@ -17,13 +17,7 @@ class PlainImplementation:
 
 
 class PlainAhoCorasick:
-    """
-    Finds patterns by looking up every part of the text that is as long as a pattern.
-
-    The part of the library that this package needs, in pure Python: far slower, but enough for one job.
-
-    :param patterns: not empty
-    """
+    """The part of the library that this package needs, in pure Python: far slower, but enough for one job."""
 
     def __init__(self, patterns: Iterable[bytes], implementation: str | None = None) -> None:
         self._by_length: dict[int, dict[bytes, int]] = {}

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from fnmatch import translate
 from typing import Final
 
-from airflow_config_providers.core.keys import HADOOP_PREFIX, current_name, hadoop_name
-from airflow_config_providers.core.older_names import OLDER_NAMES
+from airflow_config_providers.core.keys import HADOOP_PREFIX, current_name, hadoop_name, older_names
 from airflow_config_providers.core.text import printable
 
 _HIVE: Final = "hive."
@@ -22,7 +21,7 @@ _MOST_DOTS: Final = 32
 
 def newest_name(key: str) -> str:
     """Return the current name of ``key`` in Spark or Hadoop."""
-    return current_name(key, OLDER_NAMES)
+    return current_name(key, older_names())
 
 
 def canonical_name(key: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, Self, TypeGuard, TypeVar, overload
 
 from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.core.closing import Closing, close_all
-from airflow_config_providers.core.foreign_errors import kind_and_place
+from airflow_config_providers.core.errors import kind_and_place
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,
     Denial,

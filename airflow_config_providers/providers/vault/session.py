@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.per_process import Forgetting, forget_in_children, hold_forks
-from airflow_config_providers.core.single_flight import SingleFlight
+from airflow_config_providers.core.shared_calls import SingleFlight
 from airflow_config_providers.core.timetable import Call, Clock, Start, Timetable
 from airflow_config_providers.exceptions import ProviderLookupError
 from airflow_config_providers.providers.vault import faults

@@ -13,8 +13,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from airflow_config_providers.core.named_file import whole_file
 from airflow_config_providers.core.text import is_unicode, printable
-from airflow_config_providers.core.whole_file import whole_file
 from airflow_config_providers.exceptions import ConfigException, system_reason
 
 

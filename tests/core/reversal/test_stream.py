@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer
 from airflow_config_providers.core.reversal.stream import (
     LONGEST_LINE,
-    LineReverser,
     StreamReverser,
     reverse_chunks,
     reverse_lines,
@@ -87,9 +86,18 @@ def test_of_a_value_broken_early_the_rest_is_hidden_over_any_number_of_lines(cou
 
 
 def test_a_line_after_the_first_letter_of_a_value_does_not_wait_for_more():
-    reverser = LineReverser((_reverser(PASSPHRASE),))
+    arrived = []
 
-    assert [*map(list, map(reverser.feed, ["c\n", "\n", "other\n"]))] == [["c\n"], ["\n"], ["other\n"]]
+    def lines():
+        for line in ["c\n", "\n", "other\n"]:
+            arrived.append(line)
+            yield line
+
+    assert [(line, arrived[-1]) for line in reverse_lines(lines(), (_reverser(PASSPHRASE),))] == [
+        ("c\n", "c\n"),
+        ("\n", "\n"),
+        ("other\n", "other\n"),
+    ]
 
 
 @pytest.mark.parametrize("place", [6, 12, 20, 30])
@@ -300,8 +308,7 @@ def test_lines_without_line_ends_stay_as_many(lines):
 )
 def test_several_lines_at_once_become_what_they_become_one_by_one(lines, padding):
     lines = ["x" * padding + "\n", *lines]
-    reverser = LineReverser(REVERSERS)
 
-    shown = [*reverser.feed("".join(lines)), *reverser.flush()]
+    shown = [*reverse_lines(["".join(lines)], REVERSERS)]
 
     assert "".join(shown) == "".join(reverse_lines(lines, REVERSERS))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.core.older_names import OLDER_NAMES
+from airflow_config_providers.core.keys import older_names
 from airflow_config_providers.dynamic.policies import CODE_LOADING_KEYS
 from airflow_config_providers.dynamic.policies.code_loading_keys import FAMILIES
 from airflow_config_providers.dynamic.policies.generated_names import (
@@ -90,7 +90,7 @@ def test_every_key_of_hadoop_that_loads_code_is_known(tool: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.integration
 def test_every_older_name_is_known(tool: Any, jvm: Any) -> None:
-    assert tool.older_names(jvm).items() - OLDER_NAMES.items() == set(), AGAIN
+    assert tool.older_names(jvm).items() - older_names().items() == set(), AGAIN
 
 
 @pytest.mark.integration
@@ -122,4 +122,4 @@ def test_no_name_is_generated_that_a_family_has() -> None:
 
 def test_no_older_name_is_a_current_one() -> None:
     """But for one that was renamed twice, of which each reads the one before."""
-    assert OLDER_NAMES.keys() & set(OLDER_NAMES.values()) == {"spark.yarn.max.executor.failures"}
+    assert older_names().keys() & set(older_names().values()) == {"spark.yarn.max.executor.failures"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from airflow_config_providers.core.whole_file import whole_file
+from airflow_config_providers.core.named_file import whole_file
 
 
 def replace_lines(target: Path, lines: Iterable[str]) -> None:

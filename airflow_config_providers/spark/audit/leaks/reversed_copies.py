@@ -10,9 +10,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+from airflow_config_providers.core.named_file import whole_file
 from airflow_config_providers.core.reversal.stream import reverse_chunks
 from airflow_config_providers.core.text import octets, printable
-from airflow_config_providers.core.whole_file import whole_file
 from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.audit.leaks.content import BLOCK, COMPRESSED_BLOCK, blocks, joined, opened
 from airflow_config_providers.spark.audit.leaks.decompression import decompressed

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.core.entry_points import imported
-from airflow_config_providers.core.foreign_errors import kind_and_place
+from airflow_config_providers.core.errors import kind_and_place
 from airflow_config_providers.core.timed_calls import call_each
 
 CODE = """\

@@ -1,15 +1,22 @@
-"""What is said of an error in the code of others: its type and its place, because its message can contain a value."""
+"""Errors that can hold values: what is said of one in the code of others, and how the frames of one are cleared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import wraps
 from types import FrameType
-from typing import Final, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+OWN: Final = vars(BaseException)
+_EXCEPTIONS: Final = vars(BaseExceptionGroup)["exceptions"]
+"""Where every exception has its attributes and members, whatever its class has under these names."""
 
 _OURS: Final = __name__.partition(".")[0]
 
@@ -46,11 +53,7 @@ def kind_and_place(error: BaseException) -> str:
 
 
 def foreign_failure(place: tuple[str, str], failure: BaseException) -> ConfigProvidersError:
-    """
-    Return what is said of an error of a provider that is not ours. Its message can contain a value.
-
-    :param place: the name of the provider, and the path
-    """
+    """Return our error for the ``failure`` of a foreign provider at a path: its own message can contain a value."""
     provider, path = map(printable, place)
     return ProviderLookupError(
         f"Provider '{provider}' failed at path '{path}' with {kind_and_place(failure)}. "
@@ -76,3 +79,54 @@ def _place(error: BaseException) -> str:
 
 def _package(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def clearing_frames(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """
+    Return ``function``, whose errors bring no local variables of it, or of what it called.
+
+    Tracebacks keep them alive, and Sentry, a callback or a terminal can show them.
+    """
+
+    @wraps(function)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            for each in chain_of(error):
+                clear_own_frames(each)
+            raise
+
+    return run
+
+
+def clear_own_frames(exception: BaseException) -> None:
+    """Clear the local variables of finished frames in the traceback of ``exception``, not of its causes."""
+    from traceback import clear_frames  # noqa: PLC0415 - slow to import, and only for an error
+
+    clear_frames(own(exception, "__traceback__"))
+
+
+def chain_of(exception: BaseException) -> Iterator[BaseException]:
+    """Yield ``exception`` with all its causes, contexts and members, each once."""
+    found: dict[int, BaseException] = {}
+    todo = [exception]
+    while todo:
+        each = todo.pop()
+        if id(each) not in found:
+            found[id(each)] = each
+            yield each
+            todo += linked(each)
+
+
+def linked(exception: BaseException) -> Iterator[BaseException]:
+    """Yield the cause, the context and the members of a group."""
+    members = _EXCEPTIONS.__get__(exception) if issubclass(type(exception), BaseExceptionGroup) else ()
+    for each in (own(exception, "__cause__"), own(exception, "__context__"), *members):
+        if each is not None:
+            yield each
+
+
+def own(exception: BaseException, name: str) -> Any:
+    """Return an attribute that every exception has, whatever its class has under this name."""
+    return OWN[name].__get__(exception)

@@ -280,7 +280,11 @@ def require(owner: str) -> None:
 
 
 def require_bases(kind: type) -> None:
-    """Check the rows of each class that ``kind`` is derived from, as ``require`` does, once in a process."""
+    """
+    Check the rows of each class that ``kind`` is derived from, once in a process.
+
+    :raises UnsupportedVersionError: as in ``require``
+    """
     if kind in _CHECKED:
         return
     for base in kind.__mro__:
@@ -290,7 +294,11 @@ def require_bases(kind: type) -> None:
 
 
 def require_rows(rows: Iterable[ForeignName], owner: Any) -> None:
-    """Check ``rows`` against ``owner``, the class or module itself, as ``require`` does."""
+    """
+    Check ``rows`` against ``owner``, the class or module itself.
+
+    :raises UnsupportedVersionError: as in ``require``
+    """
     problems = [f"{problem}. {_way_out(row.distribution)}" for row in rows if (problem := row.problem(owner))]
     if problems:
         raise UnsupportedVersionError(*problems)
@@ -355,7 +363,11 @@ def _way_out(distribution: str) -> str:
 
 
 def _version(distribution: str) -> str:
-    """Return the version that is installed, of the module if it is loaded: metadata is slow, or missing."""
+    """
+    Return the version that is installed; Spark's own download brings a PySpark that is no distribution.
+
+    A module that is loaded says it at once. Finding it in the metadata takes milliseconds, in each task.
+    """
     if version := _version_of_module(distribution):
         return version
     with suppress(metadata.PackageNotFoundError):

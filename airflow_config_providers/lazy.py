@@ -8,7 +8,11 @@ from typing import Any
 
 
 class LazyModule:
-    """A module, by its full name, that is imported when one of its names is first used."""
+    """
+    A module that is imported when one of its names is first used.
+
+    :param name: its full name
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -79,7 +79,11 @@ def _with_lines(values: Collection[str]) -> list[str]:
 
 
 def _longest(texts: Iterable[str], most: int = 0) -> list[str]:
-    """Return the longest of ``texts`` that are not too short to be hidden, ``most`` or all, with the longest last."""
+    """
+    Return the longest of ``texts`` that are not too short to be hidden, each once, with the longest last.
+
+    :param most: how many at most; 0 for all
+    """
     from airflow_config_providers.core.reversal.reverse import SHORTEST  # noqa: PLC0415 - a DAG file masks nothing
 
     return sorted({text for text in texts if len(text) >= SHORTEST}, key=lambda text: (len(text), text))[-most:]

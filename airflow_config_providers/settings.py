@@ -85,7 +85,11 @@ def _secret(option: str) -> str:
 
 
 def _refuse_hidden(option: str) -> None:
-    """Refuse an empty option in front of a command or a secret that has its value: Airflow does not look behind it."""
+    """
+    Refuse an empty option in front of a command or a secret that has its value.
+
+    :raises ConfigException: Airflow does not look behind the empty option
+    """
     in_file = set(conf.options(SECTION)) if conf.has_section(SECTION) else set()
     for indirect in (f"{option}_cmd", f"{option}_secret"):
         if in_file >= {option, indirect}:
@@ -192,13 +196,21 @@ def seal() -> Callable[[Password], str] | None:
 
 
 def sealing_encoder(secret: str) -> PasswordEncoder:
-    """Return an encoder for ``secret``; raise ``ConfigException`` if that is weak, or another setting is wrong."""
+    """
+    Return an encoder that encrypts with ``secret``.
+
+    :raises ConfigException: the secret is so short that it could be guessed, or other settings are wrong
+    """
     require_strong(secret)
     return _password_encoder(secret)
 
 
 def require_strong(secret: str) -> None:
-    """Raise ``ConfigException`` if a ``password_encoder_secret`` is so short that it could be guessed."""
+    """
+    Require a ``password_encoder_secret`` that cannot be guessed.
+
+    :raises ConfigException: it is so short that it could be guessed
+    """
     if len(octets(secret)) < _LEAST_OCTETS:
         raise ConfigException(
             f"[{SECTION}] password_encoder_secret has fewer than {_LEAST_OCTETS} bytes, so it can be guessed. Create a "

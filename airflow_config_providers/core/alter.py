@@ -172,7 +172,11 @@ def altered(
 def absent_elements(
     before: Mapping[str, str], operations: Sequence[AlterConfigOp], definition: ConfigDef
 ) -> dict[str, int]:
-    """Return key -> how many of the elements that are to be subtracted the list in ``before`` lacks, if any."""
+    """
+    Return key -> how many of the elements that are to be subtracted are not in the list, if there are any.
+
+    :param before: the resource's own configuration
+    """
     subtracted = [operation for operation in operations if operation.op is OpType.SUBTRACT]
     absent = {one.name: Counter(_parts(one)) - Counter(_present(one.name, before, definition)) for one in subtracted}
     return {name: elements.total() for name, elements in absent.items() if elements}

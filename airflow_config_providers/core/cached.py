@@ -17,7 +17,11 @@ _T = TypeVar("_T")
 
 
 class cached_property(Generic[_T]):  # noqa: N801 - a decorator, like the one in functools
-    """The result of the decorated method, kept in the object. Two threads that read it at once can both compute it."""
+    """
+    The result of the decorated method, kept in the object. Two threads that read it at once can both compute it.
+
+    :param make: the method
+    """
 
     def __init__(self, make: Callable[[Any], _T]) -> None:
         self._make = make

@@ -53,7 +53,11 @@ class ClosedOnExit(ABC):
 
 
 class Closing(ClosedOnExit):
-    """Closes its members, each with its name for people, once: on exit from its context, or by ``close``."""
+    """
+    Closes its members once, on exit from its context or when ``close`` is called.
+
+    :param members: each with its name for people, such as ``Provider vault``
+    """
 
     def __init__(self, members: Iterable[tuple[str, Closable]]) -> None:
         self._members = tuple(members)

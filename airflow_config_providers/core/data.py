@@ -64,7 +64,11 @@ class Password:
 
 
 class ContentHash:
-    """Hashes values with a secret key of its own, so that it recognizes equal contents, and nothing else is learned."""
+    """
+    Hashes values with a secret key, so that equal contents can be recognized and nothing else be learned.
+
+    Each object makes its own key, so hashes can be compared only with those of the same object, in this process.
+    """
 
     __slots__ = ("_key",)
 

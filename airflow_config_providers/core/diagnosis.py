@@ -39,7 +39,11 @@ class Diagnosing(Protocol):
     """A provider that can say more about itself than whether it can answer."""
 
     def diagnose(self) -> Iterable[Diagnosis]:
-        """Examine the provider, reading no secret; raise ``ConfigProvidersError`` if it cannot answer."""
+        """
+        Examine the provider, reading no secret.
+
+        :raises ConfigProvidersError: it cannot answer; the rest is then unknown
+        """
 
 
 def fine(what: str) -> Diagnosis:

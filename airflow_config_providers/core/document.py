@@ -83,12 +83,20 @@ def read_key(document: Mapping[str, Any], key: str) -> str | None:
 
 
 def read_all(document: Mapping[str, Any]) -> dict[str, str]:
-    """Return the top-level values of ``document``, as ``as_text`` writes them; those that are ``null`` are left out."""
+    """
+    Return the top-level values of ``document`` as strings; those that are ``null`` are left out.
+
+    :raises ConfigException: a value cannot be written as a string
+    """
     return {str(key): as_text(value) for key, value in document.items() if value is not None}
 
 
 def read_keys(document: Mapping[str, Any], keys: Collection[str] | None) -> dict[str, str]:
-    """Return the values at ``keys`` as ``read_key`` does, without missing ones; None for all at the top level."""
+    """
+    Return the values at ``keys`` as ``read_key`` does, without those that are missing; None for all at the top level.
+
+    :raises ConfigException: a value cannot be written as a string
+    """
     if keys is None:
         return read_all(document)
     found = {key: read_key(document, key) for key in keys}

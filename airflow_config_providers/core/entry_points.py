@@ -118,7 +118,8 @@ def registered(group: str) -> tuple[EntryPoint, ...]:
     """
     Return the entry points of ``group``, once in a process for each ``sys.path``.
 
-    ``importlib.metadata`` parses those of every distribution, and this only those of the distributions with the group.
+    The result is that of ``importlib.metadata.entry_points``. That parses the entry points of every distribution, while
+    this parses only those that have the group.
     """
     return _registered(group, tuple(sys.path))
 

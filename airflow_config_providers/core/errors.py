@@ -53,7 +53,11 @@ def kind_and_place(error: BaseException) -> str:
 
 
 def foreign_failure(place: tuple[str, str], failure: BaseException) -> ConfigProvidersError:
-    """Return our error for the ``failure`` of a foreign provider at a path: its own message can contain a value."""
+    """
+    Return what is said of an error of a provider that is not ours. Its message can contain a value.
+
+    :param place: the name of the provider, and the path
+    """
     provider, path = map(printable, place)
     return ProviderLookupError(
         f"Provider '{provider}' failed at path '{path}' with {kind_and_place(failure)}. "

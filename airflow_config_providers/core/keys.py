@@ -70,7 +70,12 @@ def text_problem(text: str, where: str) -> ConfigException | None:
 def key_problems(
     keys: Collection[str], where: Callable[[str], str], *, is_stored: bool = False
 ) -> list[ConfigException]:
-    """Return the error for each of ``keys`` that is not allowed; ``where`` returns what a message says after a key."""
+    """
+    Return the error for each of ``keys`` that is not allowed in a layer.
+
+    :param where: returns what the message says after a key, such as ``in base.properties:12``
+    :param is_stored: as for ``key_problem``
+    """
     if _are_ordinary(keys):
         return []
     problems = (key_problem(key, f"'{printable(key)}' {where(key)}", is_stored=is_stored) for key in keys)
@@ -97,7 +102,12 @@ def type_problems(configs: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def require_texts(configs: Mapping[Any, Any], *, where: str = "", is_none_allowed: bool = False) -> None:
-    """Raise ``ConfigException`` if keys or values are not strings; ``where`` is put before each problem."""
+    """
+    Refuse keys and values that are not strings.
+
+    :param where: put before each problem
+    :raises ConfigException: some are not strings; names all of them
+    """
     allowed = {str, type(None)} if is_none_allowed else {str}
     if allowed.issuperset(map(type, configs.values())) and {str}.issuperset(map(type, configs)):
         return

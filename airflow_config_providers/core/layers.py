@@ -197,7 +197,11 @@ class LayeredConfig:
         return self._definition.default_texts()
 
     def is_secret(self, key: str, text: str) -> bool:
-        """Return whether ``text`` of ``key``, without its references, is a plaintext secret; an empty one is none."""
+        """
+        Return whether ``text`` under ``key`` is a plaintext secret, and not a reference to one, or has one in it.
+
+        An empty string is none, whatever its key.
+        """
         if "${" in text and scan(text):
             return self._definition.is_secret("", beside_references(text))
         return bool(text) and self._definition.is_secret(key, text)
@@ -213,7 +217,11 @@ class LayeredConfig:
         return _Entries(self, {name: None for name in names if name not in self._beaten}, self._beaten)
 
     def describe(self, key: str) -> ConfigEntry:
-        """Return the entry of ``key``; raise ``ConfigException`` if it has no value in a layer, and no default."""
+        """
+        Return the entry of ``key``.
+
+        :raises ConfigException: the key has no value in a layer, and no default
+        """
         entry = self._described.get(key)
         return entry or self._described.setdefault(key, self._entry(key))
 
@@ -283,7 +291,11 @@ class LayeredConfig:
 
 
 class _Entries(Mapping[str, ConfigEntry]):
-    """The entries of a configuration, each created on request; ``others`` are further names of some of them."""
+    """
+    The entries of a configuration, each created on request.
+
+    :param others: names that are not listed, because their configurations are listed under another one
+    """
 
     def __init__(self, config: LayeredConfig, names: Mapping[str, None], others: Set[str]) -> None:
         self._config = config

@@ -270,7 +270,11 @@ class _Batch:
         self._open = wanted
 
     def ask(self) -> None:
-        """Ask for the paths that are still open; raise ``ProviderUnavailableError`` if some have no answer yet."""
+        """
+        Ask for the paths that are still open.
+
+        :raises ProviderUnavailableError: some of them have no answer yet
+        """
         answers = self._provider.get_batch(self._open)
         if not isinstance(answers, Mapping):
             raise ProviderLookupError(

@@ -50,13 +50,21 @@ def open_named(path: str) -> int:
 
 
 def state_of(path: str) -> Hashable:
-    """Return a value that changes when the file, or what it links to, is changed or replaced; or raise ``OSError``."""
+    """
+    Return a value that changes when the file at ``path`` is changed or replaced. It follows links.
+
+    :raises OSError: there is no such file, or it is not accessible
+    """
     found = os.stat(path)  # noqa: PTH116 - a Path takes longer
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def refuse_silent(descriptor: int) -> None:
-    """Raise ``OSError`` for a pipe that has ended without content: without a writer, it looks like an empty file."""
+    """
+    Refuse a pipe that has ended without content: without a writer it ends at once, and looks like an empty file.
+
+    :raises OSError: it is a pipe
+    """
     if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         raise OSError(errno.EPIPE, "It is a pipe without a writer, or an empty one")
 

@@ -49,7 +49,12 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         self._is_closed = False
 
     def open_for(self, texts: Iterable[str]) -> None:
-        """Open the providers that ``texts`` refer to, as ``open_named`` does."""
+        """
+        Open the providers that ``texts`` refer to.
+
+        :raises ProviderDefinitionError: definitions of these providers are wrong; names all problems
+        :raises ProviderLookupError: a provider was refused, or could not connect, while it was configured
+        """
         self.open_named({variable.provider for text in texts for variable in variables(text)})
 
     def open_named(self, names: Collection[str], *, wait: Wait | None = None) -> None:

@@ -177,7 +177,11 @@ class Judged:
     allowed_by: tuple[str, ...] = ()
 
     def enforce(self) -> None:
-        """Raise ``PolicyViolation`` if a policy denies the change; it names each that does, with its reasons."""
+        """
+        Return if no policy denies the change.
+
+        :raises PolicyViolation: names each policy that denies it, with its reasons
+        """
         if self.denials:
             raise PolicyViolation(*(denial.text for denial in self.denials))
 

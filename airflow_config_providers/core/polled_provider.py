@@ -38,7 +38,11 @@ class PolledConfigProvider(ConfigProvider, ABC):
         return self._poll_interval
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``poll.interval``, which must be a number of milliseconds from 1,000 on."""
+        """
+        Take ``poll.interval``.
+
+        :raises ProviderDefinitionError: it is not a number of milliseconds from 1,000 on
+        """
         if POLL_INTERVAL in configs:
             self._poll_interval = _milliseconds(configs[POLL_INTERVAL])
 

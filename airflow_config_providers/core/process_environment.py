@@ -13,7 +13,11 @@ from airflow_config_providers.core.per_process import hold_forks, run_in_childre
 
 @dataclass(slots=True)
 class _HiddenVariable:
-    """A variable that blocks hide; ``threads`` are those of the blocks, by the id of what a block hides."""
+    """
+    A variable that blocks hide.
+
+    :param threads: the id of what a block hides -> the thread of the block
+    """
 
     environ: MutableMapping[str, str] = field(repr=False)
     value: str = field(repr=False)

@@ -26,7 +26,11 @@ _SPECIAL: Final = re.compile(r"[\\#!=:]|\A ")
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One entry of a properties file; ``line`` is where it begins, counted from 1."""
+    """
+    One entry of a properties file.
+
+    :param line: number of the line on which the entry begins, counted from 1
+    """
 
     key: str
     value: str = field(repr=False)

@@ -159,7 +159,11 @@ class SecretIdProvider(ConfigProvider):
 
 
 def require_configured(state: _T | None) -> _T:
-    """Return ``state``; raise ``ProviderDefinitionError`` if it is None, because ``configure`` was not called yet."""
+    """
+    Return the ``state`` that ``configure`` made of the parameters.
+
+    :raises ProviderDefinitionError: ``state`` is None, so ``configure`` was not called
+    """
     if state is None:
         raise ProviderDefinitionError("The provider has not been configured yet. Call configure() before get().")
     return state

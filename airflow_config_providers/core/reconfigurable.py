@@ -102,7 +102,11 @@ class Reconfigurables:
             self._members = tuple(known for known in self._members if known is not member)
 
     def keys(self) -> frozenset[str]:
-        """Return the keys that concern any member; raise ``ConfigException`` if one fails to return its keys."""
+        """
+        Return the keys that concern any member.
+
+        :raises ConfigException: a member failed to return its keys
+        """
         return frozenset(key for member in self._members for key in _keys(member))
 
     def forget(self) -> None:
@@ -136,7 +140,11 @@ class Reconfigurables:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Keep others from applying while a configuration is validated, stored and announced; refuse a second turn."""
+        """
+        Keep other threads from applying, so that one configuration can be validated, stored, and announced.
+
+        :raises ConfigException: this thread already has the turn
+        """
         with self._lock:
             if self._has_turn:
                 raise ConfigException("A configuration is being applied. Apply the next one when that is done.")
@@ -194,7 +202,11 @@ def _refuse(members: Sequence[Reconfigurable], definition: ConfigDef) -> None:
 
 
 def _static(member: Reconfigurable, definition: ConfigDef) -> Iterator[str]:
-    """Yield a problem for each key of which ``member`` would never be told; if it fails, a change reports that."""
+    """
+    Yield a problem for each key of ``member`` of which it would never be told.
+
+    A failure to return its keys is reported by a change.
+    """
     try:
         keys = _keys(member)
     except ConfigException:

@@ -71,7 +71,11 @@ class ProviderRegistry:
         return ConfiguredProviders(providers, origins, unlisted_names(props, defined))
 
     def open_each(self, props: Mapping[str, Any]) -> tuple[ConfiguredProviders, tuple[str, ...]]:
-        """Return the providers whose definitions are right, which the caller closes, and the problems of the others."""
+        """
+        Create and configure the providers whose definitions are right; the caller closes them.
+
+        :return: the providers, and the problems of the others
+        """
         definitions, problems = read_definitions(props)
         if problems and not definitions:
             return ConfiguredProviders({}), tuple(problems)

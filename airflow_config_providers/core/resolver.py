@@ -81,7 +81,11 @@ class ResolvedConfig:
 
     @property
     def reverser(self) -> ReverseTransformer:
-        """Turns values into references, and decrypted secrets into ``[hidden]``; once made, it outlives ``clear``."""
+        """
+        Turns values back into references, and decrypted secrets into ``[hidden]``.
+
+        It is made on first use, and goes on after ``clear`` if it was made before.
+        """
         if self._reverser is None:
             self._reverser = ReverseTransformer(self.layered.settled, self._used(), hidden=self._opened.values())
         return self._reverser
@@ -234,7 +238,11 @@ class ConfigResolver:
         self._home = home
 
     def settle(self, layers: Sequence[ConfigLayer]) -> LayeredConfig:
-        """Choose the winners of ``layers``, fetching nothing; raise ``ConfigException`` if a key is not allowed."""
+        """
+        Choose the winners of ``layers``. Fetches nothing.
+
+        :raises ConfigException: a layer has a key or a value that is not allowed
+        """
         _raise([problem for layer in layers for problem in layer_problems(layer)])
         return LayeredConfig(layers, self._definition)
 
@@ -262,7 +270,11 @@ class ConfigResolver:
         return ResolvedConfig(layered, [configs, others], opened, texts)
 
     def require_fitting(self, layered: LayeredConfig) -> None:
-        """Raise ``ConfigException`` if values without references do not fit their types; reads no secret."""
+        """
+        Make sure that the values without references fit their types, without reading a secret.
+
+        :raises ConfigException: one does not; names all of them
+        """
         _raise([*self._misfits(layered, {name: text for name, text in layered.settled.items() if not scan(text)})])
 
     def _unanswered(self, parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
@@ -320,7 +332,11 @@ class ConfigResolver:
 
 
 class _Part(NamedTuple):
-    """The result for the keys, or for the further strings; ``place`` returns what a message calls a name of it."""
+    """
+    The result for the keys, or for the further strings.
+
+    :param place: returns what a message calls a name of the result
+    """
 
     result: ConfigTransformerResult
     place: Callable[[str], str]
@@ -337,7 +353,11 @@ class _Unanswered(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class _SharedFailure:
-    """A failure that ``places`` of one provider share, and the part and the name of each value that refers to one."""
+    """
+    A failure that paths of one provider share.
+
+    :ivar affected: the part and the name of each value that refers to one of ``places``, in their order
+    """
 
     problem: ConfigProvidersError
     places: set[Place] = field(default_factory=set)
@@ -373,7 +393,11 @@ def _opened(layered: LayeredConfig) -> dict[str, str]:
 
 
 def refuse_odd_references(layered: LayeredConfig, texts: Mapping[str, str]) -> None:
-    """Raise ``ConfigException`` if references look like other ones; it names all of them, and no secret is read."""
+    """
+    Make sure that no reference looks like another one, without reading a secret.
+
+    :raises ConfigException: one does; names all of them
+    """
     _raise([*_odd_references(layered.settled, layered.place), *_odd_references(texts, printable)])
 
 

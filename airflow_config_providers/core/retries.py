@@ -29,7 +29,13 @@ _LONGEST_SPREAD: Final = 5.0
 
 @dataclass(slots=True)
 class _Outage:
-    """Since when one call has failed, how often in a row, and how often the provider has said when to ask again."""
+    """
+    How long one call has failed because the provider does not answer.
+
+    :param since: when that began, by the clock
+    :param failures: how often in a row it has failed since then
+    :param busy: how often the provider has said when to ask again
+    """
 
     since: float
     failures: int = 0

@@ -22,7 +22,11 @@ Wait = Callable[[str, Future[object]], object]
 
 
 class SharedCall(Future[object]):
-    """A call under way, with the result of whichever of its name succeeds first. No one waits if ``is_given_up``."""
+    """
+    A call under way. If another call with the same name succeeds first, its result is used.
+
+    A caller that stops waiting sets ``is_given_up``, so that the next caller does not wait for this call either.
+    """
 
     is_given_up = False
 
@@ -38,6 +42,7 @@ class SharedCalls:
     A caller that wants a call while it is under way shares it, unless it was given up: then the call is made again.
     A call that hangs therefore costs a few threads at most, however often it is wanted. A forked child, which has none
     of these threads, makes its own calls.
+
     """
 
     def __init__(self) -> None:

@@ -86,7 +86,11 @@ class Timetable:
             self._have_thread()
 
     def ensure(self, key: Hashable, at: float, call: Call) -> None:
-        """Have ``call`` made at ``at``, like ``add``, unless one waits under ``key``, and is not being made."""
+        """
+        Have ``call`` made at ``at``, unless a call waits under ``key``; one that is being made does not wait.
+
+        :raises RuntimeError: as for ``add``
+        """
         with self._changed:
             due = self._waiting.get(key)
             if due is None or due.is_running:

@@ -77,7 +77,6 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
     it answers, for the others at once. If it fails, it is not asked again, and its error applies to all of them.
 
     :param make_configured: returns the backend of the deployment, or None
-    :param installed: returns the names that ``backend`` can have
     :param has_teams: returns whether the deployment has several teams
     :param max_workers: returns how many secrets are asked for at once
     """

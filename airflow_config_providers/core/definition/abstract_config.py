@@ -21,8 +21,11 @@ log = logging.getLogger(__name__)
 
 class RecordingMap(dict[str, Any]):
     """
-    A mapping of configurations that notes in ``used`` which ones are read with ``[]`` or ``get``, and not by copying.
+    A mapping of configurations that records which ones are read with ``[]`` or ``get``.
 
+    Copying or iterating it records nothing. Its string form shows only the keys.
+
+    :param used: the set to which names are added
     :param prefix: the prefix that was removed from the names of the configuration
     :param also_without_prefix: record the name without the prefix, too
     """

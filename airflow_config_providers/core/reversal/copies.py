@@ -60,7 +60,11 @@ Piece = tuple[int, int, bytes]
 
 
 class Copy:
-    """A copy of a text in which some parts are replaced, made of ``pieces``, which are in order."""
+    """
+    A copy of a text in which some parts are replaced.
+
+    :param pieces: the parts of the copy, in order
+    """
 
     __slots__ = ("_pieces", "_places", "data")
 

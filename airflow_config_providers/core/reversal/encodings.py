@@ -102,7 +102,11 @@ def _percent(digits: str) -> list[str]:
 
 
 def _base64(text: str) -> Iterator[str]:
-    """Yield the base64 characters that ``text`` alone determines, for each of the three alignments it can have."""
+    """
+    Yield the base64 characters that ``text`` determines, for each of the three alignments it can have.
+
+    Characters that mix bits of ``text`` with adjacent bits are left out: at most one at either end.
+    """
     data = octets(text)
     yield (form := b2a_base64(data, newline=False).decode().rstrip("="))
     yield form.replace("+", "-").replace("/", "_")
@@ -159,7 +163,11 @@ def _quoted(text: str) -> Iterator[str]:
 
 
 def _lost(text: str) -> Iterator[str]:
-    """Yield ``text`` as it looks after a program has used the wrong character set."""
+    """
+    Yield ``text`` as it looks after a program has used the wrong character set.
+
+    A form with little left but replacement characters would match many texts, so it is left out.
+    """
     if text.isascii():
         return
     data = octets(text)

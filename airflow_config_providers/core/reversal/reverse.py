@@ -244,7 +244,11 @@ def telling_lines(value: str) -> list[str]:
 
 
 def _finder(references: Mapping[str, str], shown: Iterable[str]) -> Finder:
-    """Return a finder of the values. References are found, too: a value inside of one is part of its name."""
+    """
+    Return a finder of the values with their labels, which have no control characters.
+
+    References are found, too, and labelled with themselves: a value inside a reference is part of its name.
+    """
     labels = {octets(each): octets(one_line(each)) for each in (*shown, *references.values())}
     sources: dict[bytes, Source] = {}
     for form, source, reference in _searched(references):

@@ -223,7 +223,11 @@ class Finder:
         return merged(matches)
 
     def _unchanged(self, data: bytes, hits: Hits) -> list[Match]:
-        """Return the matches if each hit is in what is replaced by itself, as in most logs, which show references."""
+        """
+        Return the matches if each hit is in a pattern that is replaced by itself; otherwise none.
+
+        Most logs show references rather than values. Then there is nothing to search for around the hits.
+        """
         found: list[Match] = []
         labels = self._labels
         for index, start, _ in hits:

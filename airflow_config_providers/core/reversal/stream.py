@@ -95,7 +95,11 @@ class StreamReverser:
 
 
 def _cut(block: bytes, matches: Sequence[Match], reversers: Sequence[ReverseTransformer], begin: int) -> int:
-    """Return the end of what can be shown, from ``begin`` on: the last line before what can begin a value."""
+    """
+    Return the end of what can be shown: of the last line before a possible beginning of a value.
+
+    :param begin: the end of what was already shown; no value is open there
+    """
     if not block.endswith(b"\n"):
         return _cut_in_line(block, matches, character(block, len(block) - _margin(reversers)))
     lines = block[begin:]

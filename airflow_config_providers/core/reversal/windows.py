@@ -17,7 +17,13 @@ class PlainImplementation:
 
 
 class PlainAhoCorasick:
-    """The part of the library that this package needs, in pure Python: far slower, but enough for one job."""
+    """
+    Finds patterns by looking up every part of the text that is as long as a pattern.
+
+    The part of the library that this package needs, in pure Python: far slower, but enough for one job.
+
+    :param patterns: not empty
+    """
 
     def __init__(self, patterns: Iterable[bytes], implementation: str | None = None) -> None:
         self._by_length: dict[int, dict[bytes, int]] = {}

@@ -1,16 +1,18 @@
-"""The arguments that name a resource and its changes, such as ``--dag`` and ``--add-config``."""
+"""The arguments that name a resource and its changes, such as ``--dag`` and ``--add-config``, and notes on them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
-from airflow_config_providers.cli.failing import WrongArgumentsError
+from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.keys import is_reserved
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.deployment.rows import is_secret
 from airflow_config_providers.spark.known_keys import SPARK
 from airflow_config_providers.spark.layer_files import parse, read_text
 
@@ -64,11 +66,7 @@ def operations(args: Any) -> list[AlterConfigOp]:
 
     :raises WrongArgumentsError: there are no changes, or a pair is malformed; lists all problems
     """
-    sets, appended, subtracted = together(
-        partial(_all, _set, args.add_config),
-        partial(_all, partial(_listed, op=OpType.APPEND), args.append),
-        partial(_all, partial(_listed, op=OpType.SUBTRACT), args.subtract),
-    )
+    sets, appended, subtracted = _visible(args)
     deleted = [AlterConfigOp(key, None, OpType.DELETE) for key in _keys(args.delete_config)]
     found = [*sets, *_of_file(args.add_config_file), *deleted, *appended, *subtracted]
     if not found:
@@ -100,13 +98,38 @@ def together(*reads: Callable[[], Any]) -> list[Any]:
     return found
 
 
-def visible(args: Any) -> list[AlterConfigOp]:
-    """Return the changes whose values are on the command line, where other users of the machine can read them."""
-    return [
-        *_all(_set, args.add_config),
-        *_all(partial(_listed, op=OpType.APPEND), args.append),
-        *_all(partial(_listed, op=OpType.SUBTRACT), args.subtract),
-    ]
+def note_changes(args: Any, notes: Notes) -> None:
+    """Note each change on the command line whose value is empty, or is a secret."""
+    for operation in chain.from_iterable(_visible(args)):
+        if operation.value == "":
+            notes(
+                f"The value of {printable(operation.name)} is empty. If you wrote a reference, the shell has replaced "
+                f"it: put the argument into single quotes."
+            )
+        elif is_secret(operation.name, operation.value or ""):
+            notes(
+                f"{printable(operation.name)} is a secret, and other users of this machine can read the command line: "
+                f"use --add-config-file, or write a reference."
+            )
+
+
+def note_setting(asked: str, notes: Notes) -> None:
+    """Note that ``asked``, which may be ``KEY=VALUE``, has a secret."""
+    key, _, value = asked.partition("=")
+    if value and is_secret(key.strip(), value):
+        notes(
+            f"{printable(key)} is a secret, which is never compared, and other users of this machine can read the "
+            f"command line: leave out the value."
+        )
+
+
+def _visible(args: Any) -> list[list[AlterConfigOp]]:
+    """Return what is set, appended and subtracted on the command line, which other users of the machine can read."""
+    return together(
+        partial(_all, _set, args.add_config),
+        partial(_all, partial(_listed, op=OpType.APPEND), args.append),
+        partial(_all, partial(_listed, op=OpType.SUBTRACT), args.subtract),
+    )
 
 
 def _all(read: Callable[[str], list[AlterConfigOp]], texts: Iterable[str] | None) -> list[AlterConfigOp]:

@@ -16,7 +16,7 @@ from airflow_config_providers.cli.output import is_for_people
 from airflow_config_providers.cli.providers import definitions_at
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.deployment.audit_scope import scope_of_leaks
+from airflow_config_providers.deployment.audits import scope_of_leaks
 from airflow_config_providers.deployment.database_tables import airflow_database
 from airflow_config_providers.deployment.known_secrets import (
     KnownSecrets,

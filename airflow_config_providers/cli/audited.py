@@ -16,9 +16,8 @@ from airflow_config_providers.cli.audit_progress import files_progress
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.deployment.audit_scope import RecordsChoice
+from airflow_config_providers.deployment.audits import RecordsChoice, problems_of, record_reader
 from airflow_config_providers.deployment.database_records import first_of_database, records_of_database
-from airflow_config_providers.deployment.record_audit import problems_of, record_reader
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.spark.audit.html_page import moment

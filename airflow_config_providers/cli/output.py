@@ -13,7 +13,7 @@ from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE
-from airflow_config_providers.deployment.rows import Row, as_json
+from airflow_config_providers.deployment.rows import DETAILS, KEY_COLUMNS, Row, as_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,7 +84,34 @@ def show(rows: Sequence[Row], output: str, *, nothing: str = "No data found") ->
 
 def show_document(document: Row, output: str) -> None:
     """Print a document for programs, as JSON or YAML."""
-    _DOCUMENTS[output](document)
+    (_json if output == "json" else _yaml)(document)
+
+
+def show_columns(rows: Sequence[Row], output: str, *, synonyms: bool = False, nothing: str = "") -> None:
+    """Print all of ``rows`` of a description for programs, and for people the columns that fit on a screen."""
+    show(_for_people(rows, synonyms=synonyms) if is_for_people(output) else rows, output, nothing=nothing)
+
+
+def _for_people(rows: Sequence[Row], *, synonyms: bool) -> list[Row]:
+    """Return rows with the columns that fit on a screen, or one row for each synonym."""
+    if synonyms:
+        return [synonym for row in rows for synonym in row["synonyms"]]
+    marked = map(_with_chosen_files, rows)
+    shown = [{name: value for name, value in row.items() if name not in (*DETAILS, *KEY_COLUMNS)} for row in marked]
+    return [_with_applied(row) if "applied" in row else row for row in shown]
+
+
+def _with_chosen_files(row: Row) -> Row:
+    """Return a row whose value names the files that only a run chooses and that can override it."""
+    files = row.get("or_from")  # which neither a record has, nor a server of an older version
+    return {**row, "value": f"{row['value']} (or from {', '.join(files)})"} if files else row
+
+
+def _with_applied(row: Row) -> Row:
+    """Return a row whose column ``applied`` says whether the key waits for the next submit."""
+    had = "not set" if row["applied"] is None else row["applied"]
+    others = {name: value for name, value in row.items() if name != "pending"}
+    return {**others, "applied": f"{_PENDING}is {had}"} if row["pending"] else others
 
 
 def is_for_people(output: str) -> bool:
@@ -211,8 +238,6 @@ _PRINTERS: Final[Mapping[str, Callable[[Sequence[Row]], None]]] = {
     "table": _table,
     "yaml": _yaml,
 }
-
-_DOCUMENTS: Final[Mapping[str, Callable[[Row], None]]] = {"json": _json, "yaml": _yaml}
 
 
 _PATIENCE: Final = 2.0

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli import arguments, shell
+from airflow_config_providers.cli import arguments
 from airflow_config_providers.cli.failing import UNDECIDED, Finished, Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, progress, show, show_document
 from airflow_config_providers.cli.target import require_here
@@ -46,7 +46,7 @@ def plan(args: Any) -> None:
 @reporting_errors
 def _plan(args: Any) -> None:
     request, notes = _request(args), _FewNotes()
-    shell.note_changes(args, notes)
+    arguments.note_changes(args, notes)
     if request.environ is not None and not settings.environment_enabled():
         notes(_ENVIRONMENT_DISABLED)
     with _policies(args.policies_file) as policies:

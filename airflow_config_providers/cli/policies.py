@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli import arguments, shell
+from airflow_config_providers.cli import arguments
 from airflow_config_providers.cli.failing import UNDECIDED, Finished, Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, show
 from airflow_config_providers.cli.target import require_here
@@ -28,7 +28,7 @@ def test(args: Any) -> None:
     require_here("policies test")
     resource, operations = _asked(args)
     notes = Notes()
-    shell.note_changes(args, notes)
+    arguments.note_changes(args, notes)
     path = args.policies_file or settings.policies_file()
     if not path:
         raise ConfigException(

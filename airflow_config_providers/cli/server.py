@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import SplitResult, quote, urlsplit
@@ -112,13 +112,13 @@ class ServerConfigurations:
         return self._rows("GET", "/references", query=[("pattern", pattern)])
 
     def _rows(self, method: str, path_: str, *, query: Sequence[tuple[str, str]] = (), body: Any = None) -> list[Row]:
-        answer = self._client.ask(method, f"{ROOT}{path_}", query=query, body=body)
-        content = answer.content if isinstance(answer.content, Mapping) else {}
+        status, answer = self._client.ask(method, f"{ROOT}{path_}", query=query, body=body)
+        content = answer if isinstance(answer, Mapping) else {}
         for note in _texts(content, "notes"):
             self._warn(note)
         rows = content.get("rows")
-        if answer.status != 200 or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise _refusal(self._client.address, answer.status, content)
+        if status != 200 or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise _refusal(self._client.address, status, content)
         return [of_json(row) for row in rows]
 
 
@@ -169,18 +169,6 @@ def _refusal(address: str, status: int, content: Mapping[str, Any]) -> ConfigPro
 
 
 @dataclass(frozen=True, slots=True)
-class ServerAnswer:
-    """
-    The answer of a server.
-
-    :param content: the parsed JSON; None if it was not JSON
-    """
-
-    status: int
-    content: Any = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class ServerClient:
     """
     A client of one server. It follows no redirect, so that the token goes nowhere else. Thread-safe.
@@ -214,15 +202,14 @@ class ServerClient:
             )
         return cls(address.rstrip("/"))
 
-    def signed_in(self, token: str) -> Self:
-        """Return a client that sends ``token``."""
-        return replace(self, token=token)
-
-    def ask(self, method: str, path: str, *, query: Sequence[tuple[str, str]] = (), body: Any = None) -> ServerAnswer:
+    def ask(
+        self, method: str, path: str, *, query: Sequence[tuple[str, str]] = (), body: Any = None
+    ) -> tuple[int, Any]:
         """
         Send one request, without retries: after a failure it is unknown whether a change was made.
 
         :param body: what to send as JSON; None for nothing
+        :return: the status, and the parsed JSON; None if it was not JSON
         :raises ProviderUnavailableError: the server did not answer
         :raises ConfigException: the server redirected, or its certificate is not trusted
         :raises WrongArgumentsError: HTTP cannot express the request
@@ -237,7 +224,7 @@ class ServerClient:
             failure = WrongArgumentsError(f"{printable(self.address)}: invalid request ({type(error).__name__}).")
         else:
             if not answer.is_redirect:
-                return ServerAnswer(answer.status_code, _content(answer))
+                return answer.status_code, _content(answer)
             failure = ConfigException(
                 f"{printable(self.address)} redirects, and the token is not sent to another address. Use the address "
                 f"that it redirects to."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from getpass import getpass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,8 +41,7 @@ def configurations(args: Any, notes: Callable[[str], None]) -> Configurations:
     :raises WrongArgumentsError: the address of the server is wrong, or the credentials are
     """
     if server := _server(args):
-        client = _client(server, args)
-        return ServerConfigurations(client.signed_in(token(args, client)), notes)
+        return ServerConfigurations(_signed_in(server, args), notes)
     from airflow_config_providers.deployment.configurations import DeployedConfigurations  # noqa: PLC0415 - heavy
 
     return DeployedConfigurations(notes)
@@ -54,8 +54,8 @@ def configurations_at(address: str, args: Any, notes: Callable[[str], None]) -> 
     :param address: the address of its server
     :raises WrongArgumentsError: the credentials are wrong
     """
-    client = _client(address, args)
-    return ServerConfigurations(client.signed_in(token(args, client)), lambda note: notes(f"{client.address}: {note}"))
+    client = _signed_in(address, args)
+    return ServerConfigurations(client, lambda note: notes(f"{client.address}: {note}"))
 
 
 def is_address(text: str) -> bool:
@@ -143,6 +143,11 @@ def _client(server: str, args: Any) -> ServerClient:
     return ServerClient.of(server, plain_http=args.allow_plain_http)
 
 
+def _signed_in(server: str, args: Any) -> ServerClient:
+    client = _client(server, args)
+    return replace(client, token=token(args, client))
+
+
 def _server(args: Any) -> str:
     return str(args.server or os.environ.get(SERVER, ""))
 
@@ -166,14 +171,12 @@ def _password(args: Any) -> str:
 
 
 def _of_password(client: ServerClient, username: str, password: str) -> str:
-    answer = client.ask("POST", "/auth/token", body={"username": username, "password": password})
-    where, content = printable(client.address), answer.content
-    if answer.status in {200, 201} and isinstance(content, Mapping) and isinstance(content.get("access_token"), str):
+    where = printable(client.address)
+    status, content = client.ask("POST", "/auth/token", body={"username": username, "password": password})
+    if status in {200, 201} and isinstance(content, Mapping) and isinstance(content.get("access_token"), str):
         return _clean(content["access_token"], where)
-    if answer.status in {401, 403, 422}:
+    if status in {401, 403, 422}:
         raise ForbiddenError(f"{where} does not accept this user name and password. Correct them.")
-    if answer.status >= 500:
-        raise ProviderUnavailableError(f"{where} failed ({answer.status}). Try again later.")
-    raise ConfigException(
-        f"{where} does not issue tokens for passwords ({answer.status}). Get a token as its other users do."
-    )
+    if status >= 500:
+        raise ProviderUnavailableError(f"{where} failed ({status}). Try again later.")
+    raise ConfigException(f"{where} does not issue tokens for passwords ({status}). Get a token as its other users do.")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.job.record import TryRecord
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
-    from airflow_config_providers.operators.submitted_config import SubmittedConfig
+    from airflow_config_providers.operators.record_keeper import SubmittedConfig
 
 
 class DurableMixin(ConfiguredOperator):
@@ -217,7 +217,7 @@ class DurableMixin(ConfiguredOperator):
 
     def _keep_submitted(self, job: Any, context: Any) -> None:
         """Store the configuration of ``job`` for later tries that follow it."""
-        from airflow_config_providers.operators.submitted_config import STATE_KEY, SubmittedConfig
+        from airflow_config_providers.operators.record_keeper import STATE_KEY, SubmittedConfig
 
         sealed = self._job_seal(job, context).seal(self._job_run.reverser)
         submitted = SubmittedConfig(self._job_run.shown, self.effective_config or (), sealed, _try_number(context))
@@ -262,7 +262,7 @@ class DurableMixin(ConfiguredOperator):
 
 
 def _submitted_config(store: Any, job: Any) -> SubmittedConfig | None:
-    from airflow_config_providers.operators.submitted_config import STATE_KEY, SubmittedConfig
+    from airflow_config_providers.operators.record_keeper import STATE_KEY, SubmittedConfig
 
     return SubmittedConfig.read(store.get(STATE_KEY), job)
 

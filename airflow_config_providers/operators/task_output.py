@@ -1,20 +1,17 @@
-"""
-Reverses what a task hands to Airflow, which stores and shows it.
-
-That is the content of its context, its XComs and asset events, its lineage, and its messages to the supervisor; for its
-trigger, see ``deferral``.
-"""
+"""Reverses what a task hands to Airflow, which stores and shows it."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.foreign import OUTLET_EVENTS, require
 from airflow_config_providers.operators.backend_guards import KnownReversers, guard_backends, is_reference
 from airflow_config_providers.operators.hook_lineage import reverse_lineage
@@ -224,3 +221,33 @@ def _reversed_name(name: str, declared: Collection[str], reverser: ReverseTransf
 
 def _shown(text: str, reverser: ReverseTransformer) -> str:
     return str(reverse_object(text, (reverser,)))
+
+
+def reverse_deferral(
+    deferred: Any, reverser: ReverseTransformer, *, carried: Collection[str], stop: Callable[[], Any]
+) -> None:
+    """
+    Keep values out of the trigger, and out of the arguments with which the task resumes.
+
+    :param deferred: a ``TaskDeferred``, or a ``TaskAwaitingInput``, which has no trigger
+    :param carried: arguments that the trigger only passes on, in which references replace values
+    :param stop: called if this fails, since the job could already run
+    :raises ExposedValueError: the trigger would need a value
+    """
+    deferred.kwargs = reverse_stored(deferred.kwargs, reverser)
+    if not hasattr(deferred, "trigger"):
+        return
+    _, arguments = deferred.trigger.serialize()
+    hidden = {name: reverse_stored(value, reverser) for name, value in arguments.items()}
+    changed = {name for name, value in arguments.items() if hidden[name] is not value}
+    if not changed:
+        return
+    if not changed <= set(carried):
+        with suppress(Exception):  # the reason below is more important than an error of stop
+            stop()
+        raise ExposedValueError(
+            f"The trigger {type(deferred.trigger).__name__} would be stored with values, in "
+            f"{', '.join(printable(name) for name in sorted(changed - set(carried)))}. Run this task with "
+            f"deferrable=False, or let the job itself resolve its references."
+        )
+    deferred.trigger = type(deferred.trigger)(**hidden)

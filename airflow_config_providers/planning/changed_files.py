@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import filecmp
+import hashlib
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -12,7 +14,6 @@ from typing import Final, Self
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.templates import fits, literals
 from airflow_config_providers.planning.git_revision import Checkout, is_temporary
-from airflow_config_providers.planning.same_bytes import have_same_content
 
 _NOT_OF_REVISION: Final = (".git", "__pycache__")
 """What Git and Python keep beside the files: to import the DAGs of two states compiles the same code twice."""
@@ -212,3 +213,39 @@ def _through(link: str, folder: str, pattern: _Pattern) -> _Pattern:
 
 def _absolute(path: str) -> str:
     return os.path.abspath(path)  # noqa: PTH100 - links stay as they are
+
+
+_POINTER: Final = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\nsize (\d+)\n")
+"""What Git has in place of such a file. In a revision, it stays: nothing is fetched."""
+
+_LARGEST: Final = 1024
+"""How many bytes a pointer has at most."""
+
+
+def have_same_content(first: str, second: str) -> bool:
+    """
+    Return whether two files have the same bytes, or one is the pointer to the other.
+
+    :raises OSError: one cannot be read
+    """
+    if filecmp.cmp(first, second, shallow=False):
+        return True
+    return any(
+        oid == _oid(path, size) for one, path in ((first, second), (second, first)) for oid, size in _pointer(one)
+    )
+
+
+def _pointer(path: str) -> Iterator[tuple[str, int]]:
+    """Yield the hash and the size of what the pointer at a path leads to; nothing if it is another file."""
+    with Path(path).open("rb") as file:
+        found = _POINTER.fullmatch(file.read(_LARGEST + 1))
+    if found:
+        yield found[1].decode(), int(found[2])
+
+
+def _oid(path: str, size: int) -> str:
+    """Return the hash of a file of that size; empty if it has another one."""
+    if Path(path).stat().st_size != size:
+        return ""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

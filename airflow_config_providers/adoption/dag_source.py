@@ -43,9 +43,8 @@ _FIELDS: Final = frozenset({"login", "password", "host", "port", "schema", "conn
 @dataclass(frozen=True, slots=True)
 class SecretRead:
     """
-    A value that the file reads while it is parsed.
+    A value that the file reads while it is parsed, of a ``variable`` or a ``connection``.
 
-    :param kind: ``variable`` or ``connection``
     :param name: the name of the variable, or the id of the connection; empty if it is not a literal
     :param field: the field of the connection; empty for a variable
     """
@@ -63,13 +62,7 @@ class SecretRead:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """
-    An entry of a mapping that an operator gets.
-
-    :param key: the key; empty if it is not a literal
-    :param text: the value; None if it is not a string literal
-    :param mapping: the mapping in the source
-    """
+    """An entry of a mapping that an operator gets. Its key is empty, and its text None, if that is not a literal."""
 
     key: str
     text: str | None = field(repr=False)
@@ -87,10 +80,9 @@ class OperatorCall:
     """
     A call that creates a task of an operator that this package knows.
 
-    :param path: the operator's class
     :param task_id: the id of the task; None if it is not a literal
     :param conf: its Spark configuration; empty if that is not written as a mapping in this file
-    :param env_vars: its environment variables; empty if they are not written as a mapping in this file
+    :param env_vars: the same of its environment variables
     :param reused: a line of the file that can use the configuration of the task, as in ``task.conf``; 0 for none
     """
 
@@ -137,7 +129,6 @@ class DagSource:
     """
     Finds operators in a DAG file.
 
-    :param text: the source
     :raises SyntaxError, ValueError, RecursionError, MemoryError, TokenError: it is no Python, or nested too deeply
     """
 
@@ -348,12 +339,7 @@ def _text(node: ast.expr | None) -> str | None:
 
 
 def imported_files(sources: Mapping[str, str], root: Path) -> frozenset[str]:
-    """
-    Return those of the files that another one imports by name.
-
-    :param sources: path of a file -> its text
-    :param root: the folder from which the files import modules
-    """
+    """Return those of the files, path -> text, that another one imports by name from ``root``."""
     names = {path: _module(Path(path).resolve().relative_to(root)) for path in sources}
     imported = {name for path, text in sources.items() for name in _imported(text, names[path])}
     return frozenset(path for path, name in names.items() if name in imported)

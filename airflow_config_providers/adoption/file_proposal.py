@@ -26,11 +26,10 @@ from airflow_config_providers.spark.exposed_keys import is_exposed
 @dataclass(frozen=True, slots=True, order=True)
 class ByHand:
     """
-    A place that stays as it is. It shows no value.
+    A place that stays as it is, and what to do about it. It shows no value.
 
     :param path: the file; empty for the deployment
     :param line: counted from 1; 0 for the file itself
-    :param reason: what is there, and what to do about it
     """
 
     path: str
@@ -87,12 +86,7 @@ _UNSUPPORTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """
-    A value that becomes one with references.
-
-    :param task_id: the id of the task as its call has it; None if that is not a literal
-    :param key: the key of the Spark configuration, or the name of an environment variable
-    """
+    """A value of a key or an environment variable that becomes one with references; no id if that is not a literal."""
 
     task_id: str | None
     key: str
@@ -105,7 +99,6 @@ class MeaningDifference:
     """
     Something that a changed file would not mean as it did, or that cannot be compared.
 
-    :param why: for people
     :param task_id: the task; empty for any
     :param key: the key of the Spark configuration, or the name of an environment variable; empty for the whole file
     """
@@ -124,10 +117,8 @@ class FileProposal:
     """
     What is proposed for a DAG file.
 
-    :param path: the file
     :param edits: changes of its source; none touches a hidden line
     :param replacements: what the edits mean for the jobs
-    :param calls: the calls that create tasks
     :param replaced: value in the source -> its text with references
     :param removed: how many entries are removed because they have no effect
     :param hidden: the numbers of the lines that must not be shown, and so cannot change
@@ -153,12 +144,7 @@ class FileProposal:
 
 @dataclass(frozen=True, slots=True)
 class ProposalRules:
-    """
-    What is proposed for each file.
-
-    :param below: key -> value that every job has without the DAG
-    :param uses_classes: whether DAGs get the operators of this package
-    """
+    """What is proposed for each file; every job has what is ``below`` without the DAG."""
 
     providers: Providers
     below: Mapping[str, str] = field(repr=False)
@@ -169,8 +155,6 @@ class FileProposer:
     """
     Makes the proposal for one DAG file.
 
-    :param path: the file
-    :param source: its text
     :param differences: what an earlier proposal would have changed, so its entries stay as they are
     :raises SyntaxError, ValueError, RecursionError, MemoryError, TokenError: it is no Python, or nested too deeply
     """
@@ -393,11 +377,7 @@ def _left_entries(differences: Collection[MeaningDifference], calls: Sequence[Op
 
 
 def plain_settings(call: OperatorCall, replaced: Mapping[ast.expr, str]) -> Iterator[tuple[Setting, str]]:
-    """
-    Yield the entries that could be in a layer file: constant strings, without secrets and without templates.
-
-    :param replaced: value in the source -> its text with references
-    """
+    """Yield the entries that could be in a layer file: constant strings, without secrets and without templates."""
     for setting in call.conf:
         text = replaced.get(setting.node, setting.text)
         if not setting.key or text is None or is_template(text):

@@ -27,11 +27,7 @@ Counted = Callable[[float], str]
 
 @contextmanager
 def octets_progress(console: Console | None = None) -> Iterator[Tick]:
-    """
-    Yield a function that shows how many bytes were read: as a bar on a terminal, and elsewhere as a line now and then.
-
-    :param console: where to show it; None for standard error
-    """
+    """Yield a function that shows how many bytes were read: as a bar on a terminal, elsewhere as lines now and then."""
     from rich.progress import DownloadColumn, TransferSpeedColumn  # noqa: PLC0415 - only a command that runs needs it
 
     with _shown((DownloadColumn(), TransferSpeedColumn()), console, data_size) as tick:
@@ -40,11 +36,7 @@ def octets_progress(console: Console | None = None) -> Iterator[Tick]:
 
 @contextmanager
 def files_progress(console: Console | None = None) -> Iterator[Tick]:
-    """
-    Yield a function that shows how many files of records were read, and that their findings are made afterwards.
-
-    :param console: as for ``octets_progress``
-    """
+    """Yield a function that shows how many files of records were read; their findings are made afterwards."""
     from rich.progress import MofNCompleteColumn, TextColumn  # noqa: PLC0415 - as above
 
     with _shown((TextColumn("records"), MofNCompleteColumn(), _rate()), console, number, unit="records") as tick:
@@ -86,10 +78,8 @@ class ProgressLines:
     """
     Writes the progress of an audit, at most every ``EVERY`` seconds, so that a short audit writes nothing.
 
-    :param out: where to write the lines
     :param counted: returns an amount of what is read
     :param unit: what is counted, if ``counted`` does not say it
-    :param clock: returns seconds
     """
 
     def __init__(

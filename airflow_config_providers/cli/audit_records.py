@@ -82,11 +82,7 @@ def _with_authors(args: Any, rows: Sequence[Row], notes: Notes) -> list[Row]:
 
 
 def changed_by(rows: Sequence[Row], history: History) -> list[Row]:
-    """
-    Return ``rows`` with who changed what before a failure, if a change of dynamic configuration was the cause.
-
-    :param history: called once for each resource
-    """
+    """Return ``rows`` with who changed what before a failure, if a change of dynamic configuration was the cause."""
     once = cache(history)
     return [_with_author(row, once) if row["kind"] == BEFORE_FAILURE and row["key"] else row for row in rows]
 

@@ -52,11 +52,7 @@ def test(args: Any) -> None:
 
 
 def _asked(args: Any) -> tuple[ConfigResource | None, list[AlterConfigOp]]:
-    """
-    Return the resource that changes, or None if none is named, and the operations.
-
-    :raises WrongArgumentsError: lists all problems of the arguments
-    """
+    """Return the resource that changes, or None if none is named, and the operations."""
     resource, operations, _ = arguments.together(
         partial(arguments.optional_resource, args, is_needed=bool(args.at) or arguments.has_operations(args)),
         lambda: arguments.operations(args) if arguments.has_operations(args) else [],
@@ -73,11 +69,7 @@ def _refuse_run_of_none(args: Any) -> None:
 def _requests(
     args: Any, resource: ConfigResource, operations: list[AlterConfigOp]
 ) -> list[tuple[RequestMetadata | None, bool]]:
-    """
-    Return the requests that policies see when the change is made, and when the task runs with it.
-
-    Each has whether that run has nothing else, such as a file whose path is a template.
-    """
+    """Return what policies see of the change, and of a run of the task with it, and whether a run has nothing else."""
     seen, notes = LastRequest(), Notes()
     moments = [Moment(args.at)] if args.at else [*Moment]
     done = admin(notes, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]

@@ -23,23 +23,14 @@ _LAST_TRY: Final = 999_999_999
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """
-    What to describe.
-
-    :param choice: the try; None for what settles now
-    :param address: the server of another deployment; empty for the one that all commands use
-    """
+    """What to describe: a try, or what settles now, here or at the address of another deployment."""
 
     choice: RunChoice | None = None
     address: str = ""
 
 
 def sides(args: Any) -> list[Side]:
-    """
-    Return what to describe: one side, or two to compare.
-
-    :raises WrongArgumentsError: options conflict; lists all problems
-    """
+    """Return what to describe: one side, or two to compare. Raises all conflicts of the options."""
     if problems := list(_conflicts(args)):
         raise WrongArgumentsError(*problems)
     if args.diff:

@@ -52,11 +52,7 @@ def record_reader(
 
 
 def problems_of(records: PastRecords, against: str = "") -> Iterator[str]:
-    """
-    Yield sentences about what could not be read, and about what is not there.
-
-    :param against: the folder of the records, which each sentence names, if others are compared with them
-    """
+    """Yield what could not be read or is not there; if others are compared with the records, with their folder."""
     if not against:
         return _problems(records, "audited")
     shown = HIDDEN if is_secret("path", against) else printable(against)  # an address can hold a password
@@ -115,9 +111,8 @@ def scope_of_records(
     notes: Sequence[str],
 ) -> AuditScope:
     """
-    Return the scope of an audit of records.
+    Return the scope of an audit of records, with ``more`` that was chosen.
 
-    :param more: what else was chosen
     :param there: the records that those of ``past`` are compared with
     """
     rows: list[tuple[str, object]] = [
@@ -137,11 +132,7 @@ def scope_of_records(
 def scope_of_leaks(
     request: LeakRequest, known: KnownSecrets, references_in: Sequence[str], *, notes: Sequence[str]
 ) -> AuditScope:
-    """
-    Return the scope of a search for leaks.
-
-    :param references_in: where the references were found that were searched for
-    """
+    """Return the scope of a search for leaks; ``references_in`` says where the references were found."""
     rows: list[tuple[str, object]] = [
         ("files and folders", list(request.paths)),
         ("Airflow's database", "searched" if request.database else "not searched"),

@@ -1,4 +1,4 @@
-"""The records of tries, read from Airflow's database or from the files of the deployment."""
+"""The records of tries, read from Airflow's database or from the files of the deployment, which can be unavailable."""
 
 from __future__ import annotations
 
@@ -41,11 +41,7 @@ _Found = TypeVar("_Found")
 
 
 def require_map_index(map_index: int | None) -> None:
-    """
-    Refuse a number that cannot be in Airflow's database, which would fail to look for it.
-
-    :raises UnknownResourceError: it cannot be there
-    """
+    """Refuse a number that cannot be in Airflow's database, which would fail to look for it."""
     if map_index is not None and not -1 <= map_index <= _LAST_INDEX:
         raise UnknownResourceError(f"There is no instance with a map index above {_LAST_INDEX} or below -1.")
 
@@ -55,7 +51,6 @@ class RunChoice:
     """
     The try that a user selects.
 
-    :param run_id: the id of the DAG run
     :param try_number: None for the last one that has a record
     :param map_index: None for the only instance of the task that has a record
     :raises UnknownResourceError: Airflow's database cannot have such a run or instance
@@ -73,11 +68,7 @@ class RunChoice:
 
 @dataclass(frozen=True, slots=True)
 class StoredTry:
-    """
-    A try that has a record in the database.
-
-    :param at: when Airflow stored the record; what the record says itself, others could have written
-    """
+    """A try with a record in the database, and when Airflow stored it: what a record says itself, others can write."""
 
     task: TaskTry
     at: datetime
@@ -99,20 +90,12 @@ def record_of(task: ConfigResource, choice: RunChoice) -> TryRecord:
 
 
 def last_submitted(task: ConfigResource) -> TryRecord | None:
-    """
-    Return the record of the last try in the database that was not refused; None if there is none.
-
-    :raises ProviderUnavailableError: the database is unavailable
-    """
+    """Return the record of the last try in the database that was not refused; None if there is none."""
     return reading(lambda session: next(_submitted(session, task), None))
 
 
 def last_tries(task: ConfigResource) -> list[TaskTry]:
-    """
-    Return the last tries of ``task`` that have a record in the database, the last one first.
-
-    :raises ProviderUnavailableError: the database is unavailable
-    """
+    """Return the last tries of ``task`` that have a record in the database, the last one first."""
     return reading(lambda session: list(dict.fromkeys(one.task for one in recent_tries(session, task, limit=_LISTED))))
 
 
@@ -155,11 +138,7 @@ def _chosen(session: Any, task: ConfigResource, choice: RunChoice) -> TaskTry | 
 
 
 def _require_one(task: ConfigResource, indexes: Sequence[int]) -> None:
-    """
-    Refuse to choose one of several instances.
-
-    :raises ConfigException: there are several
-    """
+    """Refuse to choose one of several instances."""
     if len(set(indexes)) > 1:
         raise ConfigException(
             f"{task} is mapped, or in a loop: {len(indexes)} of its instances have a record in this run. Choose one "
@@ -233,8 +212,6 @@ def recent_tries(
     """
     Yield the tries that have a record, the last one first.
 
-    :param task: None for all tasks
-    :param map_index: None for all instances
     :param limit: how many entries are read of each table; None for all
     """
     for model in record_models():
@@ -362,11 +339,9 @@ _NO_HASHES: Final = (
 
 def usages(pattern: str, may_see: Callable[[Collection[str]], Collection[str]] = tuple) -> list[Row]:
     """
-    Return a row for each task and each reference of its last job that matches ``pattern``.
+    Return a row for each task and each reference of its last job that matches ``pattern``, in which ``*`` is any text.
 
-    :param pattern: a reference, in which ``*`` matches any text
     :param may_see: returns those of the given DAG ids that are shown; the newest value can be that of a hidden one
-    :raises ProviderUnavailableError: the database is unavailable
     """
     stored = reading(lambda session: [(at, used_like(record, pattern)) for at, record in _last_of_each(session)])
     newest = _newest(stored)

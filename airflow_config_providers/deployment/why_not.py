@@ -72,11 +72,7 @@ class Reading:
 
 
 def unread_sources(no_job: str = "") -> dict[str, str]:
-    """
-    Return source -> why jobs do not get its layers.
-
-    :param no_job: why there is no job that gets any layer; empty if there are jobs
-    """
+    """Return source -> why jobs do not get its layers; for all of them ``no_job``, if that says why there is no job."""
     if no_job:
         return dict.fromkeys((source.name for source in ConfigSource), no_job)
     return dict(_left_out_by_settings())
@@ -100,7 +96,6 @@ def refusals(alter: Callable[..., Any], resource: ConfigResource, key: str, valu
 
     Nothing is known for a user who lacks the permission to change it.
 
-    :param alter: changes the configuration, or only checks the change
     :raises ProviderUnavailableError: the server or the database is unavailable now
     """
     try:

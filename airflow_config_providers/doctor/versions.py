@@ -84,11 +84,7 @@ _SECONDS: Final = 10
 
 
 def check_spark(site: Site) -> Iterator[Diagnosis]:
-    """
-    Yield the versions of Spark and Java, and whether they fit together.
-
-    :raises SubmitError: spark-submit or Java is missing
-    """
+    """Yield the versions of Spark and Java, and whether they fit together."""
     binary = require_spark_binary(_BINARY, site.environ)
     version = installed_version(_BINARY, site.environ)
     if version is None:

@@ -30,12 +30,7 @@ def dead_findings(
     *,
     spark_version: str | None = None,
 ) -> Iterator[Finding]:
-    """
-    Yield the entries that lose in every job that reads them.
-
-    :param of_deployment: the paths of the layer files that every job reads, weakest first
-    :param spark_version: the version of Spark that says which names are the same key; None for the newest one
-    """
+    """Yield the entries that lose in every job that reads them; every job reads the files ``of_deployment``."""
     winners: dict[WrittenEntry, WrittenEntry] = {}
     alive: set[WrittenEntry] = set()
     older = spark_definition(spark_version).older_names

@@ -34,11 +34,7 @@ _POLICY_LIST: Final = re.compile(_LINE + rb"""["']?policies["']?\s*:""", re.MULT
 
 @dataclass(frozen=True, slots=True)
 class LintedPaths:
-    """
-    Paths of files.
-
-    :param roots: the folders from which DAG files import modules
-    """
+    """Paths of files, and the folders from which DAG files import modules."""
 
     dags: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
@@ -47,11 +43,7 @@ class LintedPaths:
 
     @classmethod
     def of_deployment(cls) -> Self:
-        """
-        Return the files of this deployment: its DAGs, and the layers and policies that its settings name.
-
-        :raises ConfigException: the deployment has no folder of DAG files
-        """
+        """Return the files of this deployment: its DAGs, and the layers and policies that its settings name."""
         folder = existing_dags_folder()
         layers = (path for path in settings.config_files() if not is_known_only_in_run(path))
         policies = settings.policies_file()
@@ -96,11 +88,7 @@ def dags_folder() -> str:
 
 
 def existing_dags_folder() -> str:
-    """
-    Return the folder in which this deployment has its DAG files.
-
-    :raises ConfigException: there is no such folder, or the deployment has DAG files elsewhere, too
-    """
+    """Return the folder in which this deployment has its DAG files; it must exist, and have all of them."""
     folder = dags_folder()
     if bundles := bundles_elsewhere(folder):
         raise ConfigException(

@@ -56,7 +56,6 @@ def key_findings(
     """
     Yield the mistakes in the key of an entry, and in the type of its value.
 
-    :param misspelt: what the deployment does with misspelt keys
     :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
     :param spark_version: the version of the Spark that runs the job; None if it is not known
     """
@@ -176,9 +175,8 @@ def reference_findings(
     entry: WrittenEntry, known: KnownProviders | None, *, is_resolved: bool = True
 ) -> Iterator[Finding]:
     """
-    Yield the mistakes in the references of an entry.
+    Yield the mistakes in the references of an entry, given the providers; None if they are unknown.
 
-    :param known: the providers that are defined; None if that is unknown
     :param is_resolved: whether each reference must have a value; otherwise, something else can replace it
     """
     if provider := unclosed(entry.text):
@@ -240,11 +238,7 @@ def unconfigured_findings(job: WrittenJob) -> Iterator[Finding]:
 
 
 def exposed_findings(job: WrittenJob, known: KnownProviders | None) -> Iterator[Finding]:
-    """
-    Yield the references of a job that its run refuses, because other people could read their values.
-
-    :param known: the providers that are defined; None if that is unknown
-    """
+    """Yield the references of a job that its run refuses, because other people could read their values."""
     if not job.is_configured or job.keeps_unresolved or job.allows_exposed:
         return
     places = {PlacedText(entry.name, entry.key, entry.text, cluster): entry.place for entry, cluster in _placed(job)}

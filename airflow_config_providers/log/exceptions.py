@@ -47,11 +47,7 @@ def reverse_exception(exception: BaseException, reverser: ReverseTransformer) ->
 
 
 class _Reversal:
-    """
-    The reversal of an exception, which searches each object once.
-
-    :param reverser: knows the values
-    """
+    """The reversal of an exception, which searches each object once."""
 
     def __init__(self, reverser: ReverseTransformer) -> None:
         self._reverser = reverser

@@ -73,6 +73,8 @@ class _RecordsAuditOperator(BaseOperator):
     :param output_parquet: a Parquet file to write, with the findings (templated)
     :param master: Spark's master; None for the one of ``spark-defaults.conf``, or else this machine
     :param spark_conf: configuration of the Spark job
+    :raises ConfigException: a parameter is wrong, or Spark does not start
+    :raises ProviderUnavailableError: Spark cannot read the records
     """
 
     template_fields: Sequence[str] = ("records", "parquet", "since", "only_dag", "report", "output_parquet")
@@ -165,12 +167,7 @@ class ConfigHistoryAuditOperator(_RecordsAuditOperator):
 
     @failing_at_once
     def execute(self, context: Any) -> dict[str, int]:
-        """
-        Audit, and return the numbers.
-
-        :raises ConfigException: a parameter is wrong, or Spark does not start
-        :raises ProviderUnavailableError: Spark cannot read the records
-        """
+        """Audit, and return the numbers."""
         with self._read(self.against) as read:
             there = read.there.frame if read.there else None
             with history_of(read.session, read.records.frame, KnownElsewhere(), there) as history:
@@ -215,8 +212,6 @@ class ConfigPolicyAuditOperator(_RecordsAuditOperator):
         Audit, and return the numbers.
 
         :raises PolicyViolation: a run would have been stopped, and ``fail_on_stopped`` is set
-        :raises ConfigException: a parameter or a policy is wrong, or Spark does not start
-        :raises ProviderUnavailableError: Spark cannot read the records
         """
         asked = PastPolicies.read(self.policies, settings.allowed_policy_classes())
         with self._read() as read:
@@ -261,12 +256,7 @@ class ConfigReferenceAuditOperator(_RecordsAuditOperator):
 
     @failing_at_once
     def execute(self, context: Any) -> dict[str, int]:
-        """
-        Audit, and return the numbers.
-
-        :raises ConfigException: a parameter is wrong, or Spark does not start
-        :raises ProviderUnavailableError: Spark cannot read the records
-        """
+        """Audit, and return the numbers."""
         with self._read() as read:
             rows = reference_rows(reference_uses(read.session, read.records.frame), self.known)
         self._write(rows, REFERENCE, partial(reference_audit.page, rows, read.scope))

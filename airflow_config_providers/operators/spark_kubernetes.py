@@ -196,11 +196,7 @@ class SparkKubernetesMixin(ConfiguredOperator):
         self._follow_application(self.launcher)
 
     def _create(self, application: SparkApplication) -> None:
-        """
-        Create ``application``, unless the task is killed, also while this is done.
-
-        :raises SubmitError: it is killed
-        """
+        """Create ``application``, unless the task is killed, also while this is done."""
         self._refuse_after_kill()
         self.log.info("Creating %s.", application)
         application.create()

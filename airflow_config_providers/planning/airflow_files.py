@@ -29,11 +29,9 @@ _BESIDE_SQLITE: Final = re.compile(r"-(?:journal|shm|wal)\Z")
 
 def kept_by_airflow(repository: Path, names: Collection[str]) -> set[str]:
     """
-    Return those of ``names`` that Git ignores, and that Airflow writes or this Python is installed in.
+    Return those of the files ``names`` that Git ignores, and that Airflow writes or this Python is installed in.
 
     They are the same for the DAG files of both states: both are imported by this Python, with these settings.
-
-    :param names: the paths of files in ``repository``
     """
     places = _Places.of_deployment(repository)
     by_name = {name: _BESIDE_SQLITE.sub("", name) for name in names}
@@ -43,11 +41,7 @@ def kept_by_airflow(repository: Path, names: Collection[str]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """
-    Where Airflow keeps its files.
-
-    :param folders: folders with nothing else in them; each ends with a slash
-    """
+    """Where Airflow keeps its files. The folders have nothing else in them, and end with a slash."""
 
     home: str
     files: frozenset[str]

@@ -40,8 +40,7 @@ class ChangedFiles:
     asked whether it differs, and only then. Not thread-safe.
 
     :param first: the revision of the first state; None for the files as they are
-    :param second: the revision of the second state; None for the files as they are
-    :param replaced: the paths of the files that the second state replaces
+    :param second: the same of the second state
     :param not_of_state: says which of the files as they are do not belong to a state
     """
 
@@ -199,11 +198,7 @@ def _can_lead_into(pattern: _Pattern, folder: str) -> bool:
 
 
 def _through(link: str, folder: str, pattern: _Pattern) -> _Pattern:
-    """
-    Return what a pattern becomes if a path that fits it goes through a link.
-
-    If the pattern does not say what is below the link, only the end of the name of the file is certain.
-    """
+    """Return what a pattern becomes through a link; if it does not say what is below, only the end is certain."""
     first, *rest = pattern
     if first.startswith(link):
         return (folder + first.removeprefix(link), *rest)

@@ -25,10 +25,9 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class KeyChange:
     """
-    A key whose value changes. It can be the label of an argument with references, such as ``env_vars['TOKEN']``.
+    A key whose value changes, with its entries; None where no layer sets it.
 
-    :param before: its entry before the change; None if no layer set it
-    :param after: its entry after the change; None if no layer sets it any longer
+    It can be the label of an argument with references, such as ``env_vars['TOKEN']``.
     """
 
     key: str
@@ -45,12 +44,7 @@ class KeyChange:
 
 @dataclass(frozen=True, slots=True)
 class TaskChange:
-    """
-    A task whose configuration changes.
-
-    :param before: the layers before the change; none if the task is new
-    :param after: the layers after the change; none if the task is removed
-    """
+    """A task whose configuration changes, with its layers: none before if it is new, none after if it is removed."""
 
     task: ConfigResource
     keys: Sequence[KeyChange]
@@ -66,7 +60,6 @@ class Comparison:
     Compares two states.
 
     :param sealed: the keys whose encrypted secret is replaced, although both states show ``[hidden]``
-    :param warn: is called with each note for the reader
     :param tick: is called after each task
     """
 
@@ -77,11 +70,7 @@ class Comparison:
     tick: Callable[[], object] = lambda: None
 
     def changes(self, tasks: Collection[ConfigResource]) -> Iterator[TaskChange]:
-        """
-        Yield those of ``tasks`` whose configuration differs, in order.
-
-        Tasks with equal layers are compared once.
-        """
+        """Yield those of ``tasks`` whose configuration differs, in order. Tasks with equal layers are compared once."""
         known: dict[Hashable, list[KeyChange]] = {}
         for task in sorted(tasks):
             before, after = (state.layers(task, warn=self.warn) for state in (self.before, self.after))

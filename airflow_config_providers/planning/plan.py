@@ -29,13 +29,7 @@ from airflow_config_providers.planning.state import State
 
 @dataclass(frozen=True, slots=True)
 class PlannedAlter:
-    """
-    A change of dynamic configuration that is checked, but not made.
-
-    :param request: what policies see of it
-    :param layer: the layer of the resource after the change
-    :param keys: the keys of the resource that change
-    """
+    """A change of dynamic configuration that is checked, but not made, with the layer of the resource after it."""
 
     resource: ConfigResource
     request: RequestMetadata
@@ -44,11 +38,7 @@ class PlannedAlter:
 
     @classmethod
     def checked(cls, resource: ConfigResource, operations: Sequence[AlterConfigOp], *, warn: Warn) -> PlannedAlter:
-        """
-        Return the change that ``alter`` would make. Policies are not asked yet.
-
-        :raises ConfigProvidersError: ``alter`` would refuse it, with the same problems
-        """
+        """Return the change that ``alter`` would make, or refuse it as ``alter`` would. Policies are not asked yet."""
         seen = LastRequest()
         done = admin(warn, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]
         return cls(resource, seen.request, done.layers[0], done.entries.keys())
@@ -56,12 +46,7 @@ class PlannedAlter:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """
-    The policies that are asked.
-
-    :param after: those that are asked about the second state
-    :param before: those of the deployment now; the same object if they do not change
-    """
+    """The policies that are asked about the second state, and those of the deployment now; the same object if equal."""
 
     after: Sequence[NamedPolicy]
     before: Sequence[NamedPolicy]
@@ -78,11 +63,7 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """
-    The verdict of a policy on a task or on a change.
-
-    :param is_old: whether the policy says the same without the change: the deployment has it, and it denies or warns
-    """
+    """The verdict of a policy on a task or a change; old if the deployment's policy says it without the change, too."""
 
     resource: ConfigResource
     verdict: PolicyVerdict
@@ -114,12 +95,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """
-    What changes between two states.
-
-    :param judgements: the verdicts of the policies, denials first, then warnings
-    :param undecided: the tasks of which only a run knows what changes, because it chooses a layer file
-    """
+    """What changes, and what policies say of it, denials first. What changes in ``undecided`` tasks, a run decides."""
 
     tasks: Sequence[TaskChange] = ()
     judgements: Sequence[Judgement] = ()

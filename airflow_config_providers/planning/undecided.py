@@ -76,12 +76,7 @@ def _differ_near_files(old: Sequence[ConfigLayer], new: Sequence[ConfigLayer]) -
 
 @dataclass(frozen=True, slots=True)
 class _Winner:
-    """
-    The layer that wins for a key, with its value. The line in a file does not matter.
-
-    :param name: the name of the layer; empty if no layer sets the key
-    :param value: None if no layer sets the key
-    """
+    """The layer that wins for a key, with its value; none if no layer sets it. The line in a file does not matter."""
 
     source: ConfigSource = ConfigSource.DEFAULT_CONFIG
     name: str = ""

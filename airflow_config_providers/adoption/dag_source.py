@@ -147,7 +147,8 @@ class DagSource:
         self._places = frozenset(self._configurations())
         self.mappings = dict(self._assigned())
         """Name -> the mapping that is assigned to it, once, and that only operators for Spark get."""
-        self._reused = min((node.lineno for node in self._expressions() if self._can_use_again(node)), default=0)
+        expressions = (node for node in self._nodes if isinstance(node, ast.expr))
+        self._reused = min((node.lineno for node in expressions if self._can_use_again(node)), default=0)
 
     def calls(self) -> Iterator[OperatorCall]:
         """Yield the calls that create tasks, in the order of the source."""
@@ -206,9 +207,6 @@ class DagSource:
     def uses(self, name: str) -> Sequence[ast.Name]:
         """Return where a name is used."""
         return self._uses.get(name, [])
-
-    def _expressions(self) -> Iterator[ast.expr]:
-        return (node for node in self._nodes if isinstance(node, ast.expr))
 
     def _can_use_again(self, node: ast.expr) -> bool:
         """Return whether ``node`` can be the configuration of a task: an attribute that is not known to be another."""
@@ -277,7 +275,9 @@ class DagSource:
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
             elif isinstance(node, ast.Import):
-                yield from ((alias.asname or alias.name.partition(".")[0], _bound(alias)) for alias in node.names)
+                for alias in node.names:
+                    top = alias.name.partition(".")[0]
+                    yield alias.asname or top, alias.name if alias.asname else top
 
     def _assigned(self) -> Iterator[tuple[str, ast.Dict]]:
         """Yield each name that is assigned once, a mapping, and that only operators for Spark get."""
@@ -328,10 +328,6 @@ def _conf_arguments(spec: OperatorSpec) -> list[str]:
     names = {*spec.arguments, *(location.field for location in spec.conf)}
     places = {(location.field, *location.path) for location in spec.conf}
     return sorted(name for name in names if spec.arguments.get(name, (name,)) in places)
-
-
-def _bound(alias: ast.alias) -> str:
-    return alias.name if alias.asname else alias.name.partition(".")[0]
 
 
 def _text(node: ast.expr | None) -> str | None:

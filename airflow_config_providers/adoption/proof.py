@@ -475,7 +475,7 @@ class _WrittenTask:
     templates: Collection[str] = field(repr=False)
 
     def shows(self, key: str, text: str) -> bool:
-        """Return whether a call has ``text`` as it is, or a part of it, which is reported; without a key, anywhere else."""
+        """Return whether a call has ``text``, or a part that is reported; without a key, outside of Spark's keys."""
         return any(self._shows(call, key, text) for call in self.calls)
 
     def _shows(self, call: OperatorCall, key: str, text: str) -> bool:

@@ -10,8 +10,16 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.audit_progress import octets_progress
-from airflow_config_providers.cli.audited import FOUND, INCOMPLETE, show_found, spark_configs, writing_found
-from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors, say
+from airflow_config_providers.cli.audited import show_found, spark_configs, writing_found
+from airflow_config_providers.cli.failing import (
+    FOUND,
+    INCOMPLETE,
+    Finished,
+    Notes,
+    WrongArgumentsError,
+    reporting_errors,
+    say,
+)
 from airflow_config_providers.cli.output import is_for_people
 from airflow_config_providers.cli.providers import definitions_at
 from airflow_config_providers.cli.target import require_here

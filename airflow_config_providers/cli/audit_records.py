@@ -8,8 +8,16 @@ from functools import cache, partial
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.audited import FOUND, INCOMPLETE, Audited, audited, known, show_found, writing_found
-from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors, say
+from airflow_config_providers.cli.audited import Audited, audited, known, show_found, writing_found
+from airflow_config_providers.cli.failing import (
+    FOUND,
+    INCOMPLETE,
+    Finished,
+    Notes,
+    WrongArgumentsError,
+    reporting_errors,
+    say,
+)
 from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import ConfigResource

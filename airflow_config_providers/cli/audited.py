@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.arguments import pairs
@@ -28,12 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _Known = TypeVar("_Known")
-
-FOUND: Final = 1
-"""The exit code of an audit that found something."""
-
-INCOMPLETE: Final = 2
-"""The exit code of an audit that could not read everything."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,8 @@ class DeployedConfigurations:
             return described
         is_whole = not (selection.keys or selection.first)
         if is_whole and (gone := _no_longer_set(task, described, record, layers)):
-            self._warn(f"The last job had these keys, which the next one will not have: {_named(gone)}")
+            named = first_of(list(map(printable, gone)), HINTS)
+            self._warn(f"The last job had these keys, which the next one will not have: {named}.")
         unread, dag_file = partial(layers.unread_files, task), layers.dag_file(task)
         return record_rows.with_applied(described, record, unread, dag_file=dag_file)
 
@@ -244,10 +245,6 @@ def _files(layers: DeployedLayers, resource: ConfigResource, *, has_job: bool) -
     except UnknownResourceError as error:  # what is stored for it can still be described
         return (), " ".join(error.problems)
     return files, "" if has_job else f"This package does not configure the operator of {resource}."
-
-
-def _named(keys: Sequence[str]) -> str:
-    return f"{first_of(list(map(printable, keys)), HINTS)}."
 
 
 def _not_set(operations: Iterable[AlterConfigOp], done: AlterConfigResult) -> Iterator[str]:

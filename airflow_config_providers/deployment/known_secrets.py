@@ -81,17 +81,19 @@ def references_in_file(path: str, option: str = "--references") -> list[ConfigVa
 
 def references_of_records() -> list[ConfigVariable]:
     """Return the references in the records of all tries: in Airflow's database, and below ``records_path``."""
-    texts = dict.fromkeys(
-        reading(lambda session: [text for one in recent_tries(session) for text in _of_try(session, one)])
-    )
+
+    def read(session: Any) -> dict[str, None]:
+        found = (kept(session, one.task) for one in recent_tries(session))
+        return dict.fromkeys(text for record in found if record for text in record.references)
+
+    texts = reading(read)
     return list(dict.fromkeys((*_variables_in(texts), *references_in_files())))
 
 
 def references_in_files() -> list[ConfigVariable]:
     """Return the references in the records below ``records_path``, which a task can read; none if that is not set."""
     path = settings.records_path()
-    texts = dict.fromkeys(RecordFiles(path).references() if path else ())
-    return _variables_in(texts)
+    return _variables_in(dict.fromkeys(RecordFiles(path).references() if path else ()))
 
 
 def without_excepted(references: Iterable[ConfigVariable], excepted: Sequence[str]) -> list[ConfigVariable]:
@@ -243,8 +245,3 @@ def _problems(error: Exception) -> Collection[str]:
     if isinstance(error, ConfigProvidersError):
         return error.problems
     return (f"The provider failed ({type(error).__name__}).",)  # its message could hold a value
-
-
-def _of_try(session: Any, one: Any) -> Collection[str]:
-    record = kept(session, one.task)
-    return () if record is None else tuple(record.references)

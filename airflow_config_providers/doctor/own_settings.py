@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -45,17 +45,10 @@ _READERS: Final[tuple[Callable[[], object], ...]] = (
 
 def check_settings(site: Site) -> Iterator[Diagnosis]:
     """Yield the settings that are unknown or wrong."""
-    written = {*_in_file(), *_in_environment(site.environ)}
-    found = [*_unknown(written), *_booleans(), *_unreadable()]
+    in_file = conf.options(settings.SECTION) if conf.has_section(settings.SECTION) else ()
+    in_environment = (name.removeprefix(_PREFIX).lower() for name in site.environ if name.startswith(_PREFIX))
+    found = [*_unknown({*in_file, *in_environment}), *_booleans(), *_unreadable()]
     yield from found or [fine("All settings of [config_providers] are known and valid.")]
-
-
-def _in_file() -> list[str]:
-    return list(conf.options(settings.SECTION)) if conf.has_section(settings.SECTION) else []
-
-
-def _in_environment(environ: Mapping[str, str]) -> list[str]:
-    return [name.removeprefix(_PREFIX).lower() for name in environ if name.startswith(_PREFIX)]
 
 
 def _unknown(written: set[str]) -> Iterator[Diagnosis]:

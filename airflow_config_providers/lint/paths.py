@@ -62,7 +62,8 @@ class LintedPaths:
         if problems := [problem for path in found if (problem := _problem(path))]:
             raise ConfigException(*problems)
         folders = [path for path in found if Path(path).is_dir()]
-        layers = [path for folder in folders for path in _layer_files(folder)]
+        found_layers = (sorted(str(one) for one in Path(folder).rglob("*.*") if _is_layer(one)) for folder in folders)
+        layers = [path for some in found_layers for path in some]
         dags = [path for folder in folders for path in _dag_files(folder)]
         yaml = list(_ending(found, YAML_SUFFIXES, but=folders))
         yaml_layers = [path for path in yaml if _is_yaml_layer(Path(path))]
@@ -142,12 +143,8 @@ def _dag_files(folder: str) -> list[str]:
     raise ConfigException(f"Airflow finds no DAG files in '{printable(folder)}', because {why}")
 
 
-def _layer_files(folder: str) -> list[str]:
-    """Return the files that set a key of Spark; those of log4j and others are not layers."""
-    return sorted(str(path) for path in Path(folder).rglob("*.*") if _is_layer(path))
-
-
 def _is_layer(path: Path) -> bool:
+    """Return whether a file sets a key of Spark; those of log4j and others are not layers."""
     if path.suffix.lower() in YAML_SUFFIXES:
         return _is_yaml_layer(path)
     if path.suffix != ".properties" or not path.is_file():

@@ -62,7 +62,8 @@ def key_findings(
     if refused := key_problem(entry.key, f"'{printable(entry.key)}'"):
         yield Finding(REFUSED_KEY, entry.place, str(refused))
         return
-    found = find_in({entry.key: entry.origin}, _without_failing(misspelt), takes_any_key=takes_any_key)
+    only_doubts = UnknownKeys.WARN if misspelt is UnknownKeys.FAIL else misspelt  # problems are keys that Spark ignores
+    found = find_in({entry.key: entry.origin}, only_doubts, takes_any_key=takes_any_key)
     yield from (Finding(IGNORED_KEY, entry.place, problem) for problem in found.problems)
     yield from (Finding(MISSPELT_KEY, entry.place, doubt) for doubt in found.doubts)
     yield from _deprecated_findings(entry, spark_version)
@@ -71,11 +72,6 @@ def key_findings(
             Finding(ABSENT_KEY, entry.place, doubt) for doubt in absent({entry.key: entry.origin}, spark_version)
         )
     yield from _type_findings(entry, spark_version)
-
-
-def _without_failing(misspelt: UnknownKeys) -> UnknownKeys:
-    """Return ``misspelt`` for a check in which misspelt keys are doubts: problems are keys that Spark ignores."""
-    return UnknownKeys.WARN if misspelt is UnknownKeys.FAIL else misspelt
 
 
 def _deprecated_findings(entry: WrittenEntry, spark_version: str | None) -> Iterator[Finding]:

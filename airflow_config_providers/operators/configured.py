@@ -312,7 +312,7 @@ class ConfiguredOperator(ReloadingOperator):
         """
         Return whether the task goes on after its job. In ``execute``, as on EMR Serverless, it goes on before it.
 
-        A method of a class outside Airflow's providers and this package can submit a job in any way, so it does not count.
+        A method of a class outside Airflow's providers and this package can submit a job itself, so it does not count.
         """
         name = resuming_method(context.get("ti"))
         return name not in {None, "execute"} and self._is_known(name)
@@ -400,7 +400,7 @@ class ConfiguredOperator(ReloadingOperator):
                 render=partial(rendered, environment=jinja_env or self.get_template_env(), context=context),
                 warn=once(self.log.warning),  # a reload settles it again
                 takes_any_key=fields.spec.takes_any_key,
-                spark_version=self._spark_version(fields),
+                spark_version=self._job_spark(),
             ),
             words=fields.spec.words,
             environment_prefixes=self._environment_prefixes,
@@ -441,13 +441,9 @@ class ConfiguredOperator(ReloadingOperator):
         found = defaults_of(binary, os.environ) if binary else None
         return [found] if found else []
 
-    def _spark_version(self, fields: JobFields) -> str | None:
-        """Return the version of the Spark that runs the job; None if it is not known here."""
-        binary = self._spark_binary_of(fields)
-        return installed_version(binary, os.environ) if binary else None
-
     def _job_spark(self) -> str | None:
-        return self._spark_version(self._job_fields())
+        binary = self._spark_binary_of(self._job_fields())
+        return installed_version(binary, os.environ) if binary else None
 
     def _spark_binary_of(self, fields: JobFields) -> str:
         """Return the program of Spark that the operator starts; empty if it starts none on this machine."""

@@ -140,11 +140,6 @@ class Plan:
         others = chain.from_iterable(self.unchanged.values())
         return bool(self.tasks or self.undecided or any(not one.is_old for one in others))
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is known to change."""
-        return not self.tasks
-
     def doubt(self) -> str:
         """Return a sentence about the tasks that are undecided; empty if none is."""
         return _UNDECIDED.format(named(self.undecided)) if self.undecided else ""
@@ -160,9 +155,9 @@ class Plan:
         return len({one.verdict.policy for one in self.judgements if one.objects and one.verdict.text == text})
 
     def _changes(self) -> str:
-        if self.is_empty and self.may_differ:
+        if not self.tasks and self.may_differ:
             return "nothing is known to change" if self.undecided else "no configuration changes"
-        if self.is_empty:
+        if not self.tasks:
             return "nothing changes"
         parts = [f"{counted(len(self.tasks), 'task')} change{'s' * (len(self.tasks) == 1)}"]
         parts += [f"{counted(self.counts.get(kind, 0), 'key')} {kind.value}" for kind in Kind]

@@ -221,11 +221,9 @@ def _selected(resource: ConfigResource | None, tasks: Collection[ConfigResource]
     return found
 
 
-LayersOfTasks = Mapping[ConfigResource, Sequence[ConfigLayer]]
-"""Task -> its layers after the change."""
-
-
-def reasons(altered: PlannedAlter, keys: Iterable[str], tasks: LayersOfTasks) -> Iterator[str]:
+def reasons(
+    altered: PlannedAlter, keys: Iterable[str], tasks: Mapping[ConfigResource, Sequence[ConfigLayer]]
+) -> Iterator[str]:
     """Yield a sentence, without values, for each of ``keys`` that change in none of ``tasks``, and each reason why."""
     layered = {task: LayeredConfig(layers, spark_definition()) for task, layers in tasks.items()}
     for key in sorted(set(keys)):

@@ -91,17 +91,13 @@ def _running_job(
     is_dynamic = any(map(_is_dynamic, change.keys))
     is_watched = state != _DEFERRED and _restarts(options, _actions(configs))
     restarts = is_dynamic and is_watched and _restarts(options, _actions_after(change))
-    late = (key for key in change.keys if not (_has(configs, key) or (is_watched and _is_read_at_once(key))))
+    at_once = [key for key in change.keys if key.key in RELOAD_ACTION_KEYS and _is_dynamic(key)]
+    late = (key for key in change.keys if not (_has(configs, key) or (is_watched and key in at_once)))
     return RunningJob(one, state, restarts, () if restarts else tuple(key.key for key in late))
 
 
 def _is_dynamic(change: KeyChange) -> bool:
     return any(entry is not None and entry.source in SOURCES.values() for entry in (change.before, change.after))
-
-
-def _is_read_at_once(change: KeyChange) -> bool:
-    """Return whether a job that watches its secrets gets the change while it runs."""
-    return change.key in RELOAD_ACTION_KEYS and _is_dynamic(change)
 
 
 def _actions(configs: Mapping[str, Sequence[RecordedValue]]) -> dict[str, str]:

@@ -38,17 +38,14 @@ def read_environment(text: str, *, name: str) -> Mapping[str, str]:
     :raises ConfigException: other lines are wrong; lists each with its number, and no value
     """
     written = (line.removesuffix("\r") for line in text.split("\n"))
-    lines = [(number, line) for number, line in enumerate(written, 1) if _is_meant(line)]
-    wrong = [number for number, line in lines if not line.partition("=")[0].strip() or "=" not in line]
+    meant = ((number, line) for number, line in enumerate(written, 1) if line.strip() and line.lstrip()[0] != "#")
+    lines = [(number, *line.partition("=")) for number, line in meant]
+    wrong = [number for number, variable, sign, _ in lines if not (variable.strip() and sign)]
     if wrong:
         raise ConfigException(
             *(f"{printable(name)}:{number}: this line is not NAME=VALUE. Correct it." for number in wrong)
         )
-    return {line.partition("=")[0].strip(): line.partition("=")[2] for _, line in lines}
-
-
-def _is_meant(line: str) -> bool:
-    return bool(line.strip()) and not line.lstrip().startswith("#")
+    return {variable.strip(): value for _, variable, _, value in lines}
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,12 @@ from airflow_config_providers.plugins.permissions import (
 )
 from airflow_config_providers.plugins.problems import HEADERS, Problem, ProblemRoute
 from airflow_config_providers.plugins.request import (
-    Alteration,
     AskedDep,
     BodyDep,
-    Rollback,
+    alteration,
     refuse_fields,
     refuse_unstorable_id,
+    rolled_back,
     setting_of,
 )
 from airflow_config_providers.spark.key_notes import key_notes
@@ -239,11 +239,7 @@ def _without_synonyms(rows: Sequence[Row]) -> list[Row]:
 
 def alter(asked: AskedDep, body: BodyDep) -> Response:
     """Change keys, and return what applies now."""
-    wanted = Alteration.of(body)
-    done = asked.configurations.alter(
-        asked.resource, wanted.operations, validate_only=wanted.validate_only, if_version=wanted.if_version
-    )
-    return asked.answer(done)
+    return asked.answer(asked.configurations.alter(asked.resource, **alteration(body)))
 
 
 def history(asked: AskedDep) -> Response:
@@ -253,14 +249,7 @@ def history(asked: AskedDep) -> Response:
 
 def rollback(asked: AskedDep, body: BodyDep) -> Response:
     """Restore a version, and return what applies now."""
-    wanted = Rollback.of(body)
-    done = asked.configurations.rollback(
-        asked.resource,
-        to_version=wanted.to_version,
-        validate_only=wanted.validate_only,
-        if_version=wanted.if_version,
-    )
-    return asked.answer(done)
+    return asked.answer(asked.configurations.rollback(asked.resource, **rolled_back(body)))
 
 
 def refresh(asked: AskedDep, body: BodyDep) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.core_api.security import GetUserDep
@@ -147,49 +147,36 @@ def _once(notes: list[str]) -> Callable[[str], None]:
     return warn
 
 
-@dataclass(frozen=True, slots=True)
-class Alteration:
-    """A change of some keys."""
+def alteration(body: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Return the arguments of ``alter`` that ``body`` has.
 
-    operations: tuple[AlterConfigOp, ...] = field(repr=False)
-    validate_only: bool
-    if_version: int | None
-
-    @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Self:
-        """
-        Parse ``body``.
-
-        :raises MalformedRequestError: lists all problems
-        :raises LimitExceededError: there are too many operations
-        """
-        fields = _Fields(body)
-        given = fields.take("operations", list, [])
-        refuse_many(len(given))
-        operations = [_operation(fields, number, one) for number, one in enumerate(given)]
-        validate_only, if_version = fields.take("validate_only", bool, False), fields.take("if_version", int, None)
-        if not operations:
-            fields.problems.append("'operations' is missing or empty. Add a list of objects with op, name and value.")
-        fields.end()
-        return cls(tuple(one for one in operations if one), validate_only, if_version)
+    :raises MalformedRequestError: lists all problems, as all functions for bodies do
+    :raises LimitExceededError: there are too many operations
+    """
+    fields = _Fields(body)
+    given = fields.take("operations", list, [])
+    refuse_many(len(given))
+    operations = [_operation(fields, number, one) for number, one in enumerate(given)]
+    if not operations:
+        fields.problems.append("'operations' is missing or empty. Add a list of objects with op, name and value.")
+    return {"operations": operations, **_checks(fields)}
 
 
-@dataclass(frozen=True, slots=True)
-class Rollback:
-    """A rollback to a version; None is the version before the last change."""
+def rolled_back(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``rollback`` that ``body`` has; without a version, the last change is undone."""
+    fields = _Fields(body)
+    return {"to_version": fields.take("to_version", int, None), **_checks(fields)}
 
-    to_version: int | None
-    validate_only: bool
-    if_version: int | None
 
-    @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Self:
-        """Parse ``body``, with the same errors as ``Alteration``."""
-        fields = _Fields(body)
-        validate_only, if_version = fields.take("validate_only", bool, False), fields.take("if_version", int, None)
-        found = cls(fields.take("to_version", int, None), validate_only, if_version)
-        fields.end()
-        return found
+def _checks(fields: _Fields) -> dict[str, Any]:
+    """Return the last arguments of a change."""
+    found = {
+        "validate_only": fields.take("validate_only", bool, False),
+        "if_version": fields.take("if_version", int, None),
+    }
+    fields.end()
+    return found
 
 
 def setting_of(body: Mapping[str, Any]) -> str:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import one_line
-from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE
-from airflow_config_providers.deployment.rows import DETAILS, KEY_COLUMNS, Row, as_json
+from airflow_config_providers.deployment.rows import DETAILS, KEY_COLUMNS, NOT_READ_HERE, Row, as_json
 
 if TYPE_CHECKING:
     from rich.console import Console

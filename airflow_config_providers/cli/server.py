@@ -12,9 +12,8 @@ from urllib.parse import SplitResult, quote, urlsplit
 from airflow_config_providers.cli.failing import WrongArgumentsError
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE
 from airflow_config_providers.deployment.failures import NOT_FOUND, error_of
-from airflow_config_providers.deployment.rows import KeySelection, Row, of_json
+from airflow_config_providers.deployment.rows import NOT_READ_HERE, KeySelection, Row, of_json
 from airflow_config_providers.deployment.why_not import Reading, refusals, why_not
 from airflow_config_providers.exceptions import (
     ConfigException,

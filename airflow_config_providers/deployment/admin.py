@@ -15,10 +15,9 @@ from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS, is_known_only_in_run
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE
 from airflow_config_providers.deployment.failures import NOT_FOUND
 from airflow_config_providers.deployment.objections import DeployedObjections, JobRules
-from airflow_config_providers.deployment.rows import Row
+from airflow_config_providers.deployment.rows import NOT_READ_HERE, Row
 from airflow_config_providers.dynamic.admin import ConfigAdmin, no_notes
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.unavailable_database import reason, unavailable

@@ -13,10 +13,18 @@ from airflow_config_providers.core.text import counted, first_of, nearest, print
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.deployment import record_rows, records, rows
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
-from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE, with_chosen_files
 from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
 from airflow_config_providers.deployment.records import RunChoice
-from airflow_config_providers.deployment.rows import HINTS, KeySelection, Row, key_columns, misfits, shown
+from airflow_config_providers.deployment.rows import (
+    HINTS,
+    NOT_READ_HERE,
+    KeySelection,
+    Row,
+    key_columns,
+    misfits,
+    shown,
+    with_chosen_files,
+)
 from airflow_config_providers.deployment.why_not import Reading, nothing_refused, refusals, unread_sources, why_not
 from airflow_config_providers.dynamic.admin import AlterConfigResult, no_notes
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, UnknownResourceError

@@ -9,8 +9,7 @@ from typing import Any, Final, Self
 
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.layers import ConfigSource
-from airflow_config_providers.deployment.chosen_files import BELOW_FILES
-from airflow_config_providers.deployment.rows import Hidden, Row
+from airflow_config_providers.deployment.rows import BELOW_FILES, Hidden, Row
 from airflow_config_providers.dynamic.inheritance import SOURCES, inherited
 from airflow_config_providers.job.bundle_folder import unversioned
 

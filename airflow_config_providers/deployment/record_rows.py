@@ -12,8 +12,8 @@ from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import variables
-from airflow_config_providers.deployment.chosen_files import BELOW_FILES
 from airflow_config_providers.deployment.rows import (
+    BELOW_FILES,
     HINTS,
     Hidden,
     KeySelection,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -21,7 +21,7 @@ from airflow_config_providers.core.definition.config_type import ConfigType, par
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym, LayeredConfig
 from airflow_config_providers.core.policy import keys_in
-from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.templates import is_known_only_in_run, is_template
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.admin import AlterConfigResult
@@ -288,3 +288,34 @@ def _parsed(key: str, text: str, kind: ConfigType) -> Any:
     except ConfigException:
         return None
     return None if isinstance(found, float) and not math.isfinite(found) else found  # JSON has no such numbers
+
+
+BELOW_FILES: Final = frozenset({ConfigSource.STATIC_FILE_CONFIG.name, ConfigSource.DEFAULT_CONFIG.name})
+"""The sources of values that another file can beat."""
+
+
+NOT_READ_HERE: Final = "not read here"
+"""What is known of a key that a file can have, if the server does not read it."""
+
+
+def with_chosen_files(rows: Sequence[Row], files: Callable[[], Sequence[str]]) -> list[Row]:
+    """
+    Return ``rows`` with the column ``or_from``: the files that only a run chooses and that would beat the value.
+
+    :param files: returns the paths of the files that are layers, strongest last; called if a file could beat a value
+    """
+    paths = files() if any(row["source"] in BELOW_FILES for row in rows) else ()
+    return [{**row, "or_from": files_that_beat(row, paths)} for row in rows]
+
+
+def files_that_beat(value: Row, paths: Sequence[str]) -> list[str]:
+    """
+    Return the files that only a run chooses and that would beat a value.
+
+    :param value: a row with ``source`` and ``origin``
+    :param paths: the paths of the files that are layers, strongest last
+    """
+    if value["source"] not in BELOW_FILES:
+        return []
+    after = paths.index(file) + 1 if (file := file_of(value)) in paths else 0
+    return list(filter(is_known_only_in_run, paths[after:]))

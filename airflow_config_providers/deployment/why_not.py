@@ -21,8 +21,16 @@ from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import nearest, one_line, printable
-from airflow_config_providers.deployment.chosen_files import BELOW_FILES, files_that_beat
-from airflow_config_providers.deployment.rows import SECRET, Hidden, Row, file_of, is_secret, misfits
+from airflow_config_providers.deployment.rows import (
+    BELOW_FILES,
+    SECRET,
+    Hidden,
+    Row,
+    file_of,
+    files_that_beat,
+    is_secret,
+    misfits,
+)
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, ProviderUnavailableError
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY, spark_definition

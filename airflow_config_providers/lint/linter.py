@@ -15,7 +15,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.properties import Property
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.policies import open_policies
-from airflow_config_providers.lint import overrides, rules
+from airflow_config_providers.lint import rules
 from airflow_config_providers.lint.dag_files import DagImports, read_all
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
@@ -125,7 +125,7 @@ class _Rules:
     def findings(self) -> Iterator[Finding]:
         yield from chain.from_iterable(map(self._of_job, self._jobs))
         yield from chain.from_iterable(map(self._of_file, self._files))
-        yield from overrides.dead_findings(
+        yield from rules.dead_findings(
             self._jobs, self._files, settings.config_files(), spark_version=self._spark_version
         )
 
@@ -144,7 +144,7 @@ class _Rules:
         yield from rules.exposed_findings(job, known)
 
     def _of_file(self, file: LayerFile) -> Iterator[Finding]:
-        yield from overrides.repeated_findings(file)
+        yield from rules.repeated_findings(file)
         are_remote = bool(self._jobs) and all(job.is_remote for job in self._jobs)
         yield from self._of_entries(
             file.entries,

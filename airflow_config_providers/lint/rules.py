@@ -1,10 +1,10 @@
-"""The rules for entries and jobs: mistakes in a key, a value, a reference, or a secret written as it is."""
+"""The rules: mistakes in a key, a value or a reference, secrets written as they are, and values without effect."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from airflow_config_providers.core.definition.config_type import ConfigType
@@ -29,6 +29,7 @@ from airflow_config_providers.job.nested_texts import field_of
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import (
     ABSENT_KEY,
+    DEAD_OVERRIDE,
     DEPRECATED_KEY,
     EXPOSED,
     IGNORED_KEY,
@@ -36,6 +37,7 @@ from airflow_config_providers.lint.finding import (
     MALFORMED,
     MISSPELT_KEY,
     REFUSED_KEY,
+    REPEATED_KEY,
     UNCONFIGURED,
     UNKNOWN,
     UNRESOLVED,
@@ -256,3 +258,67 @@ def is_read_by_other_jobs(file: LayerFile, jobs: Iterable[WrittenJob]) -> bool:
     """Return whether a job names the file that can get keys that do not begin with ``spark.``."""
     real = os.path.realpath(file.path)
     return any(job.takes_any_key and real in map(os.path.realpath, job.files) for job in jobs)
+
+
+def repeated_findings(file: LayerFile) -> Iterator[Finding]:
+    """Yield a finding for each key that a file sets more than once, at the last of its lines."""
+    by_key: dict[str, list[WrittenEntry]] = {}
+    for entry in file.entries:
+        by_key.setdefault(entry.key, []).append(entry)
+    for key, entries in by_key.items():
+        if len(entries) > 1:
+            lines = ", ".join(str(entry.place.line) for entry in entries)
+            yield Finding(REPEATED_KEY, entries[-1].place, f"'{printable(key)}' is set in lines {lines}. Keep one.")
+
+
+def dead_findings(
+    jobs: Iterable[WrittenJob],
+    files: Sequence[LayerFile],
+    of_deployment: Iterable[str],
+    *,
+    spark_version: str | None = None,
+) -> Iterator[Finding]:
+    """Yield the entries that lose in every job that reads them; every job reads the files ``of_deployment``."""
+    winners: dict[WrittenEntry, WrittenEntry] = {}
+    alive: set[WrittenEntry] = set()
+    older = spark_definition(spark_version).older_names
+    for layers in _all_layers(jobs, files, of_deployment):
+        named = [(current_name(entry.key, older), entry) for layer in layers for entry in _current_last(layer, older)]
+        strongest = dict(named)
+        alive.update(strongest.values())
+        winners.update({entry: strongest[name] for name, entry in named})
+    yield from (_finding(loser, winner) for loser, winner in winners.items() if loser not in alive)
+
+
+def _current_last(layer: Iterable[WrittenEntry], older: Mapping[str, str]) -> list[WrittenEntry]:
+    """Return the entries of a layer, those under the current name of a configuration last: they win over older ones."""
+    return sorted(layer, key=lambda entry: entry.key not in older)
+
+
+def _all_layers(
+    jobs: Iterable[WrittenJob], files: Sequence[LayerFile], of_deployment: Iterable[str]
+) -> Iterator[list[tuple[WrittenEntry, ...]]]:
+    """Yield the layers of each job, weakest first, of which only those files are known that were given."""
+    last = {os.path.realpath(file.path): {entry.key: entry for entry in file.entries} for file in files}
+    by_path = {path: tuple(entries.values()) for path, entries in last.items()}
+    base = _found(by_path, of_deployment)
+    for job in jobs:
+        if job.is_configured:
+            yield [*base, *_found(by_path, job.files), *job.layers]
+
+
+def _found(files: Mapping[str, tuple[WrittenEntry, ...]], paths: Iterable[str]) -> list[tuple[WrittenEntry, ...]]:
+    return [files[real] for path in paths if (real := os.path.realpath(path)) in files]
+
+
+def _finding(loser: WrittenEntry, winner: WrittenEntry) -> Finding:
+    scope = "" if loser.origin else " in the tasks that were checked"
+    other = "" if winner.key == loser.key else f"'{printable(winner.key)}' in "
+    problem = f"{loser.name} has no effect{scope}: {other}{_where(winner)} overrides it. Remove one of them."
+    return Finding(DEAD_OVERRIDE, loser.place, problem)
+
+
+def _where(winner: WrittenEntry) -> str:
+    if winner.origin:
+        return printable(f"{winner.origin} of {winner.place.task}")
+    return printable(f"{winner.place.path}:{winner.place.line}")

@@ -6,14 +6,18 @@ import filecmp
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, Self
 
+from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.templates import fits, literals
-from airflow_config_providers.planning.git_revision import Checkout, is_temporary
+from airflow_config_providers.lint.paths import dags_folder
+from airflow_config_providers.planning.git_revision import Checkout, ignored, is_temporary
 
 _NOT_OF_REVISION: Final = (".git", "__pycache__")
 """What Git and Python keep beside the files: to import the DAGs of two states compiles the same code twice."""
@@ -244,3 +248,68 @@ def _oid(path: str, size: int) -> str:
         return ""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+_AT_HOME: Final = (
+    *("airflow.cfg", "*.db", "webserver_config.py"),
+    *("airflow-*.err", "airflow-*.log", "airflow-*.out", "airflow-*.pid"),
+    *("simple_auth_manager_passwords.json.generated", "standalone_admin_password.txt"),
+)
+"""The names of the files that Airflow writes into its home."""
+
+_LOGS: Final = (("logging", "base_log_folder"), ("logging", "dag_processor_child_process_log_directory"))
+_SQLITE: Final = "sqlite:///"
+_BESIDE_SQLITE: Final = re.compile(r"-(?:journal|shm|wal)\Z")
+"""The end of the name of a file that SQLite keeps beside its database as long as somebody uses it."""
+
+
+def kept_by_airflow(repository: Path, names: Collection[str]) -> set[str]:
+    """
+    Return those of the files ``names`` that Git ignores, and that Airflow writes or this Python is installed in.
+
+    They are the same for the DAG files of both states: both are imported by this Python, with these settings.
+    """
+    places = _Places.of_deployment(repository)
+    by_name = {name: _BESIDE_SQLITE.sub("", name) for name in names}
+    found = ignored(repository, {one for one in by_name.values() if places.have(one)})
+    return {name for name, one in by_name.items() if one in found}
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where Airflow keeps its files. The folders have nothing else in them, and end with a slash."""
+
+    home: str
+    files: frozenset[str]
+    folders: tuple[str, ...]
+
+    @classmethod
+    def of_deployment(cls, repository: Path) -> _Places:
+        from airflow.configuration import AIRFLOW_CONFIG, AIRFLOW_HOME  # noqa: PLC0415 - heavy
+
+        found = (Path(path).resolve() for path in _folders())
+        folders = tuple(f"{one}/" for one in found if repository in one.parents and not _has_dags(one))
+        files = (str(Path(path).resolve()) for path in (AIRFLOW_CONFIG, _database()) if path)
+        return cls(str(Path(AIRFLOW_HOME).resolve()), frozenset(files), folders)
+
+    def have(self, name: str) -> bool:
+        """Return whether a file is one of Airflow's, by its path."""
+        folder, _, last = name.rpartition("/")
+        is_at_home = folder == self.home and any(fnmatchcase(last, pattern) for pattern in _AT_HOME)
+        return is_at_home or name in self.files or name.startswith(self.folders)
+
+
+def _folders() -> Iterator[str]:
+    """Yield the folders of logs, and that of this Python."""
+    yield from filter(None, (str(conf.get(*option, fallback="")) for option in _LOGS))
+    yield sys.prefix
+
+
+def _has_dags(folder: Path) -> bool:
+    return Path(dags_folder()).resolve().is_relative_to(folder)
+
+
+def _database() -> str:
+    """Return the path of a SQLite database; empty if another one is used."""
+    url = str(conf.get("database", "sql_alchemy_conn", fallback=""))
+    return url.removeprefix(_SQLITE).partition("?")[0] if url.startswith(_SQLITE) else ""

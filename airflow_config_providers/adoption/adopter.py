@@ -103,7 +103,7 @@ def proposed(request: AdoptRequest, progress: Progress) -> Adoption:
         sharing = Sharing(request.least, folder, request.uses_classes, is_of_all, taken)
         below = LayeredConfig(deployed_layers(None, {}, warn=no_notes)).settled
         rules = ProposalRules(request.providers, below, request.uses_classes)
-        proofs = ProofMaker(rules, before, imported_files(read, root), sharing, imports, folder)
+        proofs = ProofMaker(rules, before, imported_files(read, root), sharing, imports)
         proved = proofs.proposals(read)
     problems += [*unread, *proved.problems, *(problem for one in proved.files for problem in one.by_hand)]
     problems += [

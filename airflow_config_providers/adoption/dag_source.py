@@ -62,12 +62,17 @@ class SecretRead:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """An entry of a mapping that an operator gets. Its key is empty, and its text None, if that is not a literal."""
+    """
+    An entry of a mapping that an operator gets. Its key is empty, and its text None, if that is not a literal.
+
+    :param is_conf: whether it is one of the Spark configuration; otherwise it is an environment variable
+    """
 
     key: str
     text: str | None = field(repr=False)
     node: ast.expr
     mapping: ast.Dict
+    is_conf: bool
 
     def strings(self) -> Iterator[str]:
         """Yield the strings in the value, such as the parts of an f-string."""
@@ -244,12 +249,12 @@ class DagSource:
         if spec is None:
             return None
         arguments = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-        conf = [setting for name in _conf_arguments(spec) for setting in self._settings(arguments.get(name))]
-        env_vars = self._settings(arguments.get("env_vars"))
+        conf = [one for name in _conf_arguments(spec) for one in self._settings(arguments.get(name), is_conf=True)]
+        env_vars = self._settings(arguments.get("env_vars"), is_conf=False)
         task_id = _text(arguments.get("task_id"))
         return OperatorCall(node, path, spec, task_id, tuple(conf), tuple(env_vars), self._reused)
 
-    def _settings(self, node: ast.expr | None) -> Iterator[Setting]:
+    def _settings(self, node: ast.expr | None, *, is_conf: bool) -> Iterator[Setting]:
         """Yield the entries of a mapping, and of the mappings that it includes."""
         if isinstance(node, ast.Name):
             node = self.mappings.get(node.id)
@@ -257,9 +262,9 @@ class DagSource:
             return
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:  # **other
-                yield from self._settings(value)
+                yield from self._settings(value, is_conf=is_conf)
             else:
-                yield Setting(_text(key) or "", _text(value), value, node)
+                yield Setting(_text(key) or "", _text(value), value, node, is_conf)
 
     def _path(self, node: ast.expr) -> str:
         """Return the full name of what is called; empty if it was not imported."""

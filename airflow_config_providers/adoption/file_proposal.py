@@ -165,9 +165,7 @@ class FileProposer:
         self._path = path
         self._dag = DagSource(source)
         self._positions = Positions(source)
-        self._providers = rules.providers
-        self._below = rules.below
-        self._uses_classes = rules.uses_classes
+        self._rules = rules
         self._calls = tuple(self._dag.calls())
         self._hidden = unknown_lines(self._dag, self._calls)
         self._left = frozenset(_left_entries(differences, self._calls))
@@ -182,7 +180,7 @@ class FileProposer:
         """Return what is proposed for the file."""
         for call in self._calls:
             self._of_call(call)
-        if self._uses_classes:
+        if self._rules.uses_classes:
             self._change_classes()
         self._report_reads()
         return FileProposal(
@@ -199,41 +197,39 @@ class FileProposer:
         )
 
     def _of_call(self, call: OperatorCall) -> None:
-        for setting in call.conf:
-            self._of_setting(call, setting, is_conf=True)
-        for setting in call.env_vars:
-            self._of_setting(call, setting, is_conf=False)
+        for setting in call.entries():
+            self._of_setting(call, setting)
         self._report_other_templates(call)
 
-    def _of_setting(self, call: OperatorCall, setting: Setting, *, is_conf: bool) -> None:
+    def _of_setting(self, call: OperatorCall, setting: Setting) -> None:
         if setting.node in self._left:
             return
         read = self._dag.read_of(setting.node)
         if call.reused and (read is not None or reads_secrets(setting.text or "")):
             self._leave(setting.node, _REUSED.format(printable(setting.key), call.reused))
             return
-        if is_conf and self._is_dead(call, setting):
+        if setting.is_conf and self._is_dead(call, setting):
             return
         if read is not None and read.is_plain:
-            self._of_read(call, setting, read, is_conf=is_conf)
+            self._of_read(call, setting, read)
         elif setting.text is not None and reads_secrets(setting.text):
-            self._of_template(call, setting, setting.text, is_conf=is_conf)
+            self._of_template(call, setting, setting.text)
         elif setting.text is not None:
             self._report_literal(setting)
         elif any(map(reads_secrets, setting.strings())):
             self._leave(setting.node, PUT_TOGETHER.format(printable(setting.key)))
 
-    def _of_read(self, call: OperatorCall, setting: Setting, read: SecretRead, *, is_conf: bool) -> None:
+    def _of_read(self, call: OperatorCall, setting: Setting, read: SecretRead) -> None:
         self._read.update(ast.walk(read.node))
-        of = self._providers
+        of = self._rules.providers
         text = of.of_variable(read.name) if read.kind == "variable" else of.of_connection(read.name, read.field)
         if text:
-            self._replace(call, setting, text, is_conf=is_conf)
+            self._replace(call, setting, text)
         else:
             self._leave(setting.node, _NO_REFERENCE.format(printable(setting.key), read.kind, read.kind))
 
-    def _of_template(self, call: OperatorCall, setting: Setting, template: str, *, is_conf: bool) -> None:
-        text = with_references(template, self._providers)
+    def _of_template(self, call: OperatorCall, setting: Setting, template: str) -> None:
+        text = with_references(template, self._rules.providers)
         if self._dag.has_own_templates:
             self._leave(setting.node, _OWN_TEMPLATES.format(printable(setting.key)))
         elif text is None:
@@ -241,13 +237,13 @@ class FileProposer:
         elif reads_json(template) and not (sounds_secret(setting.key) or has_other_type(setting.key)):
             self._leave(setting.node, _OF_JSON.format(printable(setting.key)))
         else:
-            self._replace(call, setting, text, is_conf=is_conf)
+            self._replace(call, setting, text)
 
-    def _replace(self, call: OperatorCall, setting: Setting, text: str, *, is_conf: bool) -> None:
-        if is_conf and is_exposed(setting.key, text):
+    def _replace(self, call: OperatorCall, setting: Setting, text: str) -> None:
+        if setting.is_conf and is_exposed(setting.key, text):
             self._leave(setting.node, _EXPOSED.format(printable(setting.key)))
         elif self._edit(self._positions.replacing(setting.node, _literal(text)), setting.node):
-            self._replacements.append(Replacement(call.task_id, setting.key, text, is_conf))
+            self._replacements.append(Replacement(call.task_id, setting.key, text, setting.is_conf))
             self._replaced[setting.node] = text
 
     def _is_dead(self, call: OperatorCall, setting: Setting) -> bool:
@@ -259,7 +255,7 @@ class FileProposer:
         value = call.argument(named.get(setting.key, ""))
         loses = call.is_direct and isinstance(value, ast.Constant) and _is_always_set(value.value)
         has_files = any(call.argument(name) is not None for name in call.spec.paths)
-        is_repeated = not has_files and self._below.get(setting.key) == setting.text
+        is_repeated = not has_files and self._rules.below.get(setting.key) == setting.text
         is_dead = bool(loses or is_repeated)
         is_removed = is_dead and self._edit(self._positions.removing(key, setting.mapping), setting.node)
         self._removed += is_removed

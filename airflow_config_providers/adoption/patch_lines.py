@@ -59,7 +59,10 @@ def unknown_lines(dag: DagSource, calls: Sequence[OperatorCall]) -> frozenset[in
     constants = [node for node in ast.walk(dag.tree) if isinstance(node, ast.Constant)]
     found = [node for node in constants if _shows_secret(node.value) or (node not in known and is_text(node.value))]
     found += [node for node in values if is_text(node.value) and secrets.overlap(node.value)]
-    return frozenset({line for node in found for line in _lines(node)} | set(_odd_comments(dag.text)))
+    return frozenset(
+        {line for node in found for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+        | set(_odd_comments(dag.text))
+    )
 
 
 def _names(dag: DagSource, calls: Iterable[OperatorCall]) -> Iterator[ast.AST]:
@@ -67,14 +70,14 @@ def _names(dag: DagSource, calls: Iterable[OperatorCall]) -> Iterator[ast.AST]:
         if read.is_plain:
             yield from ast.walk(read.node)
     for call in calls:
-        mappings = {setting.mapping for setting in (*call.conf, *call.env_vars)}
+        mappings = {setting.mapping for setting in call.entries()}
         mappings |= {one.value for one in call.node.keywords if one.arg is None and isinstance(one.value, ast.Dict)}
         yield from (key for mapping in mappings for key in mapping.keys if isinstance(key, ast.Constant))
 
 
 def _values(calls: Iterable[OperatorCall]) -> Iterator[ast.Constant]:
     for call in calls:
-        for setting in (*call.conf, *call.env_vars):
+        for setting in call.entries():
             if isinstance(setting.node, ast.Constant) and not _is_sensitive(setting):
                 yield setting.node
         for keyword in call.node.keywords:
@@ -97,7 +100,7 @@ def _is_name(call: OperatorCall, argument: str) -> bool:
 
 
 def _under_sensitive_keys(calls: Sequence[OperatorCall]) -> Iterator[ast.expr]:
-    settings = (setting for call in calls for setting in (*call.conf, *call.env_vars))
+    settings = (setting for call in calls for setting in call.entries())
     yield from (setting.node for setting in settings if _is_sensitive(setting))
 
 
@@ -108,10 +111,6 @@ def _is_sensitive(setting: Setting) -> bool:
 def _shows_secret(value: object) -> bool:
     """Return whether a constant has a secret in it by its form, or a template that hides a string."""
     return isinstance(value, str) and (shows_secret(value) or has_hidden_text(value))
-
-
-def _lines(node: ast.expr) -> range:
-    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def _odd_comments(source: str) -> Iterator[int]:

@@ -201,7 +201,9 @@ def _other_differences(
 
     Of a task that gets other texts from the unchanged file, too, only those that it gets each time are compared.
     """
-    old, same, new = (_texts_of_tasks(file) for file in (unchanged[0], unchanged[-1], after))
+    old, same, new = (
+        {(one.dag_id, one.task_id): one.texts for one in file.texts} for file in (unchanged[0], unchanged[-1], after)
+    )
     jobs = {(one.dag_id, one.task_id) for one in unchanged[0].stored}
     for dag_id, task_id in sorted((old.keys() | new.keys()) - jobs):
         was, then, texts = (found.get((dag_id, task_id), ()) for found in (old, same, new))
@@ -211,10 +213,6 @@ def _other_differences(
         if is_other or any(one.text in text for one in replacements for text in added):
             shown = f"task '{printable(task_id)}'" if task_id else f"DAG '{printable(dag_id)}'"
             yield from _of_texts(f"{shown} would get other values", "", added, replacements)
-
-
-def _texts_of_tasks(file: DagFile) -> dict[tuple[str, str], tuple[str, ...]]:
-    return {(one.dag_id, one.task_id): one.texts for one in file.texts}
 
 
 def _of_texts(
@@ -334,7 +332,6 @@ class ProofMaker:
     imported: Collection[str]
     sharing: Sharing
     imports: Imports
-    folder: str
     _again: dict[str, list[DagFile]] = field(default_factory=dict, init=False, repr=False)
     _after: dict[tuple[str, str], DagFile] = field(default_factory=dict, init=False, repr=False)
 
@@ -387,7 +384,7 @@ class ProofMaker:
         """Return the differences, without those that the unchanged file has from one import to the next."""
         after = self._after[one.path, one.after]
         again = self._again.get(one.path, [])
-        found = differences(one, [self.before[one.path], *again], after, layers, self.folder)
+        found = differences(one, [self.before[one.path], *again], after, layers, self.sharing.folder)
         if not found or again or after.findings:
             return found
         self._again[one.path] = self.imports.before([one.path])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
-from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
+from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym
 from airflow_config_providers.core.text import counted, first_of, nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.deployment import record_rows, records, rows
@@ -272,28 +272,10 @@ def _not_in_list(done: AlterConfigResult) -> Iterator[str]:
         yield f"'{printable(key)}': {elements} not in the list that {done.resource} itself has."
 
 
-DIFFERING: Final = "each task decides"
-"""The origin in place of a value in which tasks differ, or which only a run knows."""
-
-_UNSET: Final = "not set anywhere"
-
 _WEAKER: Final = frozenset({None, ConfigSource.STATIC_FILE_CONFIG.name, ConfigSource.DEFAULT_CONFIG.name})
 """The sources of values that are beaten by what the author of a task wrote; None is that of a key that is not set."""
 
 Entries = Mapping[str, ConfigEntry]
-
-
-class _Had(NamedTuple):
-    """What a task has for a key; without a source, nothing sets it there."""
-
-    value: str | None
-    source: str | None
-    origin: str
-
-    def is_same(self, other: _Had) -> bool:
-        """Return whether the other has the same value from the same kind of layer; secrets are not compared."""
-        is_secret = self.value is None and self.source is not None
-        return self[:2] == other[:2] and not is_secret
 
 
 def with_task_values(rows: Sequence[Row], tasks: Callable[[], Sequence[Entries | None]]) -> list[Row]:
@@ -308,22 +290,23 @@ def with_task_values(rows: Sequence[Row], tasks: Callable[[], Sequence[Entries |
 
 def _of_tasks(row: Row, tasks: Sequence[Entries | None]) -> Row:
     had = [_had(entries, row["key"]) for entries in tasks if entries is not None]
-    if len(had) < len(tasks) or not all(had[0].is_same(other) for other in had[1:]):
-        return {**row, "value": None, "source": None, "origin": DIFFERING}
-    value, source, _ = had[0]
-    origins = dict.fromkeys(one.origin for one in had)
-    origin = had[0].origin if len(origins) == 1 else "written in several places"
-    return {**row, "value": shown(value) if source else None, "source": source, "origin": _in_each(origin, source)}
+    if len(had) < len(tasks) or not all(_is_same(had[0], other) for other in had[1:]):
+        return {**row, "value": None, "source": None, "origin": "each task decides"}
+    if (first := had[0]) is None:
+        return {**row, "value": None, "source": None, "origin": "not set anywhere"}
+    is_one = len({one.origin for one in had if one}) == 1
+    origin = f"{first.origin if is_one else 'written in several places'}, in each task"
+    return {**row, "value": shown(first.value), "source": first.source.name, "origin": origin}
 
 
-def _in_each(origin: str, source: str | None) -> str:
-    return f"{origin}, in each task" if source else origin
-
-
-def _had(entries: Entries, key: str) -> _Had:
+def _had(entries: Entries, key: str) -> ConfigSynonym | None:
     """Return what a task has, without the dynamic configuration of its DAG: the change can have been a dry run."""
     synonyms = entries[key].synonyms if key in entries else ()
-    for one in synonyms:
-        if one.source is not ConfigSource.DYNAMIC_DAG_CONFIG:
-            return _Had(one.value, one.source.name, one.origin)
-    return _Had(None, None, _UNSET)
+    return next((one for one in synonyms if one.source is not ConfigSource.DYNAMIC_DAG_CONFIG), None)
+
+
+def _is_same(one: ConfigSynonym | None, other: ConfigSynonym | None) -> bool:
+    """Return whether two tasks have the same value from the same kind of layer; secrets are not compared."""
+    if one is None or other is None:
+        return one is other
+    return one.value is not None and (one.value, one.source) == (other.value, other.source)

@@ -124,7 +124,10 @@ def _row(record: TryRecord, key: str, of: Sequence[RecordedValue], definition: C
         "read_only": not alterable_at,
         "alterable_at": list(names(alterable_at)),
         "hashes": _hashes(record, of[0]),
-        "synonyms": [_synonym(key, one) for one in of],
+        "synonyms": [
+            {"key": one.name or key, "value": shown(one.value), "source": one.source, "origin": one.origin}
+            for one in of
+        ],
     }
     return {**row, **_folder(row, record.bundle_folder)}
 
@@ -132,10 +135,6 @@ def _row(record: TryRecord, key: str, of: Sequence[RecordedValue], definition: C
 def _folder(row: Row, folder: str) -> Row:
     """Return a column with the folder of the version of the DAG bundle, if the value of ``row`` is in it."""
     return {"bundle_folder": folder} if folder and folder in str(row["value"]) else {}
-
-
-def _synonym(key: str, one: RecordedValue) -> Row:
-    return {"key": one.name or key, "value": shown(one.value), "source": one.source, "origin": one.origin}
 
 
 def _hashes(record: TryRecord, one: RecordedValue) -> Mapping[str, str | None]:
@@ -147,11 +146,8 @@ def _hashes(record: TryRecord, one: RecordedValue) -> Mapping[str, str | None]:
 
 def _hidden(key: str, of: Sequence[RecordedValue]) -> list[RecordedValue]:
     """Return ``of`` without plaintext secrets: an older version knew fewer of them, and a task can write a record."""
-    return [replace(one, value=None) if _is_secret(one.name or key, one.value) else one for one in of]
-
-
-def _is_secret(key: str, value: str | None) -> bool:
-    return value is not None and is_secret(key, value)
+    secret = [one.value is not None and is_secret(one.name or key, one.value) for one in of]
+    return [replace(one, value=None) if hidden else one for one, hidden in zip(of, secret, strict=True)]
 
 
 def _applied(row: Row, record: TryRecord) -> Row:

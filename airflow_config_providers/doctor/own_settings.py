@@ -47,7 +47,8 @@ def check_settings(site: Site) -> Iterator[Diagnosis]:
     """Yield the settings that are unknown or wrong."""
     in_file = conf.options(settings.SECTION) if conf.has_section(settings.SECTION) else ()
     in_environment = (name.removeprefix(_PREFIX).lower() for name in site.environ if name.startswith(_PREFIX))
-    found = [*_unknown({*in_file, *in_environment}), *_booleans(), *_unreadable()]
+    unreadable = (of_problem(problem) for read in _READERS for problem in problems_of(read))
+    found = [*_unknown({*in_file, *in_environment}), *_booleans(), *unreadable]
     yield from found or [fine("All settings of [config_providers] are known and valid.")]
 
 
@@ -70,11 +71,6 @@ def _booleans() -> Iterator[Diagnosis]:
         text = str(conf.get(settings.SECTION, name, fallback=option.default)) if option.type == "boolean" else "true"
         if text.partition("#")[0].strip().lower() not in _BOOLEANS:
             yield fault(f"[config_providers] {name} is neither True nor False.", "Correct it in airflow.cfg.")
-
-
-def _unreadable() -> Iterator[Diagnosis]:
-    for read in _READERS:
-        yield from map(of_problem, problems_of(read))
 
 
 _PROCESSES: Final = {"DagProcessorJob": "DAG processor", "SchedulerJob": "scheduler", "TriggererJob": "triggerer"}

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from airflow_config_providers import __version__, foreign
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine, of_problem
@@ -16,9 +16,6 @@ from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.exceptions import UnsupportedVersionError
 from airflow_config_providers.spark.catalogue_file import minor_version, versions
 from airflow_config_providers.spark.installation import find_command, installed_version, require_spark_binary
-
-if TYPE_CHECKING:
-    from packaging.specifiers import SpecifierSet
 
 _OURS: Final = "airflow-config-providers"
 _NAMES: Final = ("apache-airflow", "apache-airflow-providers-apache-spark", "pyspark", "hvac")
@@ -40,7 +37,7 @@ def _version(name: str) -> Diagnosis:
     except metadata.PackageNotFoundError:
         return _missing(name)
     wanted = _required(name)
-    if wanted is None or wanted.contains(version, prereleases=True):
+    if wanted is None or _is_in(version, wanted):
         return fine(f"{name} {version} is supported.")
     return fault(f"{name} {version} is not supported.", f"pip install '{name}{wanted}'")
 
@@ -51,7 +48,7 @@ def _missing(name: str) -> Diagnosis:
     return doubt(f"{name} is not installed.", f"pip install {name}")
 
 
-def _required(name: str) -> SpecifierSet | None:
+def _required(name: str) -> str | None:
     """Return the versions of a distribution that this package requires; None if it requires none."""
     from packaging.requirements import Requirement  # noqa: PLC0415 - few ask for it
 
@@ -59,7 +56,13 @@ def _required(name: str) -> SpecifierSet | None:
         lines = metadata.requires(_OURS) or []
     except metadata.PackageNotFoundError:
         return None
-    return next((one.specifier for one in map(Requirement, lines) if one.name == name and one.specifier), None)
+    return next((str(one.specifier) for one in map(Requirement, lines) if one.name == name and one.specifier), None)
+
+
+def _is_in(version: str, specifier: str) -> bool:
+    from packaging.specifiers import SpecifierSet  # noqa: PLC0415 - few ask for it
+
+    return SpecifierSet(specifier).contains(version, prereleases=True)
 
 
 def _private_names() -> Iterator[Diagnosis]:

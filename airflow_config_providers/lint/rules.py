@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from airflow_config_providers.core.definition.config_type import ConfigType
@@ -282,17 +283,13 @@ def dead_findings(
     winners: dict[WrittenEntry, WrittenEntry] = {}
     alive: set[WrittenEntry] = set()
     older = spark_definition(spark_version).older_names
+    current_last = partial(sorted, key=lambda entry: entry.key not in older)  # the current name of a key beats an older
     for layers in _all_layers(jobs, files, of_deployment):
-        named = [(current_name(entry.key, older), entry) for layer in layers for entry in _current_last(layer, older)]
+        named = [(current_name(entry.key, older), entry) for layer in layers for entry in current_last(layer)]
         strongest = dict(named)
         alive.update(strongest.values())
         winners.update({entry: strongest[name] for name, entry in named})
     yield from (_finding(loser, winner) for loser, winner in winners.items() if loser not in alive)
-
-
-def _current_last(layer: Iterable[WrittenEntry], older: Mapping[str, str]) -> list[WrittenEntry]:
-    """Return the entries of a layer, those under the current name of a configuration last: they win over older ones."""
-    return sorted(layer, key=lambda entry: entry.key not in older)
 
 
 def _all_layers(

@@ -29,6 +29,9 @@ class ReloadingOperator(BaseOperator):
     _record_keeper: RecordKeeper | None = None  # while execute runs
     _kept_record: TryRecord | None = None  # afterwards
     _job_reload: JobReload | None = None  # while the job runs
+    _run_once: Callable[[Any, Callable[[], Any]], Any]  # runs the job with the values of _job_run
+    _show_run: Callable[[JobRun], None]  # shows where the values come from
+    _job_spark: Callable[[], str | None]  # returns the version of the Spark that runs the job; None if it is not known
     _is_killed: bool = False
     _is_outdated: bool = False  # whether the job has other values than _watched_run
 
@@ -42,18 +45,6 @@ class ReloadingOperator(BaseOperator):
     def _watched_run(self) -> JobRun:
         """The run whose references are watched while the job runs."""
         return self._job_run
-
-    def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
-        """Run the job with the values of ``_job_run``."""
-        raise NotImplementedError
-
-    def _show_run(self, run: JobRun) -> None:
-        """Show where the values of ``run`` come from."""
-        raise NotImplementedError
-
-    def _job_spark(self) -> str | None:
-        """Return the version of the Spark that runs the job; None if it is not known here."""
-        raise NotImplementedError
 
     def _keep_record(self, context: Any) -> None:
         if self._record_keeper is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
@@ -116,7 +116,8 @@ class SparkApplication:
         followed: set[str] = set()
         too_late = time.monotonic() + startup_timeout
         while True:
-            state, new = self._state(), self._begun_drivers(besides=followed)
+            state, drivers = self._state(), self._drivers()
+            new = [one for one in drivers if one.status.phase != "Pending" and one.metadata.name not in followed]
             for pod in new:
                 followed.add(pod.metadata.name)
                 follow_driver(pod)
@@ -178,9 +179,6 @@ class SparkApplication:
                 f"applicationTolerations.ttlAfterStopMillis is too short. Remove it: the task deletes the application."
             )
         return ApplicationState.of(found)
-
-    def _begun_drivers(self, *, besides: Collection[str]) -> list[Any]:
-        return [pod for pod in self._drivers() if pod.status.phase != "Pending" and pod.metadata.name not in besides]
 
     def _is_like(self, item: Mapping[str, Any]) -> bool:
         """Return whether ``item`` runs, and was created with what this one has; a server adds defaults."""

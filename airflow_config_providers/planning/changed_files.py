@@ -288,7 +288,8 @@ class _Places:
         from airflow.configuration import AIRFLOW_CONFIG, AIRFLOW_HOME  # noqa: PLC0415 - heavy
 
         found = (Path(path).resolve() for path in _folders())
-        folders = tuple(f"{one}/" for one in found if repository in one.parents and not _has_dags(one))
+        dags = Path(dags_folder()).resolve()
+        folders = tuple(f"{one}/" for one in found if repository in one.parents and not dags.is_relative_to(one))
         files = (str(Path(path).resolve()) for path in (AIRFLOW_CONFIG, _database()) if path)
         return cls(str(Path(AIRFLOW_HOME).resolve()), frozenset(files), folders)
 
@@ -303,10 +304,6 @@ def _folders() -> Iterator[str]:
     """Yield the folders of logs, and that of this Python."""
     yield from filter(None, (str(conf.get(*option, fallback="")) for option in _LOGS))
     yield sys.prefix
-
-
-def _has_dags(folder: Path) -> bool:
-    return Path(dags_folder()).resolve().is_relative_to(folder)
 
 
 def _database() -> str:

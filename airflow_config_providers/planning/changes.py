@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -109,8 +109,6 @@ def _entry(config: LayeredConfig, key: str) -> ConfigEntry | None:
 
 def mark(layers: Sequence[ConfigLayer]) -> Hashable:
     """Return what is equal for equal layers."""
-    return tuple((layer.source, layer.name, _items(layer.configs), _items(layer.origins)) for layer in layers)
-
-
-def _items(texts: Mapping[str, str]) -> Hashable:
-    return tuple(texts.items())
+    return tuple(
+        (layer.source, layer.name, tuple(layer.configs.items()), tuple(layer.origins.items())) for layer in layers
+    )

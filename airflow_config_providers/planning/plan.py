@@ -271,7 +271,11 @@ def changed_keys(plan: Plan) -> list[Row]:
 def verdicts(plan: Plan) -> list[Row]:
     """Return a row for each verdict of a policy, denials first, with the tasks that it is about."""
     judged = [(one.resource, _judgement(one)) for one in plan.told]
-    plain = [(resource, {**row, "reasons": _without(row["reasons"], resource)}) for resource, row in judged]
+    # without the resource, reasons for different tasks are equal
+    plain = [
+        (resource, {**row, "reasons": [one.replace(f" of {resource}", "", 1) for one in row["reasons"]]})
+        for resource, row in judged
+    ]
     return [_named_first(row, resources) for row, resources in _grouped(plain)]
 
 
@@ -343,11 +347,6 @@ def _judgement(one: Judgement) -> Row:
         "verdict": f"{verdict.text}, also without this change" if one.is_old else verdict.text,
         "reasons": list(verdict.reasons),
     }
-
-
-def _without(reasons: Sequence[str], resource: ConfigResource) -> list[str]:
-    """Return reasons that are equal for different tasks."""
-    return [reason.replace(f" of {resource}", "", 1) for reason in reasons]
 
 
 def _running(one: RunningJob) -> Row:

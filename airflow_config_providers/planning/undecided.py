@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Final
 
 from jinja2 import Environment, TemplateError, meta, nodes
 
@@ -70,28 +70,14 @@ class _Winners:
 def _differ_near_files(old: Sequence[ConfigLayer], new: Sequence[ConfigLayer]) -> bool:
     before, after = (LayeredConfig(layers, spark_definition()) for layers in (old, new))
     keys = before.settled.keys() | after.settled.keys()
-    pairs = ((_Winner.of(key, before), _Winner.of(key, after)) for key in keys)
-    return any(one != other and (one.can_lose_to_file or other.can_lose_to_file) for one, other in pairs)
+    pairs = ((_winner(key, before), _winner(key, after)) for key in keys)
+    return any(one != other and min(one[0], other[0]) < ConfigSource.DAG_CONFIG for one, other in pairs)
 
 
-@dataclass(frozen=True, slots=True)
-class _Winner:
-    """The layer that wins for a key, with its value; none if no layer sets it. The line in a file does not matter."""
-
-    source: ConfigSource = ConfigSource.DEFAULT_CONFIG
-    name: str = ""
-    value: str | None = field(default=None, repr=False)
-
-    @classmethod
-    def of(cls, key: str, config: LayeredConfig) -> Self:
-        """Return the winner for a key."""
-        layer = config.winner(key) if key in config.settled else None
-        return cls() if layer is None else cls(layer.source, layer.name, layer.configs[key])
-
-    @property
-    def can_lose_to_file(self) -> bool:
-        """Whether a layer file can beat it."""
-        return self.source < ConfigSource.DAG_CONFIG
+def _winner(key: str, config: LayeredConfig) -> tuple[ConfigSource, str, str | None]:
+    """Return the source and the name of the layer that wins for a key, and its value; not its line in a file."""
+    layer = config.winner(key) if key in config.settled else None
+    return (ConfigSource.DEFAULT_CONFIG, "", None) if layer is None else (layer.source, layer.name, layer.configs[key])
 
 
 _NOT_OF_CODE: Final = frozenset(

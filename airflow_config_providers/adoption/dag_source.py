@@ -186,7 +186,6 @@ class DagSource:
 
     @cached_property
     def _around(self) -> Mapping[ast.expr, list[_Function]]:
-        """Node -> the functions in whose bodies it is."""
         around = defaultdict[ast.expr, list[_Function]](list)
         for function in (one for one in self._nodes if isinstance(one, _Function)):
             for node in _inside(function):

@@ -163,12 +163,10 @@ def is_text(value: object) -> bool:
 
 
 def _text_of(value: object) -> str:
-    """Return a constant as a string."""
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
 def _without_references(text: str) -> str:
-    """Return a string without its references and templates."""
     return beside_references(without_templates(text)).strip()
 
 

@@ -134,7 +134,6 @@ def differences(
 
 
 def _without(meaning: Meaning, names: Collection[str]) -> Meaning:
-    """Return a meaning without some keys and texts."""
     configs = {key: text for key, text in meaning.configs.items() if key not in names}
     return replace(meaning, configs=configs, texts={k: text for k, text in meaning.texts.items() if k not in names})
 
@@ -228,7 +227,6 @@ def _of_texts(
 def _missing(
     replacements: Iterable[Replacement], new: Mapping[tuple[str, str], Meaning]
 ) -> Iterator[MeaningDifference]:
-    """Yield the references that arrive in no job."""
     jobs = [(owner, meaning) for (_, task), meaning in new.items() for owner in _owners(task)]
     configs = {(owner, *pair) for owner, meaning in jobs for pair in meaning.configs.items()}
     texts = {(owner, text) for owner, meaning in jobs for text in meaning.texts.values()}

@@ -46,8 +46,6 @@ class SharedLayer:
 
 @dataclass(frozen=True, slots=True)
 class _SharingJob:
-    """A call, with its entries that could be in a layer file."""
-
     file: int
     call: OperatorCall
     settings: Mapping[tuple[str, str], Setting]

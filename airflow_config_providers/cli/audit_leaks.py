@@ -98,7 +98,6 @@ def _request(args: Any) -> LeakRequest:
 
 
 def _known(args: Any) -> KnownSecrets:
-    """Return the values to search for."""
     if args.no_values:
         return _no_values(args)
     references = [one for path in args.references or () for one in references_in_file(path)]

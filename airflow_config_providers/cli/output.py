@@ -154,7 +154,6 @@ def _table(rows: Sequence[Row]) -> None:
 
 
 def _folded(columns: Mapping[str, Sequence[str]]) -> None:
-    """Print a table that fits into the terminal."""
     from airflow.cli.simple_table import AirflowConsole, SimpleTable  # noqa: PLC0415 - heavy
     from rich.text import Text  # noqa: PLC0415 - as above
 

@@ -52,7 +52,6 @@ def test(args: Any) -> None:
 
 
 def _asked(args: Any) -> tuple[ConfigResource | None, list[AlterConfigOp]]:
-    """Return the resource that changes, or None if none is named, and the operations."""
     resource, operations, _ = arguments.together(
         partial(arguments.optional_resource, args, is_needed=bool(args.at) or arguments.has_operations(args)),
         lambda: arguments.operations(args) if arguments.has_operations(args) else [],

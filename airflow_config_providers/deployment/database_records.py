@@ -150,7 +150,6 @@ def outcomes(dags: Collection[str]) -> list[tuple[str, str, str, int, bool]]:
 
 
 def _up_to(largest: int, contents: Iterable[Content]) -> Iterator[Content]:
-    """Yield contents, until they have ``largest`` bytes."""
     size = 0
     for one in contents:
         yield one
@@ -184,7 +183,6 @@ def _has_loops(session: Any) -> bool:
 
 
 def _entries(*, has_values: bool = False) -> Any:
-    """Return the statement that selects the entries of records in all tables."""
     selects = []
     for place, model in enumerate(record_models()):
         named = {**_columns(model), "place": sa.literal(place), **({"value": _value(model)} if has_values else {})}

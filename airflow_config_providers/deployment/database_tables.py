@@ -151,7 +151,6 @@ def _text(column: Any) -> Any:
 
 
 def _batches(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
-    """Yield the rows of a table, some megabytes at a time."""
     for pages in batches(_pages(query, read), _characters, least=_BATCH):
         yield list(chain.from_iterable(pages))
 

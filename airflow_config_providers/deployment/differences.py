@@ -79,7 +79,6 @@ def _hashes(row: Row) -> Mapping[str, str | None]:
 
 
 def _unversioned(row: Row, text: str) -> str:
-    """Return ``text`` as it is in each version of the DAG bundle."""
     return unversioned(text, row.get("bundle_folder") or "")
 
 

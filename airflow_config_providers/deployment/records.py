@@ -138,7 +138,6 @@ def _chosen(session: Any, task: ConfigResource, choice: RunChoice) -> TaskTry | 
 
 
 def _require_one(task: ConfigResource, indexes: Sequence[int]) -> None:
-    """Refuse to choose one of several instances."""
     if len(set(indexes)) > 1:
         raise ConfigException(
             f"{task} is mapped, or in a loop: {len(indexes)} of its instances have a record in this run. Choose one "
@@ -170,7 +169,6 @@ def hex_of(region: UUID | None) -> str:
 
 
 def _is_in(model: Any, one: TaskTry) -> Any:
-    """Return the condition on rows of the region of a try."""
     return model.region_id == UUID(one.region) if one.region else region_of(model).is_(None)
 
 
@@ -199,7 +197,6 @@ def stored_entries(session: Any, one: TaskTry) -> Iterator[Mapping[str, Any]]:
 
 
 def _submitted(session: Any, task: ConfigResource) -> Iterator[TryRecord]:
-    """Yield the records of tries that were not refused, the last one first."""
     for one in recent_tries(session, task, limit=_RECENT):
         record = kept(session, one.task)
         if record is not None and not record.problems:

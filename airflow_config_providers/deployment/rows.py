@@ -125,7 +125,7 @@ def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
             "key": key,
             "value": None if entry is None else shown(entry.value),
             "source": None if entry is None else entry.source.name,
-            "origin": _unset(resource) if entry is None else _origin(resource, entry),
+            "origin": _origin(resource, entry),
             "warnings": warnings[key],
         }
         for resource, result in done.items()
@@ -140,15 +140,12 @@ def _warnings(result: AlterConfigResult) -> dict[str, list[str]]:
     return {key: [text for text, keys in named.items() if not keys or key in keys] for key in result.entries}
 
 
-def _origin(resource: ConfigResource, entry: ConfigEntry) -> str:
-    """Return where a value was written, and that a task can have another one if what its author wrote beats it."""
+def _origin(resource: ConfigResource, entry: ConfigEntry | None) -> str:
+    """Return where a value was written, if anywhere, and that a task can have another one that its author wrote."""
+    if entry is None:
+        return "not set anywhere" if resource.task_id else "not set here; a task can set it"
     is_beaten_by_tasks = not resource.task_id and entry.source < ConfigSource.DAG_CONFIG
     return f"{entry.origin}; a task can set it" if is_beaten_by_tasks else entry.origin
-
-
-def _unset(resource: ConfigResource) -> str:
-    """Return the origin of a key that no layer of ``resource`` sets. The layers of its tasks are not among them."""
-    return "not set anywhere" if resource.task_id else "not set here; a task can set it"
 
 
 def past(changes: Sequence[Change]) -> list[Row]:

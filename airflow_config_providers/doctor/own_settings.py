@@ -103,7 +103,6 @@ def _changed(site: Site) -> datetime | None:
 
 
 def _jobs() -> list[Any]:
-    """Return the processes of Airflow that are alive and read DAGs or settings."""
     from airflow.jobs.job import Job  # noqa: PLC0415 - heavy
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
 

@@ -142,7 +142,6 @@ def _received(control: socket.socket) -> tuple[dict[str, Any], list[int]] | None
 
 
 def _copied(control: socket.socket, stream: int) -> int:
-    """Start a copy, in a session of its own, and return its id."""
     pid = os.fork()
     if pid:
         os.close(stream)
@@ -174,7 +173,6 @@ def _keep_orphans() -> None:
 
 
 def _children() -> frozenset[int]:
-    """Return the ids of the processes whose parent is this process."""
     return frozenset(filter(_is_child, psutil.pids()))
 
 

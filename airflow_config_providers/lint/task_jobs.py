@@ -68,7 +68,6 @@ class SourceLines:
         return found[0] if len(found) == 1 and isinstance(found[0], ast.expr | ast.stmt) else None
 
     def _below(self, node: ast.AST) -> dict[str, int]:
-        """Return the literals in a task, each with its first line."""
         if node not in self._of_nodes:
             lines = self._of_nodes[node] = {}
             for below in ast.walk(node):
@@ -202,7 +201,6 @@ def _refused(fields: JobFields) -> Iterator[tuple[FieldPath, str, str]]:
 
 
 def _without(fields: JobFields, refused: Iterable[tuple[FieldPath, str, str]]) -> JobFields:
-    """Return ``fields`` without these keys, so that the others are checked."""
     changed: dict[str, Any] = {}
     for conf, key, _ in refused:
         before = changed.get(conf.field, fields.read(conf.field))

@@ -132,7 +132,6 @@ def _copy(descriptor: int) -> BinaryIO | None:
 
 
 def _pipe() -> tuple[BinaryIO, BinaryIO]:
-    """Return the two ends of a pipe: the one to read from and the one to write to."""
     inside, entrance = os.pipe()
     return os.fdopen(inside, "rb", buffering=0), os.fdopen(entrance, "wb", buffering=0)
 

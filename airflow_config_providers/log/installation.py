@@ -122,7 +122,6 @@ def _guard_all() -> None:
 
 
 def _handlers() -> set[logging.Handler]:
-    """Return the handlers of all loggers, and the handler of last resort."""
     loggers = [logging.root, *logging.root.manager.loggerDict.values()]
     found = {handler for logger in loggers if isinstance(logger, logging.Logger) for handler in logger.handlers}
     return found | ({logging.lastResort} if logging.lastResort else set())

@@ -173,7 +173,6 @@ class ConfigAuditOperator(BaseOperator):
         )
 
     def _known(self) -> KnownSecrets:
-        """Return the values to search for."""
         references = self._all_references()
         if not references:
             return KnownSecrets(())

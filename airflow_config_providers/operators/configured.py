@@ -430,7 +430,6 @@ class ConfiguredOperator(ReloadingOperator):
         return [*self._default_files(fields), *of_deployment, *own]
 
     def _job_paths(self) -> list[NestedString]:
-        """Return the paths of files that the author of the DAG named."""
         return self._job_fields().files()
 
     def _default_files(self, fields: JobFields) -> list[ConfigFile]:
@@ -456,7 +455,6 @@ class ConfiguredOperator(ReloadingOperator):
         return Driver(is_remote, lambda _: is_remote, fields.not_python(), tuple(fields.closed_confs()))
 
     def _job_notes(self) -> Iterator[str]:
-        """Yield notes for the reader of the task log."""
         fields = self._job_fields()
         if fields.cluster_confs:
             yield "Several clusters: each gets these layers around its own spark_conf, which the task's fields show."
@@ -619,7 +617,6 @@ class ConfiguredOperator(ReloadingOperator):
             self._forget_values(before, reverser)
 
     def _resolved_fields(self) -> dict[str, Any]:
-        """Return field -> content with values."""
         from airflow_config_providers.job.exposed_values import refuse_broken_words
 
         fields, run = self._job_fields(), self._job_run

@@ -105,7 +105,6 @@ class DurableMixin(ConfiguredOperator):
         self._show_followed(self._note(context), submitted)
 
     def _note(self, context: Any) -> str:
-        """Return a sentence about the job that this try follows."""
         job, submitted = self._followed
         name, since, whose = printable(str(job)), "", " of an earlier try"
         if self._is_own(submitted, context):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from airflow.providers.amazon.aws.triggers.emr import EmrAddStepsTrigger, EmrServerlessStartJobTrigger
@@ -29,6 +29,7 @@ class EmrMixin(ConfiguredOperator):
     """
 
     hook: Any
+    _failure: Callable[[Mapping[str, Any]], str]  # returns what EMR says of a job that has failed; empty if it has not
 
     def defer(self, *, trigger: Any, **kwargs: Any) -> NoReturn:
         """Defer with a trigger that does not read what EMR says of the job."""
@@ -48,10 +49,6 @@ class EmrMixin(ConfiguredOperator):
         except Exception as error:  # noqa: BLE001 - that the job has failed is more important
             self.log.warning("What EMR says of the failure could not be fetched: %s", error)
             return ""
-
-    def _failure(self, question: Mapping[str, Any]) -> str:
-        """Return what EMR says of a job that has failed; empty if it has not."""
-        raise NotImplementedError
 
 
 class EmrStepsMixin(EmrMixin):

@@ -134,7 +134,6 @@ class _RecordsAuditOperator(BaseOperator):
         raise ConfigException(f"since='{problem}' is not a day. Write it as 2026-11-01.")
 
     def _write(self, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], page: Callable[[], str]) -> None:
-        """Log the first findings, and write the files."""
         for row in rows[:_MOST_LOGGED]:
             self.log.info("%s", one_line("; ".join(f"{name}: {row[name]}" for name in columns if row[name])))
         if len(rows) > _MOST_LOGGED:

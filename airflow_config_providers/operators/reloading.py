@@ -121,7 +121,6 @@ class ReloadingOperator(BaseOperator):
 
     @contextmanager
     def _watching(self) -> Iterator[JobReload]:
-        """Have the job stopped when its secrets change."""
         from airflow_config_providers.job.job_reload import JobControl, JobReload, ReloadLimits
 
         limits = ReloadLimits.of_deployment()

@@ -196,7 +196,6 @@ class SparkApplication:
 
     @_patiently
     def _found(self) -> Any:
-        """Return the resource as it is now; None if there is none."""
         try:
             return self.objects.get_namespaced_custom_object(**self._place, name=self.name)
         except ApiException as error:

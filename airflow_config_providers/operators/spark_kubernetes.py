@@ -246,13 +246,11 @@ def _name_only(pod: Any) -> V1Pod:
 
 
 def _exists(client: Any, name: str, namespace: str) -> bool:
-    """Return whether there is a pod of this name, given the client of the core API."""
     selector = f"metadata.name={name}"
     return bool(client.list_namespaced_pod(namespace, field_selector=selector).items)
 
 
 def _is_path(text: str) -> bool:
-    """Return whether ``text`` is the path of a file with an application."""
     return os.path.exists(text.strip())  # noqa: PTH110 - Path.exists() raises for a whole application
 
 

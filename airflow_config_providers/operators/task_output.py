@@ -288,8 +288,6 @@ def _forget() -> None:
 
 
 class _CollectorReversal:
-    """Replaces the entries of one collector."""
-
     def __init__(self, collector: Any, reverser: ReverseTransformer) -> None:
         self._collector = collector
         self._reverser = reverser

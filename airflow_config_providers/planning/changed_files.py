@@ -269,35 +269,27 @@ def kept_by_airflow(repository: Path, names: Collection[str]) -> set[str]:
 
     They are the same for the DAG files of both states: both are imported by this Python, with these settings.
     """
-    places = _Places.of_deployment(repository)
+    has = _airflow_has(repository)
     by_name = {name: _BESIDE_SQLITE.sub("", name) for name in names}
-    found = ignored(repository, {one for one in by_name.values() if places.have(one)})
+    found = ignored(repository, {one for one in by_name.values() if has(one)})
     return {name for name, one in by_name.items() if one in found}
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Where Airflow keeps its files. The folders have nothing else in them, and end with a slash."""
+def _airflow_has(repository: Path) -> Callable[[str], bool]:
+    """Return a function that says whether the file at a path is one of Airflow's, or in a folder with nothing else."""
+    from airflow.configuration import AIRFLOW_CONFIG, AIRFLOW_HOME  # noqa: PLC0415 - heavy
 
-    home: str
-    files: frozenset[str]
-    folders: tuple[str, ...]
+    dags, home = Path(dags_folder()).resolve(), str(Path(AIRFLOW_HOME).resolve())
+    found = (Path(path).resolve() for path in _folders())
+    folders = tuple(f"{one}/" for one in found if repository in one.parents and not dags.is_relative_to(one))
+    files = {str(Path(path).resolve()) for path in (AIRFLOW_CONFIG, _database()) if path}
 
-    @classmethod
-    def of_deployment(cls, repository: Path) -> _Places:
-        from airflow.configuration import AIRFLOW_CONFIG, AIRFLOW_HOME  # noqa: PLC0415 - heavy
-
-        found = (Path(path).resolve() for path in _folders())
-        dags = Path(dags_folder()).resolve()
-        folders = tuple(f"{one}/" for one in found if repository in one.parents and not dags.is_relative_to(one))
-        files = (str(Path(path).resolve()) for path in (AIRFLOW_CONFIG, _database()) if path)
-        return cls(str(Path(AIRFLOW_HOME).resolve()), frozenset(files), folders)
-
-    def have(self, name: str) -> bool:
-        """Return whether a file is one of Airflow's, by its path."""
+    def has(name: str) -> bool:
         folder, _, last = name.rpartition("/")
-        is_at_home = folder == self.home and any(fnmatchcase(last, pattern) for pattern in _AT_HOME)
-        return is_at_home or name in self.files or name.startswith(self.folders)
+        is_at_home = folder == home and any(fnmatchcase(last, pattern) for pattern in _AT_HOME)
+        return is_at_home or name in files or name.startswith(folders)
+
+    return has
 
 
 def _folders() -> Iterator[str]:

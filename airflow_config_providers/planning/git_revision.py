@@ -136,7 +136,6 @@ class _Filler:
 
 
 def _submodules(repository: Path, commit: str) -> list[tuple[str, str]]:
-    """Return the path and the commit of each submodule."""
     listed = _git(repository, "ls-tree", "-r", "-z", "--full-tree", commit).stdout.split("\0")
     rows = (row.partition("\t") for row in listed if row.startswith(_OF_SUBMODULE))
     return [(path, about.split()[-1]) for about, _, path in rows]

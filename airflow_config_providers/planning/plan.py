@@ -299,7 +299,6 @@ def _by_task(items: Iterable[_Item], task_of: Callable[[_Item], ConfigResource])
 
 
 def _grouped(rows: Iterable[tuple[ConfigResource, Row]]) -> list[tuple[Row, list[ConfigResource]]]:
-    """Return each different row with the resources that have it."""
     found: dict[str, tuple[Row, list[ConfigResource]]] = {}
     for resource, row in rows:
         found.setdefault(as_json(row), (row, []))[1].append(resource)

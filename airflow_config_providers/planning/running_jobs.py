@@ -101,12 +101,10 @@ def _is_dynamic(change: KeyChange) -> bool:
 
 
 def _actions(configs: Mapping[str, Sequence[RecordedValue]]) -> dict[str, str]:
-    """Return the reload action with which the job was submitted."""
     return {key: configs[key][0].value or "" for key in RELOAD_ACTION_KEYS if key in configs}
 
 
 def _actions_after(change: TaskChange) -> dict[str, str]:
-    """Return the reload action after the change."""
     settled = LayeredConfig(change.after).settled
     return {key: settled[key] for key in RELOAD_ACTION_KEYS if key in settled}
 

@@ -154,7 +154,6 @@ def refuse_broken_files(state: State, before: Checkout | None, after: Checkout |
 
 
 def _paths(jobs: Jobs) -> set[str]:
-    """Return the paths of all layer files."""
     return {*settings.config_files(), *(path for job in jobs.values() for path in job.files.values())}
 
 

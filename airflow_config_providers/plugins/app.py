@@ -259,5 +259,4 @@ def refresh(asked: AskedDep, body: BodyDep) -> Response:
 
 
 async def _nowhere(request: Request, error: Exception) -> Response:
-    """Answer a request for which there is no route."""
     return Problem.of(error).response()

@@ -170,7 +170,6 @@ def rolled_back(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checks(fields: _Fields) -> dict[str, Any]:
-    """Return the last arguments of a change."""
     found = {
         "validate_only": fields.take("validate_only", bool, False),
         "if_version": fields.take("if_version", int, None),

@@ -133,7 +133,6 @@ def _told(places: Mapping[Place, Sequence[ConfigVariable]], paces: Mapping[str, 
 
 
 def _pace(provider: ConfigProvider, polled: Subscriptions | None) -> str:
-    """Return how often a provider looks for a change."""
     if isinstance(provider, EnvVarConfigProvider):
         return "never reports one, because the environment of a process does not change"
     if polled is None and not isinstance(provider, PolledConfigProvider):

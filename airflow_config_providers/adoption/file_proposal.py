@@ -86,7 +86,7 @@ _UNSUPPORTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A value of a key or an environment variable that becomes one with references; no id if that is not a literal."""
+    """A value under a key, or of an environment variable, that becomes one with references; see ``OperatorCall``."""
 
     task_id: str | None
     key: str

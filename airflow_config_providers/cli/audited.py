@@ -111,7 +111,7 @@ def _filter(args: Any) -> RecordFilter:
 
 
 def known(args: Any, notes: Notes, what: str, read: Callable[[], Sequence[_Known]]) -> Sequence[_Known] | None:
-    """Return what the database knows; None if it is not to be read or, with a note on ``what`` is missing, fails."""
+    """Return what the database knows; None if it is not read or, with a note whose subject is ``what``, cannot be."""
     if args.no_database:
         return None
     try:

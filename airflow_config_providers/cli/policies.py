@@ -68,7 +68,7 @@ def _refuse_run_of_none(args: Any) -> None:
 def _requests(
     args: Any, resource: ConfigResource, operations: list[AlterConfigOp]
 ) -> list[tuple[RequestMetadata | None, bool]]:
-    """Return what policies see of the change, and of a run of the task with it, and whether a run has nothing else."""
+    """Return what policies see of the change and of a run with it, and whether a run can have no other layer files."""
     seen, notes = LastRequest(), Notes()
     moments = [Moment(args.at)] if args.at else [*Moment]
     done = admin(notes, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]

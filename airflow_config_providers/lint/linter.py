@@ -74,7 +74,7 @@ def check_policy_file(path: str) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class LintOutcome:
-    """What ``lint`` found, by place, and the connections whose providers references need, but that are not known."""
+    """What ``lint`` found, by place, and the connections that define providers of references, but are not known."""
 
     findings: tuple[Finding, ...]
     unchecked: tuple[str, ...]

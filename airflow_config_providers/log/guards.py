@@ -191,18 +191,15 @@ class GuardedStream(Generic[AnyStr]):
         self._active = active
         self._line_end: AnyStr = line_end
         self._buffer: GuardedStream[bytes] | None = None
-        self._begin()
+        self.forget()
         forget_in_children(self)
 
-    def _begin(self) -> None:
+    def forget(self) -> None:
+        """Begin, also anew in a forked child: another thread of the parent can have been writing, and held the lock."""
         self._lines = StreamReverser()
         self._pending: list[AnyStr] = []
         self._characters = 0
         self._lock = threading.RLock()  # reentrant, since a signal handler can print too
-
-    def forget(self) -> None:
-        """Begin anew in a forked child: another thread of the parent can have been writing, and held the lock."""
-        self._begin()
 
     def write(self, text: AnyStr) -> int:
         """Write whole lines, and hold back the rest."""

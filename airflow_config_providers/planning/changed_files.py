@@ -1,4 +1,4 @@
-"""The files that differ between two states, as far as a run could choose them as layer files."""
+"""The files that differ between two states, as far as a run could choose them as layer files, and Airflow's own."""
 
 from __future__ import annotations
 

@@ -36,9 +36,6 @@ from airflow_config_providers.spark.audit.records.record_row import Content
 from airflow_config_providers.spark.audit.records.record_tables import RANGE, EntryQueries, RecordTables
 from airflow_config_providers.spark.audit.session import telling_failures
 
-_BATCH: Final = 500
-"""The most records that are read at once."""
-
 _LARGEST_BATCH: Final = 2 * LARGEST
 """The bytes after which no more records are read at once. A task can write large ones."""
 
@@ -115,7 +112,7 @@ class DatabaseRecords:
     def batches(self, names: Sequence[str]) -> Iterator[list[Content]]:
         """Yield the contents of records, some at a time."""
         start = 0
-        while some := names[start : start + _BATCH]:
+        while some := names[start : start + 500]:
             batch = reading(partial(self._batch, some))
             yield batch
             start += len(batch)

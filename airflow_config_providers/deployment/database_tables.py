@@ -33,9 +33,6 @@ _WRITTEN: Final = ("updated_at", "last_updated", "timestamp", "dttm", "created_a
 _PAGE: Final = 500
 """How many rows are read at a time by this process. No transaction is open between two of these times."""
 
-_BATCH: Final = 32 * 1024 * 1024
-"""About how many characters are given to executors at a time."""
-
 _PART: Final = 20_000
 """How many rows a task reads by JDBC."""
 
@@ -151,7 +148,8 @@ def _text(column: Any) -> Any:
 
 
 def _batches(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
-    for pages in batches(_pages(query, read), _characters, least=_BATCH):
+    # characters for executors at a time
+    for pages in batches(_pages(query, read), _characters, least=32 * 1024 * 1024):
         yield list(chain.from_iterable(pages))
 
 

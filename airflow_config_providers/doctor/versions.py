@@ -80,7 +80,6 @@ def _private_names() -> Iterator[Diagnosis]:
 
 _BINARY: Final = "spark-submit"
 _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
-_SECONDS: Final = 10
 
 
 def check_spark(site: Site) -> Iterator[Diagnosis]:
@@ -139,7 +138,7 @@ def _major(environ: Mapping[str, str]) -> int | None:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_SECONDS,
+            timeout=10,
             check=False,
         )
     except (OSError, ValueError, subprocess.SubprocessError):

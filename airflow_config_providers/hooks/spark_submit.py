@@ -39,9 +39,6 @@ _API_MODE: Final = "spark.api.mode"
 _DEPLOY_MODE: Final = "spark.submit.deployMode"
 _DEPLOY_MODE_VARIABLE: Final = "DEPLOY_MODE"
 
-_SECONDS_TO_END: Final = 30.0
-"""How long Spark can take to end before it is killed."""
-
 _LEFT: Final = (
     "Processes of the stopped job cannot be ended, so they go on beside the next job. End them on this worker. "
     "Their ids: %s"
@@ -259,7 +256,8 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
         Only for a driver that runs here; called in another thread, while ``submit`` waits for its end.
         """
-        if self._submit_sp and (left := self._family.end(self._submit_sp, _SECONDS_TO_END)):
+        # seconds in which Spark can end before it is killed
+        if self._submit_sp and (left := self._family.end(self._submit_sp, 30.0)):
             self.log.warning(_LEFT, ", ".join(map(str, left)))
 
     def _is_driver_unknown(self) -> bool:

@@ -31,35 +31,33 @@ class Rule:
     help: str
 
 
-DAG_IMPORT: Final = Rule("CP001", "dag-import", FindingLevel.ERROR, "The DAG file cannot be imported.")
-DAG_TIMEOUT: Final = Rule("CP002", "dag-timeout", FindingLevel.ERROR, "Importing the DAG file takes too long.")
-LAYER_FILE: Final = Rule("CP003", "layer-file", FindingLevel.ERROR, "The layer file cannot be read.")
-POLICY_FILE: Final = Rule("CP004", "policy-file", FindingLevel.ERROR, "The policies do not load.")
-MALFORMED: Final = Rule("CP101", "malformed-reference", FindingLevel.ERROR, "A reference is malformed.")
-UNKNOWN: Final = Rule("CP102", "unknown-provider", FindingLevel.ERROR, "A reference names an unknown provider.")
+_ERROR, _WARNING, _NOTE = FindingLevel
+
+DAG_IMPORT: Final = Rule("CP001", "dag-import", _ERROR, "The DAG file cannot be imported.")
+DAG_TIMEOUT: Final = Rule("CP002", "dag-timeout", _ERROR, "Importing the DAG file takes too long.")
+LAYER_FILE: Final = Rule("CP003", "layer-file", _ERROR, "The layer file cannot be read.")
+POLICY_FILE: Final = Rule("CP004", "policy-file", _ERROR, "The policies do not load.")
+MALFORMED: Final = Rule("CP101", "malformed-reference", _ERROR, "A reference is malformed.")
+UNKNOWN: Final = Rule("CP102", "unknown-provider", _ERROR, "A reference names an unknown provider.")
 UNCONFIGURED: Final = Rule(
-    "CP103", "unconfigured-operator", FindingLevel.ERROR, "An operator that does not resolve references holds one."
+    "CP103", "unconfigured-operator", _ERROR, "An operator that does not resolve references holds one."
 )
 UNRESOLVED: Final = Rule(
-    "CP104", "unresolved-argument", FindingLevel.ERROR, "An argument in which nothing is resolved holds a reference."
+    "CP104", "unresolved-argument", _ERROR, "An argument in which nothing is resolved holds a reference."
 )
-EXPOSED: Final = Rule(
-    "CP105", "exposed-reference", FindingLevel.ERROR, "A reference is where other people could read its value."
-)
-LITERAL_SECRET: Final = Rule("CP201", "literal-secret", FindingLevel.ERROR, "A secret is written out.")
-IGNORED_KEY: Final = Rule("CP301", "ignored-key", FindingLevel.ERROR, "Spark ignores the key.")
-MISSPELT_KEY: Final = Rule("CP302", "misspelt-key", FindingLevel.WARNING, "The name of a key is probably misspelt.")
-DEPRECATED_KEY: Final = Rule("CP303", "deprecated-key", FindingLevel.WARNING, "Another key has replaced the key.")
-WRONG_TYPE: Final = Rule("CP304", "wrong-type", FindingLevel.ERROR, "A value does not have the type of its key.")
-REFUSED_KEY: Final = Rule("CP305", "refused-key", FindingLevel.ERROR, "The key is not allowed in a layer.")
-ABSENT_KEY: Final = Rule(
-    "CP306", "absent-key", FindingLevel.WARNING, "The Spark of this machine does not have the key."
-)
+EXPOSED: Final = Rule("CP105", "exposed-reference", _ERROR, "A reference is where other people could read its value.")
+LITERAL_SECRET: Final = Rule("CP201", "literal-secret", _ERROR, "A secret is written out.")
+IGNORED_KEY: Final = Rule("CP301", "ignored-key", _ERROR, "Spark ignores the key.")
+MISSPELT_KEY: Final = Rule("CP302", "misspelt-key", _WARNING, "The name of a key is probably misspelt.")
+DEPRECATED_KEY: Final = Rule("CP303", "deprecated-key", _WARNING, "Another key has replaced the key.")
+WRONG_TYPE: Final = Rule("CP304", "wrong-type", _ERROR, "A value does not have the type of its key.")
+REFUSED_KEY: Final = Rule("CP305", "refused-key", _ERROR, "The key is not allowed in a layer.")
+ABSENT_KEY: Final = Rule("CP306", "absent-key", _WARNING, "The Spark of this machine does not have the key.")
 UNSTORABLE: Final = Rule(
-    "CP307", "unstorable-string", FindingLevel.ERROR, "Airflow's database cannot store an argument of the task."
+    "CP307", "unstorable-string", _ERROR, "Airflow's database cannot store an argument of the task."
 )
-REPEATED_KEY: Final = Rule("CP401", "repeated-key", FindingLevel.ERROR, "A layer file sets a key twice.")
-DEAD_OVERRIDE: Final = Rule("CP402", "dead-override", FindingLevel.NOTE, "A value loses in every task that reads it.")
+REPEATED_KEY: Final = Rule("CP401", "repeated-key", _ERROR, "A layer file sets a key twice.")
+DEAD_OVERRIDE: Final = Rule("CP402", "dead-override", _NOTE, "A value loses in every task that reads it.")
 
 RULES: Final = (
     *(DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE, POLICY_FILE),

@@ -27,6 +27,7 @@ from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.job_layers import ReadFile, deployed_layers, file_as_deployed
 from airflow_config_providers.lint.copied_folder import lead_as_before
@@ -252,14 +253,10 @@ def _meaning(job: AuthoredJob, read_file: ReadFile) -> Meaning:
             unread.append(path)
         return layer
 
-    layers = deployed_layers(job, {}, warn=_silent, read_file=read)
+    layers = deployed_layers(job, {}, warn=no_notes, read_file=read)
     settled = LayeredConfig(layers, spark_definition()).settled
     authored = frozenset(key for layer in job.layers for key in layer.configs)
     return Meaning(dict(settled), dict(job.texts), authored, tuple(unread), job.is_known)
-
-
-def _silent(text: str) -> None:
-    """Show no note; one function for all jobs, so that each file is read once."""
 
 
 def _reader(proposed: Mapping[str, Mapping[str, str]]) -> ReadFile:

@@ -59,7 +59,7 @@ def optional_resource(args: Any, *, is_needed: bool) -> ConfigResource | None:
 def operations(args: Any) -> list[AlterConfigOp]:
     """Return the changes that ``args`` describe; there must be one."""
     sets, appended, subtracted = _visible(args)
-    deleted = [AlterConfigOp(key, None, OpType.DELETE) for key in _keys(args.delete_config)]
+    deleted = [AlterConfigOp(key, None, OpType.DELETE) for key in separated(args.delete_config)]
     found = [*sets, *_of_file(args.add_config_file), *deleted, *appended, *subtracted]
     if not found:
         raise WrongArgumentsError(_no_changes(args.add_config_file))
@@ -188,9 +188,9 @@ def seconds(args: Any) -> float:
     return float(args.timeout)
 
 
-def _keys(texts: Iterable[str] | None) -> Iterator[str]:
-    for text in texts or ():
-        yield from (key.strip() for key in text.split(",") if key.strip())
+def separated(texts: Iterable[str] | None) -> list[str]:
+    """Return what is between the commas in ``texts``, of an option that can be repeated."""
+    return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
 
 
 def _listed(text: str, op: OpType) -> list[AlterConfigOp]:

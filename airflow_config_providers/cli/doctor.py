@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.arguments import seconds
+from airflow_config_providers.cli.arguments import seconds, separated
 from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import progress, show
 from airflow_config_providers.cli.target import require_here
@@ -51,7 +51,7 @@ def _site(args: Any) -> Site:
 
 
 def _chosen(texts: Sequence[str] | None) -> Mapping[str, Check]:
-    names = [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
+    names = separated(texts)
     problems = [
         f"--only: there is no check '{printable(name)}'{nearest(name, CHECKS) or '.'} Known are: {', '.join(CHECKS)}."
         for name in names

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from airflow_config_providers.cli.arguments import seconds, text_of
+from airflow_config_providers.cli.arguments import seconds, separated, text_of
 from airflow_config_providers.cli.failing import FOUND, INCOMPLETE, Finished, WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import how_many, printable
@@ -66,15 +66,11 @@ def _paths(args: Any) -> LintedPaths:
 
 
 def _selection(args: Any) -> RuleSelection:
-    selection = RuleSelection(_codes(args.select), _codes(args.ignore))
+    selection = RuleSelection(*(tuple(map(str.upper, separated(codes))) for codes in (args.select, args.ignore)))
     if unknown := selection.unknown():
         names = ", ".join(map(printable, unknown))
         raise WrongArgumentsError(f"No rule has the code {names}. The page 'Lint' of the reference lists the codes.")
     return selection
-
-
-def _codes(texts: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(code.strip().upper() for text in texts or () for code in text.split(",") if code.strip())
 
 
 def _providers(args: Any) -> KnownProviders | None:

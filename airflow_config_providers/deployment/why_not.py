@@ -74,6 +74,10 @@ class Reading:
         chosen = ", ".join(printable(path) for path in self.files if is_known_only_in_run(path))
         return chosen or "a layer file that the task names" * self.has_unopened
 
+    def variable(self, key: str) -> str | None:
+        """Return the name of the environment variable that is meant to override ``key``; None if there is none."""
+        return EnvironmentOverrides(self.environ).origin(key)
+
 
 def unread_sources(no_job: str = "") -> dict[str, str]:
     """Return source -> why jobs do not get its layers; for all of them ``no_job``, if that says why there is no job."""
@@ -252,7 +256,7 @@ def _of_name(key: str, reading: Reading) -> StatusAndReason | None:
 def _unwritten(key: str, wanted: str | None, rows: Sequence[Row], reading: Reading) -> Iterator[Row]:
     """Yield why ``key`` does not have the value, if no layer has it."""
     shown = SECRET if wanted is not None and is_secret(key, wanted) else wanted
-    if variable := EnvironmentOverrides(reading.environ).origin(key):
+    if variable := reading.variable(key):
         yield _answer(key, None, _of_variable(variable, reading))
         return
     if problem := key_problem(key, f"'{printable(key)}'"):

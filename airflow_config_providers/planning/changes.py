@@ -9,6 +9,7 @@ from enum import Enum
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
+from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.planning.state import State
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -66,7 +67,7 @@ class Comparison:
     before: State
     after: State
     sealed: Collection[str] = ()
-    warn: Warn = lambda text: None
+    warn: Warn = no_notes
     tick: Callable[[], object] = lambda: None
 
     def changes(self, tasks: Collection[ConfigResource]) -> Iterator[TaskChange]:

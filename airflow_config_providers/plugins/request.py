@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final
 
@@ -17,7 +17,7 @@ from starlette.responses import Response
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
-from airflow_config_providers.core.text import is_storable, is_unicode, nearest, printable, there_are
+from airflow_config_providers.core.text import is_storable, is_unicode, nearest, once, printable, there_are
 from airflow_config_providers.deployment.admin import Caller
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
 from airflow_config_providers.deployment.failures import NOT_FOUND
@@ -63,7 +63,7 @@ def _asked(request: Request, user: GetUserDep) -> Asked:
     if problems := list(_unknown(request.query_params, _parameters(request.scope["route"].dependant), "parameter")):
         raise MalformedRequestError(*problems)
     resource = _resource(request.path_params.get("dag_id"), request.path_params.get("task_id"))
-    warn = _once(notes)
+    warn = once(notes.append)
     if settings.environment_enabled():
         warn("Overrides by environment variables of the workers are not shown: the server does not have them.")
     return Asked(resource, DeployedConfigurations(warn, _caller(request, user)), notes)
@@ -137,14 +137,6 @@ def refuse_unstorable_id(request: Request, user: GetUserDep) -> None:
 
 def _no_dag(dag_id: str) -> UnknownResourceError:
     return UnknownResourceError(f"There is no DAG '{printable(dag_id)}'. {NOT_FOUND}")
-
-
-def _once(notes: list[str]) -> Callable[[str], None]:
-    def warn(text: str) -> None:
-        if text not in notes:
-            notes.append(text)
-
-    return warn
 
 
 def alteration(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,6 @@ class AdoptRequest:
     :param uses_classes: whether DAGs get the operators of this package; otherwise ``apply_to`` configures stock ones
     :param least: how many jobs must share a value before it moves to a layer file
     :param layers_folder: the folder of the layer files, as jobs see it; empty for ``layers`` in the folder of the DAGs
-    :param seconds: the longest time for importing one file
     """
 
     paths: Sequence[str] = ()
@@ -52,12 +51,8 @@ class AdoptRequest:
 @dataclass(frozen=True, slots=True)
 class Adoption:
     """
-    What is proposed.
+    What is proposed: changes of DAG files, new layer files, what stays by hand, and settings that the proposal needs.
 
-    :param files: the DAG files that change
-    :param layers: the new layer files
-    :param by_hand: what stays by hand, in order
-    :param advice: settings of the deployment that the proposal needs
     :param root: the folder in which the patch applies
     """
 
@@ -108,7 +103,7 @@ def proposed(request: AdoptRequest, progress: Progress) -> Adoption:
         sharing = Sharing(request.least, folder, request.uses_classes, is_of_all, taken)
         below = LayeredConfig(deployed_layers(None, {}, warn=no_notes)).settled
         rules = ProposalRules(request.providers, below, request.uses_classes)
-        proofs = ProofMaker(rules, before, imported_files(read, root), sharing, imports, folder)
+        proofs = ProofMaker(rules, before, imported_files(read, root), sharing, imports)
         proved = proofs.proposals(read)
     problems += [*unread, *proved.problems, *(problem for one in proved.files for problem in one.by_hand)]
     problems += [

@@ -43,9 +43,8 @@ _FIELDS: Final = frozenset({"login", "password", "host", "port", "schema", "conn
 @dataclass(frozen=True, slots=True)
 class SecretRead:
     """
-    A value that the file reads while it is parsed.
+    A value that the file reads while it is parsed, of a ``variable`` or a ``connection``.
 
-    :param kind: ``variable`` or ``connection``
     :param name: the name of the variable, or the id of the connection; empty if it is not a literal
     :param field: the field of the connection; empty for a variable
     """
@@ -64,17 +63,16 @@ class SecretRead:
 @dataclass(frozen=True, slots=True)
 class Setting:
     """
-    An entry of a mapping that an operator gets.
+    An entry of a mapping that an operator gets. Its key is empty, and its text None, if that is not a literal.
 
-    :param key: the key; empty if it is not a literal
-    :param text: the value; None if it is not a string literal
-    :param mapping: the mapping in the source
+    :param is_conf: whether it is one of the Spark configuration; otherwise it is an environment variable
     """
 
     key: str
     text: str | None = field(repr=False)
     node: ast.expr
     mapping: ast.Dict
+    is_conf: bool
 
     def strings(self) -> Iterator[str]:
         """Yield the strings in the value, such as the parts of an f-string."""
@@ -87,10 +85,9 @@ class OperatorCall:
     """
     A call that creates a task of an operator that this package knows.
 
-    :param path: the operator's class
     :param task_id: the id of the task; None if it is not a literal
     :param conf: its Spark configuration; empty if that is not written as a mapping in this file
-    :param env_vars: its environment variables; empty if they are not written as a mapping in this file
+    :param env_vars: the same of its environment variables
     :param reused: a line of the file that can use the configuration of the task, as in ``task.conf``; 0 for none
     """
 
@@ -137,7 +134,6 @@ class DagSource:
     """
     Finds operators in a DAG file.
 
-    :param text: the source
     :raises SyntaxError, ValueError, RecursionError, MemoryError, TokenError: it is no Python, or nested too deeply
     """
 
@@ -156,7 +152,8 @@ class DagSource:
         self._places = frozenset(self._configurations())
         self.mappings = dict(self._assigned())
         """Name -> the mapping that is assigned to it, once, and that only operators for Spark get."""
-        self._reused = min((node.lineno for node in self._expressions() if self._can_use_again(node)), default=0)
+        expressions = (node for node in self._nodes if isinstance(node, ast.expr))
+        self._reused = min((node.lineno for node in expressions if self._can_use_again(node)), default=0)
 
     def calls(self) -> Iterator[OperatorCall]:
         """Yield the calls that create tasks, in the order of the source."""
@@ -189,7 +186,6 @@ class DagSource:
 
     @cached_property
     def _around(self) -> Mapping[ast.expr, list[_Function]]:
-        """Node -> the functions in whose bodies it is."""
         around = defaultdict[ast.expr, list[_Function]](list)
         for function in (one for one in self._nodes if isinstance(one, _Function)):
             for node in _inside(function):
@@ -215,9 +211,6 @@ class DagSource:
     def uses(self, name: str) -> Sequence[ast.Name]:
         """Return where a name is used."""
         return self._uses.get(name, [])
-
-    def _expressions(self) -> Iterator[ast.expr]:
-        return (node for node in self._nodes if isinstance(node, ast.expr))
 
     def _can_use_again(self, node: ast.expr) -> bool:
         """Return whether ``node`` can be the configuration of a task: an attribute that is not known to be another."""
@@ -255,12 +248,12 @@ class DagSource:
         if spec is None:
             return None
         arguments = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-        conf = [setting for name in _conf_arguments(spec) for setting in self._settings(arguments.get(name))]
-        env_vars = self._settings(arguments.get("env_vars"))
+        conf = [one for name in _conf_arguments(spec) for one in self._settings(arguments.get(name), is_conf=True)]
+        env_vars = self._settings(arguments.get("env_vars"), is_conf=False)
         task_id = _text(arguments.get("task_id"))
         return OperatorCall(node, path, spec, task_id, tuple(conf), tuple(env_vars), self._reused)
 
-    def _settings(self, node: ast.expr | None) -> Iterator[Setting]:
+    def _settings(self, node: ast.expr | None, *, is_conf: bool) -> Iterator[Setting]:
         """Yield the entries of a mapping, and of the mappings that it includes."""
         if isinstance(node, ast.Name):
             node = self.mappings.get(node.id)
@@ -268,9 +261,9 @@ class DagSource:
             return
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:  # **other
-                yield from self._settings(value)
+                yield from self._settings(value, is_conf=is_conf)
             else:
-                yield Setting(_text(key) or "", _text(value), value, node)
+                yield Setting(_text(key) or "", _text(value), value, node, is_conf)
 
     def _path(self, node: ast.expr) -> str:
         """Return the full name of what is called; empty if it was not imported."""
@@ -286,7 +279,9 @@ class DagSource:
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
             elif isinstance(node, ast.Import):
-                yield from ((alias.asname or alias.name.partition(".")[0], _bound(alias)) for alias in node.names)
+                for alias in node.names:
+                    top = alias.name.partition(".")[0]
+                    yield alias.asname or top, alias.name if alias.asname else top
 
     def _assigned(self) -> Iterator[tuple[str, ast.Dict]]:
         """Yield each name that is assigned once, a mapping, and that only operators for Spark get."""
@@ -339,21 +334,12 @@ def _conf_arguments(spec: OperatorSpec) -> list[str]:
     return sorted(name for name in names if spec.arguments.get(name, (name,)) in places)
 
 
-def _bound(alias: ast.alias) -> str:
-    return alias.name if alias.asname else alias.name.partition(".")[0]
-
-
 def _text(node: ast.expr | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def imported_files(sources: Mapping[str, str], root: Path) -> frozenset[str]:
-    """
-    Return those of the files that another one imports by name.
-
-    :param sources: path of a file -> its text
-    :param root: the folder from which the files import modules
-    """
+    """Return those of the files, path -> text, that another one imports by name from ``root``."""
     names = {path: _module(Path(path).resolve().relative_to(root)) for path in sources}
     imported = {name for path, text in sources.items() for name in _imported(text, names[path])}
     return frozenset(path for path, name in names.items() if name in imported)

@@ -26,11 +26,10 @@ from airflow_config_providers.spark.exposed_keys import is_exposed
 @dataclass(frozen=True, slots=True, order=True)
 class ByHand:
     """
-    A place that stays as it is. It shows no value.
+    A place that stays as it is, and what to do about it. It shows no value.
 
     :param path: the file; empty for the deployment
     :param line: counted from 1; 0 for the file itself
-    :param reason: what is there, and what to do about it
     """
 
     path: str
@@ -87,12 +86,7 @@ _UNSUPPORTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """
-    A value that becomes one with references.
-
-    :param task_id: the id of the task as its call has it; None if that is not a literal
-    :param key: the key of the Spark configuration, or the name of an environment variable
-    """
+    """A value under a key, or of an environment variable, that becomes one with references; see ``OperatorCall``."""
 
     task_id: str | None
     key: str
@@ -105,7 +99,6 @@ class MeaningDifference:
     """
     Something that a changed file would not mean as it did, or that cannot be compared.
 
-    :param why: for people
     :param task_id: the task; empty for any
     :param key: the key of the Spark configuration, or the name of an environment variable; empty for the whole file
     """
@@ -124,10 +117,8 @@ class FileProposal:
     """
     What is proposed for a DAG file.
 
-    :param path: the file
     :param edits: changes of its source; none touches a hidden line
     :param replacements: what the edits mean for the jobs
-    :param calls: the calls that create tasks
     :param replaced: value in the source -> its text with references
     :param removed: how many entries are removed because they have no effect
     :param hidden: the numbers of the lines that must not be shown, and so cannot change
@@ -153,12 +144,7 @@ class FileProposal:
 
 @dataclass(frozen=True, slots=True)
 class ProposalRules:
-    """
-    What is proposed for each file.
-
-    :param below: key -> value that every job has without the DAG
-    :param uses_classes: whether DAGs get the operators of this package
-    """
+    """What is proposed for each file; every job has what is ``below`` without the DAG."""
 
     providers: Providers
     below: Mapping[str, str] = field(repr=False)
@@ -169,8 +155,6 @@ class FileProposer:
     """
     Makes the proposal for one DAG file.
 
-    :param path: the file
-    :param source: its text
     :param differences: what an earlier proposal would have changed, so its entries stay as they are
     :raises SyntaxError, ValueError, RecursionError, MemoryError, TokenError: it is no Python, or nested too deeply
     """
@@ -181,9 +165,7 @@ class FileProposer:
         self._path = path
         self._dag = DagSource(source)
         self._positions = Positions(source)
-        self._providers = rules.providers
-        self._below = rules.below
-        self._uses_classes = rules.uses_classes
+        self._rules = rules
         self._calls = tuple(self._dag.calls())
         self._hidden = unknown_lines(self._dag, self._calls)
         self._left = frozenset(_left_entries(differences, self._calls))
@@ -198,7 +180,7 @@ class FileProposer:
         """Return what is proposed for the file."""
         for call in self._calls:
             self._of_call(call)
-        if self._uses_classes:
+        if self._rules.uses_classes:
             self._change_classes()
         self._report_reads()
         return FileProposal(
@@ -215,41 +197,39 @@ class FileProposer:
         )
 
     def _of_call(self, call: OperatorCall) -> None:
-        for setting in call.conf:
-            self._of_setting(call, setting, is_conf=True)
-        for setting in call.env_vars:
-            self._of_setting(call, setting, is_conf=False)
+        for setting in call.entries():
+            self._of_setting(call, setting)
         self._report_other_templates(call)
 
-    def _of_setting(self, call: OperatorCall, setting: Setting, *, is_conf: bool) -> None:
+    def _of_setting(self, call: OperatorCall, setting: Setting) -> None:
         if setting.node in self._left:
             return
         read = self._dag.read_of(setting.node)
         if call.reused and (read is not None or reads_secrets(setting.text or "")):
             self._leave(setting.node, _REUSED.format(printable(setting.key), call.reused))
             return
-        if is_conf and self._is_dead(call, setting):
+        if setting.is_conf and self._is_dead(call, setting):
             return
         if read is not None and read.is_plain:
-            self._of_read(call, setting, read, is_conf=is_conf)
+            self._of_read(call, setting, read)
         elif setting.text is not None and reads_secrets(setting.text):
-            self._of_template(call, setting, setting.text, is_conf=is_conf)
+            self._of_template(call, setting, setting.text)
         elif setting.text is not None:
             self._report_literal(setting)
         elif any(map(reads_secrets, setting.strings())):
             self._leave(setting.node, PUT_TOGETHER.format(printable(setting.key)))
 
-    def _of_read(self, call: OperatorCall, setting: Setting, read: SecretRead, *, is_conf: bool) -> None:
+    def _of_read(self, call: OperatorCall, setting: Setting, read: SecretRead) -> None:
         self._read.update(ast.walk(read.node))
-        of = self._providers
+        of = self._rules.providers
         text = of.of_variable(read.name) if read.kind == "variable" else of.of_connection(read.name, read.field)
         if text:
-            self._replace(call, setting, text, is_conf=is_conf)
+            self._replace(call, setting, text)
         else:
             self._leave(setting.node, _NO_REFERENCE.format(printable(setting.key), read.kind, read.kind))
 
-    def _of_template(self, call: OperatorCall, setting: Setting, template: str, *, is_conf: bool) -> None:
-        text = with_references(template, self._providers)
+    def _of_template(self, call: OperatorCall, setting: Setting, template: str) -> None:
+        text = with_references(template, self._rules.providers)
         if self._dag.has_own_templates:
             self._leave(setting.node, _OWN_TEMPLATES.format(printable(setting.key)))
         elif text is None:
@@ -257,13 +237,13 @@ class FileProposer:
         elif reads_json(template) and not (sounds_secret(setting.key) or has_other_type(setting.key)):
             self._leave(setting.node, _OF_JSON.format(printable(setting.key)))
         else:
-            self._replace(call, setting, text, is_conf=is_conf)
+            self._replace(call, setting, text)
 
-    def _replace(self, call: OperatorCall, setting: Setting, text: str, *, is_conf: bool) -> None:
-        if is_conf and is_exposed(setting.key, text):
+    def _replace(self, call: OperatorCall, setting: Setting, text: str) -> None:
+        if setting.is_conf and is_exposed(setting.key, text):
             self._leave(setting.node, _EXPOSED.format(printable(setting.key)))
         elif self._edit(self._positions.replacing(setting.node, _literal(text)), setting.node):
-            self._replacements.append(Replacement(call.task_id, setting.key, text, is_conf))
+            self._replacements.append(Replacement(call.task_id, setting.key, text, setting.is_conf))
             self._replaced[setting.node] = text
 
     def _is_dead(self, call: OperatorCall, setting: Setting) -> bool:
@@ -275,7 +255,7 @@ class FileProposer:
         value = call.argument(named.get(setting.key, ""))
         loses = call.is_direct and isinstance(value, ast.Constant) and _is_always_set(value.value)
         has_files = any(call.argument(name) is not None for name in call.spec.paths)
-        is_repeated = not has_files and self._below.get(setting.key) == setting.text
+        is_repeated = not has_files and self._rules.below.get(setting.key) == setting.text
         is_dead = bool(loses or is_repeated)
         is_removed = is_dead and self._edit(self._positions.removing(key, setting.mapping), setting.node)
         self._removed += is_removed
@@ -393,11 +373,7 @@ def _left_entries(differences: Collection[MeaningDifference], calls: Sequence[Op
 
 
 def plain_settings(call: OperatorCall, replaced: Mapping[ast.expr, str]) -> Iterator[tuple[Setting, str]]:
-    """
-    Yield the entries that could be in a layer file: constant strings, without secrets and without templates.
-
-    :param replaced: value in the source -> its text with references
-    """
+    """Yield the entries that could be in a layer file: constant strings, without secrets and without templates."""
     for setting in call.conf:
         text = replaced.get(setting.node, setting.text)
         if not setting.key or text is None or is_template(text):

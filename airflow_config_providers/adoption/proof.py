@@ -27,6 +27,7 @@ from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.job_layers import ReadFile, deployed_layers, file_as_deployed
 from airflow_config_providers.lint.copied_folder import lead_as_before
@@ -45,8 +46,6 @@ class Meaning:
     """
     What a job means: its settled configuration, and the references outside of it.
 
-    :param configs: key -> string with references
-    :param texts: name -> string with references
     :param authored: the keys that the DAG file sets itself
     :param unread: the layer files of the job that cannot be read here
     :param is_known: whether it is known what the DAG file sets
@@ -69,8 +68,6 @@ class Imports:
     """
     Imports DAG files as if this package configured every operator that it knows.
 
-    :param root: the folder of the DAG files
-    :param seconds: the longest time for one file
     :param tick: is called after each file
     :param origin: the process whose copies import the files, with the environment of ``ENVIRONMENT``
     """
@@ -117,7 +114,6 @@ def differences(
     Return what the changed file does not mean as before, apart from its references; nothing if it means the same.
 
     :param unchanged: the file as it was, imported once or twice; what the second import has otherwise is left out
-    :param layers: the proposed layer files
     :param folder: the folder of the layer files, as the jobs see it
     """
     if after.findings:
@@ -139,7 +135,6 @@ def differences(
 
 
 def _without(meaning: Meaning, names: Collection[str]) -> Meaning:
-    """Return a meaning without some keys and texts."""
     configs = {key: text for key, text in meaning.configs.items() if key not in names}
     return replace(meaning, configs=configs, texts={k: text for k, text in meaning.texts.items() if k not in names})
 
@@ -166,11 +161,7 @@ def _owners(task_id: str) -> Iterator[str | None]:
 
 
 class _Replaced:
-    """
-    What replacements make of tasks. A search takes as long for many replacements as for one.
-
-    :param replacements: those of a file
-    """
+    """What replacements make of tasks. A search takes as long for many as for one."""
 
     def __init__(self, replacements: Collection[Replacement]) -> None:
         self.replacements = replacements
@@ -210,7 +201,9 @@ def _other_differences(
 
     Of a task that gets other texts from the unchanged file, too, only those that it gets each time are compared.
     """
-    old, same, new = (_texts_of_tasks(file) for file in (unchanged[0], unchanged[-1], after))
+    old, same, new = (
+        {(one.dag_id, one.task_id): one.texts for one in file.texts} for file in (unchanged[0], unchanged[-1], after)
+    )
     jobs = {(one.dag_id, one.task_id) for one in unchanged[0].stored}
     for dag_id, task_id in sorted((old.keys() | new.keys()) - jobs):
         was, then, texts = (found.get((dag_id, task_id), ()) for found in (old, same, new))
@@ -220,10 +213,6 @@ def _other_differences(
         if is_other or any(one.text in text for one in replacements for text in added):
             shown = f"task '{printable(task_id)}'" if task_id else f"DAG '{printable(dag_id)}'"
             yield from _of_texts(f"{shown} would get other values", "", added, replacements)
-
-
-def _texts_of_tasks(file: DagFile) -> dict[tuple[str, str], tuple[str, ...]]:
-    return {(one.dag_id, one.task_id): one.texts for one in file.texts}
 
 
 def _of_texts(
@@ -239,7 +228,6 @@ def _of_texts(
 def _missing(
     replacements: Iterable[Replacement], new: Mapping[tuple[str, str], Meaning]
 ) -> Iterator[MeaningDifference]:
-    """Yield the references that arrive in no job."""
     jobs = [(owner, meaning) for (_, task), meaning in new.items() for owner in _owners(task)]
     configs = {(owner, *pair) for owner, meaning in jobs for pair in meaning.configs.items()}
     texts = {(owner, text) for owner, meaning in jobs for text in meaning.texts.values()}
@@ -265,14 +253,10 @@ def _meaning(job: AuthoredJob, read_file: ReadFile) -> Meaning:
             unread.append(path)
         return layer
 
-    layers = deployed_layers(job, {}, warn=_silent, read_file=read)
+    layers = deployed_layers(job, {}, warn=no_notes, read_file=read)
     settled = LayeredConfig(layers, spark_definition()).settled
     authored = frozenset(key for layer in job.layers for key in layer.configs)
     return Meaning(dict(settled), dict(job.texts), authored, tuple(unread), job.is_known)
-
-
-def _silent(text: str) -> None:
-    """Show no note; one function for all jobs, so that each file is read once."""
 
 
 def _reader(proposed: Mapping[str, Mapping[str, str]]) -> ReadFile:
@@ -292,10 +276,8 @@ _MOST_ROUNDS: Final = 4
 @dataclass(frozen=True, slots=True)
 class ProvedProposals:
     """
-    Proposals for all files, each of which means the same as the file.
+    Proposals for all files, each of which means the same as the file; one that cannot be changed at all has no edits.
 
-    :param files: the proposals; those of files that cannot be changed at all have no edits
-    :param layers: the proposed layer files
     :param notes: what could be moved to layer files with other options
     :param problems: what is left as it is, and why
     """
@@ -308,12 +290,7 @@ class ProvedProposals:
 
 @dataclass(frozen=True, slots=True)
 class _CheckedFile:
-    """
-    A proposal, and what speaks against it.
-
-    :param refusal: why the file cannot be changed at all
-    :param differing: what it would not mean as before
-    """
+    """A proposal, why the file cannot be changed at all, and what it would not mean as before."""
 
     proposal: FileProposal
     refusal: str = ""
@@ -343,7 +320,6 @@ class ProofMaker:
 
     :param before: path -> what is in the file as it is
     :param imported: the files that others import
-    :param folder: the folder of the layer files, as the jobs see it
     """
 
     rules: ProposalRules
@@ -351,16 +327,11 @@ class ProofMaker:
     imported: Collection[str]
     sharing: Sharing
     imports: Imports
-    folder: str
     _again: dict[str, list[DagFile]] = field(default_factory=dict, init=False, repr=False)
     _after: dict[tuple[str, str], DagFile] = field(default_factory=dict, init=False, repr=False)
 
     def proposals(self, texts: Mapping[str, str]) -> ProvedProposals:
-        """
-        Return the proposals for files.
-
-        :param texts: path -> text
-        """
+        """Return the proposals for files, given path -> text."""
         problems: list[ByHand] = []
         left: dict[str, list[MeaningDifference]] = {}
         found = {path: self._proposal(path, text, problems) for path, text in texts.items()}
@@ -408,7 +379,7 @@ class ProofMaker:
         """Return the differences, without those that the unchanged file has from one import to the next."""
         after = self._after[one.path, one.after]
         again = self._again.get(one.path, [])
-        found = differences(one, [self.before[one.path], *again], after, layers, self.folder)
+        found = differences(one, [self.before[one.path], *again], after, layers, self.sharing.folder)
         if not found or again or after.findings:
             return found
         self._again[one.path] = self.imports.before([one.path])
@@ -490,21 +461,13 @@ def _line_of(proposal: FileProposal, key: str, text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _WrittenTask:
-    """
-    A task and the calls that can have created it.
-
-    :param templates: the strings of the task that read connections or variables
-    """
+    """A task's strings that read connections or variables, and the calls that can have created it."""
 
     calls: Sequence[OperatorCall]
     templates: Collection[str] = field(repr=False)
 
     def shows(self, key: str, text: str) -> bool:
-        """
-        Return whether a call has ``text`` as it is, or a part of what it is put together from, which is reported.
-
-        :param key: the key of the Spark configuration; empty for anything else
-        """
+        """Return whether a call has ``text``, or a part that is reported; without a key, outside of Spark's keys."""
         return any(self._shows(call, key, text) for call in self.calls)
 
     def _shows(self, call: OperatorCall, key: str, text: str) -> bool:

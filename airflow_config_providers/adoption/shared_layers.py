@@ -24,8 +24,6 @@ class SharedLayer:
     """
     A layer file with values that several jobs share.
 
-    :param name: the name of the file
-    :param jobs: how many calls have the values now
     :param is_of_deployment: whether every job has them, so that the setting ``config_files`` can name the file
     """
 
@@ -48,8 +46,6 @@ class SharedLayer:
 
 @dataclass(frozen=True, slots=True)
 class _SharingJob:
-    """A call, with its entries that could be in a layer file."""
-
     file: int
     call: OperatorCall
     settings: Mapping[tuple[str, str], Setting]
@@ -64,7 +60,6 @@ class Sharing:
     :param folder: the folder of the layer files, as the jobs see it
     :param uses_classes: whether operators can name layer files, which stock operators cannot
     :param is_of_all: returns whether every job of the deployment has a key with this value
-    :param taken: the names of files that exist already
     """
 
     least: int
@@ -94,7 +89,8 @@ class Sharing:
         for user, more in paths.items():
             job = every[user]
             edits[job.file].append(_with_files(job.call, more, positions[job.file]))
-        return [_with_edits(one, edits[number]) for number, one in enumerate(proposals)], layers, notes
+        moved = [without_overlaps([*one.edits, *edits[number]]) for number, one in enumerate(proposals)]
+        return [replace(one, edits=tuple(more)) for one, more in zip(proposals, moved, strict=True)], layers, notes
 
     def _free_names(self) -> Iterator[str]:
         names = (f"shared-{number}.properties" for number in count(1))
@@ -110,11 +106,7 @@ class Sharing:
             yield _SharingJob(number, call, shown)
 
     def _groups(self, jobs: Sequence[_SharingJob]) -> list[tuple[list[int], list[tuple[str, str]], bool]]:
-        """
-        Return the values that the same jobs share, and whether all jobs have them.
-
-        A layer file must save more entries than it costs lines.
-        """
+        """Return what jobs share, and if all have it; a layer file must save more entries than it costs lines."""
         users = defaultdict[tuple[str, str], list[int]](list)
         for number, job in enumerate(jobs):
             for pair in job.settings:
@@ -176,8 +168,3 @@ def _with_files(call: OperatorCall, paths: Sequence[str], positions: Positions) 
         return positions.after(files.elts[-1], f", {written}")
     conf = next(keyword for keyword in call.node.keywords if isinstance(keyword.value, ast.Dict))
     return positions.before_keyword(conf, f"config_files=[{written}]")
-
-
-def _with_edits(proposal: FileProposal, edits: Iterable[Edit]) -> FileProposal:
-    """Return a proposal with more edits: a removal takes the place of a change inside of it."""
-    return replace(proposal, edits=tuple(without_overlaps([*proposal.edits, *edits])))

@@ -1,16 +1,22 @@
-"""The arguments that name a resource and its changes, such as ``--dag`` and ``--add-config``."""
+"""
+The arguments that name a resource and its changes, such as ``--dag`` and ``--add-config``, and notes on them.
+
+What reads them raises ``WrongArgumentsError``, which lists all problems and quotes no value.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
-from airflow_config_providers.cli.failing import WrongArgumentsError
+from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.keys import is_reserved
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.deployment.rows import is_secret
 from airflow_config_providers.spark.known_keys import SPARK
 from airflow_config_providers.spark.layer_files import parse, read_text
 
@@ -35,11 +41,7 @@ def has_operations(args: Any) -> bool:
 
 
 def resource(args: Any) -> ConfigResource:
-    """
-    Return the resource that ``--default``, ``--dag`` and ``--task`` name.
-
-    :raises WrongArgumentsError: they name no resource, or more than one
-    """
+    """Return the resource that ``--default``, ``--dag`` and ``--task`` name; they must name one."""
     if args.default and not (args.dag or args.task):
         return ConfigResource(ResourceType.DEFAULT)
     if args.default or not args.dag:
@@ -48,28 +50,16 @@ def resource(args: Any) -> ConfigResource:
 
 
 def optional_resource(args: Any, *, is_needed: bool) -> ConfigResource | None:
-    """
-    Return the resource that ``args`` name; None if they name none.
-
-    :raises WrongArgumentsError: they name none although it ``is_needed``, or more than one
-    """
+    """Return the resource that ``args`` name; None if they name none, unless one ``is_needed``."""
     if is_needed and not has_resource(args):
         raise WrongArgumentsError("No resource given. Add --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
     return resource(args) if has_resource(args) else None
 
 
 def operations(args: Any) -> list[AlterConfigOp]:
-    """
-    Return the changes that ``args`` describe.
-
-    :raises WrongArgumentsError: there are no changes, or a pair is malformed; lists all problems
-    """
-    sets, appended, subtracted = together(
-        partial(_all, _set, args.add_config),
-        partial(_all, partial(_listed, op=OpType.APPEND), args.append),
-        partial(_all, partial(_listed, op=OpType.SUBTRACT), args.subtract),
-    )
-    deleted = [AlterConfigOp(key, None, OpType.DELETE) for key in _keys(args.delete_config)]
+    """Return the changes that ``args`` describe; there must be one."""
+    sets, appended, subtracted = _visible(args)
+    deleted = [AlterConfigOp(key, None, OpType.DELETE) for key in separated(args.delete_config)]
     found = [*sets, *_of_file(args.add_config_file), *deleted, *appended, *subtracted]
     if not found:
         raise WrongArgumentsError(_no_changes(args.add_config_file))
@@ -83,11 +73,7 @@ def _no_changes(file: str | None) -> str:
 
 
 def together(*reads: Callable[[], Any]) -> list[Any]:
-    """
-    Call each of ``reads``, and return the results in order.
-
-    :raises WrongArgumentsError: at least one call raised it; lists the problems of all calls
-    """
+    """Call each of ``reads``, and return the results in order, or raise the problems of all calls."""
     found: list[Any] = []
     problems: list[str] = []
     for read in reads:
@@ -100,13 +86,38 @@ def together(*reads: Callable[[], Any]) -> list[Any]:
     return found
 
 
-def visible(args: Any) -> list[AlterConfigOp]:
-    """Return the changes whose values are on the command line, where other users of the machine can read them."""
-    return [
-        *_all(_set, args.add_config),
-        *_all(partial(_listed, op=OpType.APPEND), args.append),
-        *_all(partial(_listed, op=OpType.SUBTRACT), args.subtract),
-    ]
+def note_changes(args: Any, notes: Notes) -> None:
+    """Note each change on the command line whose value is empty, or is a secret."""
+    for operation in chain.from_iterable(_visible(args)):
+        if operation.value == "":
+            notes(
+                f"The value of {printable(operation.name)} is empty. If you wrote a reference, the shell has replaced "
+                f"it: put the argument into single quotes."
+            )
+        elif is_secret(operation.name, operation.value or ""):
+            notes(
+                f"{printable(operation.name)} is a secret, and other users of this machine can read the command line: "
+                f"use --add-config-file, or write a reference."
+            )
+
+
+def note_setting(asked: str, notes: Notes) -> None:
+    """Note that ``asked``, which may be ``KEY=VALUE``, has a secret."""
+    key, _, value = asked.partition("=")
+    if value and is_secret(key.strip(), value):
+        notes(
+            f"{printable(key)} is a secret, which is never compared, and other users of this machine can read the "
+            f"command line: leave out the value."
+        )
+
+
+def _visible(args: Any) -> list[list[AlterConfigOp]]:
+    """Return what is set, appended and subtracted on the command line, which other users of the machine can read."""
+    return together(
+        partial(_all, _set, args.add_config),
+        partial(_all, partial(_listed, op=OpType.APPEND), args.append),
+        partial(_all, partial(_listed, op=OpType.SUBTRACT), args.subtract),
+    )
 
 
 def _all(read: Callable[[str], list[AlterConfigOp]], texts: Iterable[str] | None) -> list[AlterConfigOp]:
@@ -125,11 +136,7 @@ def _set(text: str) -> list[AlterConfigOp]:
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
-    """
-    Parse ``k1=v1,k2=[a,b]``. A value with a comma needs brackets, unless it belongs to the only pair.
-
-    :raises WrongArgumentsError: ``text`` has another form; the message quotes no value
-    """
+    """Parse ``k1=v1,k2=[a,b]``. A value with a comma needs brackets, unless it belongs to the only pair."""
     found: list[tuple[str, str]] = []
     position = 0
     while position < len(text):
@@ -165,20 +172,15 @@ def _of_file(path: str | None) -> Iterator[AlterConfigOp]:
 
 def text_of(path: str, *, kind: str = "") -> str:
     """
-    Return the text of a file; ``-`` is standard input.
+    Return the text of a file, which messages call a layer file or by its ``kind``; ``-`` is standard input.
 
-    :param kind: what messages call the file; by default a layer file
     :raises ConfigException: the file cannot be read
     """
     return read_text("/dev/stdin" if path == "-" else path, name=path, kind=kind)
 
 
 def seconds(args: Any) -> float:
-    """
-    Return the seconds of ``--timeout``.
-
-    :raises WrongArgumentsError: they are not positive, or more than the operating system can wait for
-    """
+    """Return the seconds of ``--timeout``, for which the operating system must be able to wait."""
     if not args.timeout > 0:
         raise WrongArgumentsError("--timeout must be more than 0 seconds.")
     if args.timeout > _A_DAY:
@@ -186,9 +188,9 @@ def seconds(args: Any) -> float:
     return float(args.timeout)
 
 
-def _keys(texts: Iterable[str] | None) -> Iterator[str]:
-    for text in texts or ():
-        yield from (key.strip() for key in text.split(",") if key.strip())
+def separated(texts: Iterable[str] | None) -> list[str]:
+    """Return what is between the commas in ``texts``, of an option that can be repeated."""
+    return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
 
 
 def _listed(text: str, op: OpType) -> list[AlterConfigOp]:

@@ -10,13 +10,21 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.audit_progress import octets_progress
-from airflow_config_providers.cli.audited import FOUND, INCOMPLETE, show_found, spark_configs, writing_found
-from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors, say
+from airflow_config_providers.cli.audited import show_found, spark_configs, writing_found
+from airflow_config_providers.cli.failing import (
+    FOUND,
+    INCOMPLETE,
+    Finished,
+    Notes,
+    WrongArgumentsError,
+    reporting_errors,
+    say,
+)
 from airflow_config_providers.cli.output import is_for_people
 from airflow_config_providers.cli.providers import definitions_at
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.deployment.audit_scope import scope_of_leaks
+from airflow_config_providers.deployment.audits import scope_of_leaks
 from airflow_config_providers.deployment.database_tables import airflow_database
 from airflow_config_providers.deployment.known_secrets import (
     KnownSecrets,
@@ -54,11 +62,7 @@ def leaks(args: Any) -> None:
 
 
 def _shown(rows: Sequence[Row], output: str) -> Sequence[Row]:
-    """
-    Return what is printed.
-
-    For people, it has no fingerprints, because they would need half of the width, and columns only if there are some.
-    """
+    """Return what is printed: for people, without fingerprints, which need half of the width, and empty columns."""
     if not is_for_people(output):
         return rows
     left_out = {"fingerprint", *(() if any(row["column"] for row in rows) else ("column",))}
@@ -94,7 +98,6 @@ def _request(args: Any) -> LeakRequest:
 
 
 def _known(args: Any) -> KnownSecrets:
-    """Return the values to search for."""
     if args.no_values:
         return _no_values(args)
     references = [one for path in args.references or () for one in references_in_file(path)]

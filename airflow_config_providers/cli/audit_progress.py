@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -25,30 +25,18 @@ Counted = Callable[[float], str]
 """Returns a number of what is read, as people read it."""
 
 
-@contextmanager
-def octets_progress(console: Console | None = None) -> Iterator[Tick]:
-    """
-    Yield a function that shows how many bytes were read: as a bar on a terminal, and elsewhere as a line now and then.
-
-    :param console: where to show it; None for standard error
-    """
+def octets_progress(console: Console | None = None) -> AbstractContextManager[Tick]:
+    """Yield a function that shows how many bytes were read: as a bar on a terminal, elsewhere as lines now and then."""
     from rich.progress import DownloadColumn, TransferSpeedColumn  # noqa: PLC0415 - only a command that runs needs it
 
-    with _shown((DownloadColumn(), TransferSpeedColumn()), console, data_size) as tick:
-        yield tick
+    return _shown((DownloadColumn(), TransferSpeedColumn()), console, data_size)
 
 
-@contextmanager
-def files_progress(console: Console | None = None) -> Iterator[Tick]:
-    """
-    Yield a function that shows how many files of records were read, and that their findings are made afterwards.
-
-    :param console: as for ``octets_progress``
-    """
+def files_progress(console: Console | None = None) -> AbstractContextManager[Tick]:
+    """Yield a function that shows how many files of records were read; their findings are made afterwards."""
     from rich.progress import MofNCompleteColumn, TextColumn  # noqa: PLC0415 - as above
 
-    with _shown((TextColumn("records"), MofNCompleteColumn(), _rate()), console, number, unit="records") as tick:
-        yield tick
+    return _shown((TextColumn("records"), MofNCompleteColumn(), _rate()), console, number, unit="records")
 
 
 @contextmanager
@@ -86,10 +74,8 @@ class ProgressLines:
     """
     Writes the progress of an audit, at most every ``EVERY`` seconds, so that a short audit writes nothing.
 
-    :param out: where to write the lines
     :param counted: returns an amount of what is read
     :param unit: what is counted, if ``counted`` does not say it
-    :param clock: returns seconds
     """
 
     def __init__(

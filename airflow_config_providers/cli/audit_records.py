@@ -8,18 +8,25 @@ from functools import cache, partial
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.audited import FOUND, INCOMPLETE, Audited, audited, known, show_found, writing_found
-from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors, say
+from airflow_config_providers.cli.audited import Audited, audited, known, show_found, writing_found
+from airflow_config_providers.cli.failing import (
+    FOUND,
+    INCOMPLETE,
+    Finished,
+    Notes,
+    WrongArgumentsError,
+    reporting_errors,
+    say,
+)
 from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import is_like
-from airflow_config_providers.deployment.audit_scope import scope_of_records
+from airflow_config_providers.deployment.audits import scope_of_records
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
-from airflow_config_providers.deployment.database_records import outcomes, owners
+from airflow_config_providers.deployment.database_records import dynamic_settings, outcomes, owners
 from airflow_config_providers.deployment.differences import History, with_authors
-from airflow_config_providers.deployment.dynamic_settings import dynamic_settings
 from airflow_config_providers.deployment.known_secrets import references_in_file
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.job.past_policies import PastPolicies
@@ -83,11 +90,7 @@ def _with_authors(args: Any, rows: Sequence[Row], notes: Notes) -> list[Row]:
 
 
 def changed_by(rows: Sequence[Row], history: History) -> list[Row]:
-    """
-    Return ``rows`` with who changed what before a failure, if a change of dynamic configuration was the cause.
-
-    :param history: called once for each resource
-    """
+    """Return ``rows`` with who changed what before a failure, if a change of dynamic configuration was the cause."""
     once = cache(history)
     return [_with_author(row, once) if row["kind"] == BEFORE_FAILURE and row["key"] else row for row in rows]
 

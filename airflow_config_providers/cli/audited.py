@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.arguments import pairs
@@ -16,9 +16,8 @@ from airflow_config_providers.cli.audit_progress import files_progress
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.deployment.audit_scope import RecordsChoice
+from airflow_config_providers.deployment.audits import RecordsChoice, problems_of, record_reader
 from airflow_config_providers.deployment.database_records import first_of_database, records_of_database
-from airflow_config_providers.deployment.record_audit import problems_of, record_reader
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.spark.audit.html_page import moment
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _Known = TypeVar("_Known")
-
-FOUND: Final = 1
-"""The exit code of an audit that found something."""
-
-INCOMPLETE: Final = 2
-"""The exit code of an audit that could not read everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +42,7 @@ class Audited:
 
 
 def spark_configs(args: Any) -> dict[str, str]:
-    """
-    Return the configuration of the Spark job in ``--conf``.
-
-    :raises WrongArgumentsError: one has another form
-    """
+    """Return the configuration of the Spark job in ``--conf``."""
     return dict(pair for text in args.conf or () for pair in pairs(text))
 
 
@@ -62,8 +51,7 @@ def audited(args: Any, notes: Notes) -> Iterator[Audited]:
     """
     Yield the records that ``args`` select, and note what could not be read.
 
-    :raises WrongArgumentsError: an option is wrong
-    :raises ConfigException: there is no such folder, or what is found could not be written
+    :raises ConfigException: an option is wrong, there is no such folder, or what is found could not be written
     :raises ProviderUnavailableError: Spark or the database cannot read them
     """
     wanted = _filter(args)
@@ -123,11 +111,7 @@ def _filter(args: Any) -> RecordFilter:
 
 
 def known(args: Any, notes: Notes, what: str, read: Callable[[], Sequence[_Known]]) -> Sequence[_Known] | None:
-    """
-    Return what Airflow's database knows; None if it is not to be read or, with a note, if it cannot be.
-
-    :param what: what is missing then, as the subject of a sentence
-    """
+    """Return what the database knows; None if it is not read or, with a note whose subject is ``what``, cannot be."""
     if args.no_database:
         return None
     try:
@@ -154,9 +138,6 @@ def writing_found(
     Write the files that ``--output-parquet`` and ``--report`` name, after the block, which prints the findings.
 
     They come last because a disk can be full, and in any case because the reader of what is printed can stop early.
-
-    :param columns: those of the Parquet file
-    :raises ConfigException: one cannot be written
     """
     try:
         yield

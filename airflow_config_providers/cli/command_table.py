@@ -49,25 +49,25 @@ _SUBCOMMANDS: Final = (
         help_texts.DESCRIBE,
     ),
     _command(
-        "alter.alter",
+        "changes.alter",
         "Change dynamic configuration",
         (*options.RESOURCE, *options.CHANGES, *options.CHECKS, *options.SERVER),
         help_texts.ALTER + help_texts.UNCHANGED,
     ),
     _command(
-        "history.history",
+        "changes.history",
         "List the changes of a task, a DAG or the deployment",
         (*options.RESOURCE, *options.SERVER),
         help_texts.HISTORY,
     ),
     _command(
-        "rollback.rollback",
+        "changes.rollback",
         "Restore the configuration of an earlier version",
         (*options.RESOURCE, options.VERSION, options.VALIDATE_ONLY, *options.SERVER),
         help_texts.ROLLBACK + help_texts.UNCHANGED,
     ),
     _command(
-        "refresh.refresh",
+        "changes.refresh",
         "Have processes that follow a task, a DAG or the deployment read the values of its references again",
         (*options.RESOURCE, *options.SERVER),
         help_texts.REFRESH + help_texts.UNCHANGED,
@@ -79,7 +79,7 @@ _SUBCOMMANDS: Final = (
         help_texts.BISECT,
     ),
     _command(
-        "references.references",
+        "describe.references",
         "List the tasks that use a reference, and those whose last job had an older value of it",
         (options.PATTERN, *options.SERVER),
         help_texts.REFERENCES,

@@ -78,7 +78,6 @@ def _of_database(find: Find, parsed_args: Any, *words: str) -> list[str]:
 
 
 def _dag_ids(session: Any, prefix: str) -> list[str]:
-    """Return the ids of stored DAGs, in order."""
     from airflow.models.serialized_dag import SerializedDagModel  # noqa: PLC0415 - slow to import
 
     name = SerializedDagModel.dag_id

@@ -1,4 +1,4 @@
-"""The command that shows what a task, a DAG or the deployment is configured with."""
+"""The commands that show what a task, a DAG or the deployment is configured with, and who uses a reference."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow_config_providers.cli import arguments, runs, shell
-from airflow_config_providers.cli.columns import show_columns
+from airflow_config_providers.cli import arguments, runs
 from airflow_config_providers.cli.failing import Notes, reporting_errors
-from airflow_config_providers.cli.output import is_for_people, show
+from airflow_config_providers.cli.output import is_for_people, show, show_columns
 from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import address_in, check, configurations, configurations_at
 from airflow_config_providers.core.alter import ConfigResource
@@ -62,7 +61,7 @@ def describe(args: Any) -> None:
     notes = Notes()
     found, selection = configurations(args, notes), KeySelection(tuple(args.key or ()), args.all, notes=True)
     if args.why_not is not None:
-        shell.note_setting(args.why_not, notes)
+        arguments.note_setting(args.why_not, notes)
         show_columns(found.why_not(resource, args.why_not, sides[0].choice), args.output)
         return
     at = [configurations_at(side.address, args, notes) if side.address else found for side in sides]
@@ -96,3 +95,17 @@ def _described(found: Configurations, resource: ConfigResource, side: runs.Side,
     if side.choice:
         return found.describe_run(resource, side.choice, selection)
     return found.describe(resource, selection)
+
+
+@reporting_errors
+def references(args: Any) -> None:
+    """List the tasks that use references, and say which of them had an older value."""
+    check(args)
+    nothing = f"No task has a record with a reference like {printable(args.pattern)}.{_pattern_hint(args.pattern)}"
+    show(configurations(args, Notes()).references(args.pattern), args.output, nothing=nothing)
+
+
+def _pattern_hint(pattern: str) -> str:
+    if pattern.startswith(("${", "*")):
+        return ""
+    return " A pattern is a whole reference, such as '${vault:apps/db:*}', in which * is any text."

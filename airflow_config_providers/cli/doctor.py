@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.arguments import seconds
+from airflow_config_providers.cli.arguments import seconds, separated
 from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import progress, show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.diagnosis import Severity
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.doctor import connection, own_settings, stores, versions
-from airflow_config_providers.doctor.examination import Check, PatientCheck, Site, examine
+from airflow_config_providers.doctor.examination import Check, Site, examine
 
 CHECKS: Final[Mapping[str, Check]] = {
     "versions": versions.check_versions,
@@ -25,7 +25,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "files": own_settings.check_files,
     "backend": own_settings.check_backend,
     "connection": connection.check,
-    "providers": PatientCheck(connection.check_providers),
+    "providers": connection.check_providers,
     "records": stores.check_records,
     "spark": versions.check_spark,
 }
@@ -51,7 +51,7 @@ def _site(args: Any) -> Site:
 
 
 def _chosen(texts: Sequence[str] | None) -> Mapping[str, Check]:
-    names = [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
+    names = separated(texts)
     problems = [
         f"--only: there is no check '{printable(name)}'{nearest(name, CHECKS) or '.'} Known are: {', '.join(CHECKS)}."
         for name in names

@@ -25,6 +25,12 @@ from airflow_config_providers.exceptions import (
     listed,
 )
 
+FOUND: Final = 1
+"""The exit code of a command that looks for something, and found it."""
+
+INCOMPLETE: Final = 2
+"""The exit code of such a command if it could not read everything."""
+
 WRONG_ARGUMENTS: Final = 2
 """The exit code of argparse, too."""
 

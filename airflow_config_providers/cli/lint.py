@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
-from airflow_config_providers.cli.arguments import seconds, text_of
-from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, reporting_errors, say
+from airflow_config_providers.cli.arguments import seconds, separated, text_of
+from airflow_config_providers.cli.failing import FOUND, INCOMPLETE, Finished, WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import how_many, printable
 from airflow_config_providers.core.variable import some_of
@@ -18,9 +18,6 @@ from airflow_config_providers.lint.known_providers import KnownProviders, of_ext
 from airflow_config_providers.lint.linter import lint_files
 from airflow_config_providers.lint.paths import LintedPaths
 from airflow_config_providers.lint.reports import REPORTS
-
-FOUND: Final = 1
-UNREADABLE: Final = 2
 
 
 @reporting_errors
@@ -58,7 +55,7 @@ def _unchecked(conn_ids: Sequence[str]) -> str:
 
 def _code(found: Sequence[Finding]) -> int:
     if any(finding.rule in UNREAD for finding in found):
-        return UNREADABLE
+        return INCOMPLETE
     return FOUND if any(finding.rule.severity is not FindingLevel.NOTE for finding in found) else 0
 
 
@@ -69,15 +66,11 @@ def _paths(args: Any) -> LintedPaths:
 
 
 def _selection(args: Any) -> RuleSelection:
-    selection = RuleSelection(_codes(args.select), _codes(args.ignore))
+    selection = RuleSelection(*(tuple(map(str.upper, separated(codes))) for codes in (args.select, args.ignore)))
     if unknown := selection.unknown():
         names = ", ".join(map(printable, unknown))
         raise WrongArgumentsError(f"No rule has the code {names}. The page 'Lint' of the reference lists the codes.")
     return selection
-
-
-def _codes(texts: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(code.strip().upper() for text in texts or () for code in text.split(",") if code.strip())
 
 
 def _providers(args: Any) -> KnownProviders | None:

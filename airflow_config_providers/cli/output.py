@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import one_line
-from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE
-from airflow_config_providers.deployment.rows import Row, as_json
+from airflow_config_providers.deployment.rows import DETAILS, KEY_COLUMNS, NOT_READ_HERE, Row, as_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,8 +72,6 @@ def show(rows: Sequence[Row], output: str, *, nothing: str = "No data found") ->
     Print ``rows``, which have the same columns. Nothing in them is markup, and nothing is cut.
 
     JSON and YAML keep numbers, booleans and null as they are; Airflow's own printer turns them into strings.
-
-    :param nothing: what to print for people if there are no rows
     """
     if is_for_people(output) and not rows:
         _write(nothing)
@@ -84,7 +81,34 @@ def show(rows: Sequence[Row], output: str, *, nothing: str = "No data found") ->
 
 def show_document(document: Row, output: str) -> None:
     """Print a document for programs, as JSON or YAML."""
-    _DOCUMENTS[output](document)
+    (_json if output == "json" else _yaml)(document)
+
+
+def show_columns(rows: Sequence[Row], output: str, *, synonyms: bool = False, nothing: str = "") -> None:
+    """Print all of ``rows`` of a description for programs, and for people the columns that fit on a screen."""
+    show(_for_people(rows, synonyms=synonyms) if is_for_people(output) else rows, output, nothing=nothing)
+
+
+def _for_people(rows: Sequence[Row], *, synonyms: bool) -> list[Row]:
+    """Return rows with the columns that fit on a screen, or one row for each synonym."""
+    if synonyms:
+        return [synonym for row in rows for synonym in row["synonyms"]]
+    marked = map(_with_chosen_files, rows)
+    shown = [{name: value for name, value in row.items() if name not in (*DETAILS, *KEY_COLUMNS)} for row in marked]
+    return [_with_applied(row) if "applied" in row else row for row in shown]
+
+
+def _with_chosen_files(row: Row) -> Row:
+    """Return a row whose value names the files that only a run chooses and that can override it."""
+    files = row.get("or_from")  # which neither a record has, nor a server of an older version
+    return {**row, "value": f"{row['value']} (or from {', '.join(files)})"} if files else row
+
+
+def _with_applied(row: Row) -> Row:
+    """Return a row whose column ``applied`` says whether the key waits for the next submit."""
+    had = "not set" if row["applied"] is None else row["applied"]
+    others = {name: value for name, value in row.items() if name != "pending"}
+    return {**others, "applied": f"{_PENDING}is {had}"} if row["pending"] else others
 
 
 def is_for_people(output: str) -> bool:
@@ -107,11 +131,7 @@ def _yaml(rows: Sequence[Row] | Row) -> None:
 
 
 def _as_text(dumped: Callable[[bool], str]) -> str:
-    """
-    Return a document, with escapes if it has characters that would steer a terminal or that the output cannot encode.
-
-    :param dumped: returns the document, in ASCII only or not
-    """
+    """Return a document, in ASCII if it has characters that would steer a terminal or that the output cannot encode."""
     text = dumped(False)
     return text if text.replace("\n", "").isprintable() and _is_encodable(text) else dumped(True)
 
@@ -134,7 +154,6 @@ def _table(rows: Sequence[Row]) -> None:
 
 
 def _folded(columns: Mapping[str, Sequence[str]]) -> None:
-    """Print a table that fits into the terminal."""
     from airflow.cli.simple_table import AirflowConsole, SimpleTable  # noqa: PLC0415 - heavy
     from rich.text import Text  # noqa: PLC0415 - as above
 
@@ -154,9 +173,7 @@ def _unfolded(columns: Mapping[str, Sequence[str]]) -> None:
     """
     Print a table with each row on one line: grep does not find a value that is wrapped over two lines.
 
-    It is that of rich, but nothing is padded at the end of a line: one long value would make each line as long.
-
-    Rich takes many times as long, because it looks for places to wrap.
+    It is that of rich, which takes many times as long, but nothing is padded at the end of a line.
     """
     lines = [tuple(columns), *zip(*columns.values(), strict=True)]
     widths = _widths(lines)
@@ -212,8 +229,6 @@ _PRINTERS: Final[Mapping[str, Callable[[Sequence[Row]], None]]] = {
     "yaml": _yaml,
 }
 
-_DOCUMENTS: Final[Mapping[str, Callable[[Row], None]]] = {"json": _json, "yaml": _yaml}
-
 
 _PATIENCE: Final = 2.0
 """Seconds after which progress is shown."""
@@ -227,12 +242,7 @@ def progress(
     console: Console | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Callable[[], None]]:
-    """
-    Yield a function that counts one. After two seconds, the number is shown, and removed at the end.
-
-    :param of: what is counted
-    :param console: where to show it, if that is a terminal; None for standard error
-    """
+    """Yield a function that counts one. After two seconds, a terminal shows the number, which is removed at the end."""
     from rich.console import Console  # noqa: PLC0415 - only a command that runs needs these
     from rich.progress import MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
 

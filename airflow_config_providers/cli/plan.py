@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli import arguments, shell
+from airflow_config_providers.cli import arguments
 from airflow_config_providers.cli.failing import UNDECIDED, Finished, Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, progress, show, show_document
 from airflow_config_providers.cli.target import require_here
@@ -46,7 +46,7 @@ def plan(args: Any) -> None:
 @reporting_errors
 def _plan(args: Any) -> None:
     request, notes = _request(args), _FewNotes()
-    shell.note_changes(args, notes)
+    arguments.note_changes(args, notes)
     if request.environ is not None and not settings.environment_enabled():
         notes(_ENVIRONMENT_DISABLED)
     with _policies(args.policies_file) as policies:
@@ -78,12 +78,10 @@ def _request(args: Any) -> PlanRequest:
         partial(arguments.seconds, args),
         partial(_refuse_no_change, args),
     )
-    environ = _environ(args.environment) if args.environment else None
+    path = args.environment
+    text = arguments.text_of(path, kind="file of environment variables") if path else ""
+    environ = read_environment(text, name=path) if path else None
     return PlanRequest(resource, operations, replaced, environ, args.from_ or "", args.to or "", seconds)
-
-
-def _environ(path: str) -> Mapping[str, str]:
-    return read_environment(arguments.text_of(path, kind="file of environment variables"), name=path)
 
 
 def _replaced(args: Any) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli import arguments, shell
+from airflow_config_providers.cli import arguments
 from airflow_config_providers.cli.failing import UNDECIDED, Finished, Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, show
 from airflow_config_providers.cli.target import require_here
@@ -28,7 +28,7 @@ def test(args: Any) -> None:
     require_here("policies test")
     resource, operations = _asked(args)
     notes = Notes()
-    shell.note_changes(args, notes)
+    arguments.note_changes(args, notes)
     path = args.policies_file or settings.policies_file()
     if not path:
         raise ConfigException(
@@ -52,11 +52,6 @@ def test(args: Any) -> None:
 
 
 def _asked(args: Any) -> tuple[ConfigResource | None, list[AlterConfigOp]]:
-    """
-    Return the resource that changes, or None if none is named, and the operations.
-
-    :raises WrongArgumentsError: lists all problems of the arguments
-    """
     resource, operations, _ = arguments.together(
         partial(arguments.optional_resource, args, is_needed=bool(args.at) or arguments.has_operations(args)),
         lambda: arguments.operations(args) if arguments.has_operations(args) else [],
@@ -73,11 +68,7 @@ def _refuse_run_of_none(args: Any) -> None:
 def _requests(
     args: Any, resource: ConfigResource, operations: list[AlterConfigOp]
 ) -> list[tuple[RequestMetadata | None, bool]]:
-    """
-    Return the requests that policies see when the change is made, and when the task runs with it.
-
-    Each has whether that run has nothing else, such as a file whose path is a template.
-    """
+    """Return what policies see of the change and of a run with it, and whether a run can have no other layer files."""
     seen, notes = LastRequest(), Notes()
     moments = [Moment(args.at)] if args.at else [*Moment]
     done = admin(notes, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from airflow_config_providers import settings
@@ -10,9 +11,9 @@ from airflow_config_providers.cli.failing import Notes, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
-from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ConfiguredProviders
 from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.deployment.records import reading
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError
 from airflow_config_providers.job.providers_connection import (
@@ -74,13 +75,10 @@ def _missing(conn_id: str) -> str:
 def _stored_ids() -> list[str]:
     """Return the connection ids in Airflow's database. Those in a secrets backend cannot be listed."""
     from airflow.models.connection import Connection  # noqa: PLC0415 - heavy
-    from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
 
-    try:
-        with create_session() as session:
-            return list(session.scalars(sa.select(Connection.conn_id)))
-    except sa.exc.SQLAlchemyError:
-        return []
+    with suppress(ProviderUnavailableError):
+        return reading(lambda session: list(session.scalars(sa.select(Connection.conn_id))))
+    return []
 
 
 def _undefined(conn_id: str, connection: Any, definitions: Iterable[str]) -> str:
@@ -95,18 +93,11 @@ def _way_out(connection: Any) -> str:
 
 
 def _row(name: str, providers: ConfiguredProviders, answer: Answer | None, unasked: str | None) -> Row:
-    """
-    Return a row for a provider.
-
-    :param answer: what it answered; None if none was asked
-    :param unasked: what the row has if its class cannot tell whether it can answer
-    """
-    row = {"name": name, "class": _path(providers[name]), "distribution": providers.origins.get(name) or None}
+    """Return a row for a provider with its answer; ``unasked`` if its class cannot tell whether it can answer."""
+    kind = type(providers[name])
+    path = f"{kind.__module__}.{kind.__qualname__}"
+    row = {"name": name, "class": path, "distribution": providers.origins.get(name) or None}
     if answer is None:
         return row
     is_good, text = answer
     return {**row, "answers": unasked if is_good is None else is_good, "says": text}
-
-
-def _path(provider: ConfigProvider) -> str:
-    return f"{type(provider).__module__}.{type(provider).__qualname__}"

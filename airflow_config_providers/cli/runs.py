@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.target import NOW, address_in, is_address
@@ -18,28 +18,16 @@ if TYPE_CHECKING:
     from airflow_config_providers.cli.target import Configurations
 
 
-_LAST_TRY: Final = 999_999_999
-
-
 @dataclass(frozen=True, slots=True)
 class Side:
-    """
-    What to describe.
-
-    :param choice: the try; None for what settles now
-    :param address: the server of another deployment; empty for the one that all commands use
-    """
+    """What to describe: a try, or what settles now, here or at the address of another deployment."""
 
     choice: RunChoice | None = None
     address: str = ""
 
 
 def sides(args: Any) -> list[Side]:
-    """
-    Return what to describe: one side, or two to compare.
-
-    :raises WrongArgumentsError: options conflict; lists all problems
-    """
+    """Return what to describe: one side, or two to compare. Raises all conflicts of the options."""
     if problems := list(_conflicts(args)):
         raise WrongArgumentsError(*problems)
     if args.diff:
@@ -51,7 +39,7 @@ def _choice(text: str, args: Any) -> RunChoice | None:
     if text == NOW:
         return None
     run, sign, number = text.rpartition("#")
-    tried = whole_number(number, least=1, most=_LAST_TRY)
+    tried = whole_number(number, least=1, most=999_999_999)
     if not sign and args.run and tried:
         return RunChoice(args.run, tried, args.map_index)
     if not sign:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import SplitResult, quote, urlsplit
@@ -12,9 +12,8 @@ from urllib.parse import SplitResult, quote, urlsplit
 from airflow_config_providers.cli.failing import WrongArgumentsError
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE
 from airflow_config_providers.deployment.failures import NOT_FOUND, error_of
-from airflow_config_providers.deployment.rows import KeySelection, Row, of_json
+from airflow_config_providers.deployment.rows import NOT_READ_HERE, KeySelection, Row, of_json
 from airflow_config_providers.deployment.why_not import Reading, refusals, why_not
 from airflow_config_providers.exceptions import (
     ConfigException,
@@ -32,19 +31,9 @@ if TYPE_CHECKING:
 ROOT: Final = "/config-providers/v1"
 """The path of the REST interface on the server."""
 
-_SECONDS: Final = 60.0
-"""The time limit for an answer. A change takes a few seconds if policies check it and others change the same."""
-
-_SECONDS_TO_CONNECT: Final = 10.0
-
 
 class ServerConfigurations:
-    """
-    The operations of ``DeployedConfigurations`` over REST, with the same errors.
-
-    :param client: the client of the server, signed in
-    :param warn: is called with each note for the reader
-    """
+    """The operations of ``DeployedConfigurations`` over REST with a signed in client, and with the same errors."""
 
     def __init__(self, client: ServerClient, warn: Callable[[str], None]) -> None:
         self._client = client
@@ -112,22 +101,18 @@ class ServerConfigurations:
         return self._rows("GET", "/references", query=[("pattern", pattern)])
 
     def _rows(self, method: str, path_: str, *, query: Sequence[tuple[str, str]] = (), body: Any = None) -> list[Row]:
-        answer = self._client.ask(method, f"{ROOT}{path_}", query=query, body=body)
-        content = answer.content if isinstance(answer.content, Mapping) else {}
+        status, answer = self._client.ask(method, f"{ROOT}{path_}", query=query, body=body)
+        content = answer if isinstance(answer, Mapping) else {}
         for note in _texts(content, "notes"):
             self._warn(note)
         rows = content.get("rows")
-        if answer.status != 200 or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise _refusal(self._client.address, answer.status, content)
+        if status != 200 or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise _refusal(self._client.address, status, content)
         return [of_json(row) for row in rows]
 
 
 def path(resource: ConfigResource) -> str:
-    """
-    Return the path of a resource below ``ROOT``.
-
-    :raises UnknownResourceError: in a URL, its name would lead elsewhere; Airflow allows no such names
-    """
+    """Return the path of a resource below ``ROOT``; refuse a name that would lead elsewhere: Airflow allows none."""
     dag, task = resource.dag_id, resource.task_id
     if _is_elsewhere(dag):
         raise UnknownResourceError(f"There is no DAG '{printable(dag)}'. {NOT_FOUND}")
@@ -169,18 +154,6 @@ def _refusal(address: str, status: int, content: Mapping[str, Any]) -> ConfigPro
 
 
 @dataclass(frozen=True, slots=True)
-class ServerAnswer:
-    """
-    The answer of a server.
-
-    :param content: the parsed JSON; None if it was not JSON
-    """
-
-    status: int
-    content: Any = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class ServerClient:
     """
     A client of one server. It follows no redirect, so that the token goes nowhere else. Thread-safe.
@@ -192,14 +165,13 @@ class ServerClient:
 
     address: str
     token: str = field(default="", repr=False)
-    seconds: float = _SECONDS
+    seconds: float = 60.0  # a change takes a few if policies check it and others change the same
 
     @classmethod
     def of(cls, address: str, *, plain_http: bool = False) -> Self:
         """
-        Return a client for an address that a user wrote.
+        Return a client for an address that a user wrote; only with ``plain_http`` may the token travel unencrypted.
 
-        :param plain_http: allow the token to travel unencrypted to another machine
         :raises WrongArgumentsError: the address is invalid, or it is not safe to send a token to it
         """
         parts = _split(address)
@@ -214,18 +186,15 @@ class ServerClient:
             )
         return cls(address.rstrip("/"))
 
-    def signed_in(self, token: str) -> Self:
-        """Return a client that sends ``token``."""
-        return replace(self, token=token)
-
-    def ask(self, method: str, path: str, *, query: Sequence[tuple[str, str]] = (), body: Any = None) -> ServerAnswer:
+    def ask(
+        self, method: str, path: str, *, query: Sequence[tuple[str, str]] = (), body: Any = None
+    ) -> tuple[int, Any]:
         """
         Send one request, without retries: after a failure it is unknown whether a change was made.
 
-        :param body: what to send as JSON; None for nothing
+        :return: the status, and the parsed JSON; None if it was not JSON
         :raises ProviderUnavailableError: the server did not answer
-        :raises ConfigException: the server redirected, or its certificate is not trusted
-        :raises WrongArgumentsError: HTTP cannot express the request
+        :raises ConfigException: it redirected, its certificate is not trusted, or HTTP cannot express the request
         """
         import httpx  # noqa: PLC0415 - slow to import
 
@@ -237,7 +206,7 @@ class ServerClient:
             failure = WrongArgumentsError(f"{printable(self.address)}: invalid request ({type(error).__name__}).")
         else:
             if not answer.is_redirect:
-                return ServerAnswer(answer.status_code, _content(answer))
+                return answer.status_code, _content(answer)
             failure = ConfigException(
                 f"{printable(self.address)} redirects, and the token is not sent to another address. Use the address "
                 f"that it redirects to."
@@ -251,7 +220,7 @@ class ServerClient:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         with httpx.Client(
             follow_redirects=False,
-            timeout=httpx.Timeout(self.seconds, connect=min(self.seconds, _SECONDS_TO_CONNECT)),
+            timeout=httpx.Timeout(self.seconds, connect=min(self.seconds, 10.0)),
             trust_env=is_encrypted,  # a proxy could read unencrypted requests
         ) as client:
             return client.request(method, f"{self.address}{path}", params=list(query), json=body, headers=headers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from getpass import getpass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,29 +34,18 @@ TOKEN: Final = "AIRFLOW_CLI_TOKEN"  # noqa: S105 - the name of a variable, which
 
 
 def configurations(args: Any, notes: Callable[[str], None]) -> Configurations:
-    """
-    Return the configurations that ``args`` select: those of a server, or of this deployment.
-
-    :param notes: is called with each note for the reader
-    :raises WrongArgumentsError: the address of the server is wrong, or the credentials are
-    """
+    """Return the configurations that ``args`` select: those of a server, or of this deployment."""
     if server := _server(args):
-        client = _client(server, args)
-        return ServerConfigurations(client.signed_in(token(args, client)), notes)
+        return ServerConfigurations(_signed_in(server, args), notes)
     from airflow_config_providers.deployment.configurations import DeployedConfigurations  # noqa: PLC0415 - heavy
 
     return DeployedConfigurations(notes)
 
 
 def configurations_at(address: str, args: Any, notes: Callable[[str], None]) -> ServerConfigurations:
-    """
-    Return the configurations of another deployment, whose notes begin with its address.
-
-    :param address: the address of its server
-    :raises WrongArgumentsError: the credentials are wrong
-    """
-    client = _client(address, args)
-    return ServerConfigurations(client.signed_in(token(args, client)), lambda note: notes(f"{client.address}: {note}"))
+    """Return the configurations of the deployment at an address, with which their notes begin."""
+    client = _signed_in(address, args)
+    return ServerConfigurations(client, lambda note: notes(f"{client.address}: {note}"))
 
 
 def is_address(text: str) -> bool:
@@ -69,11 +59,7 @@ def address_in(args: Any) -> str:
 
 
 def check(args: Any) -> None:
-    """
-    Check the options that say where to work, without a request to the server.
-
-    :raises WrongArgumentsError: lists all problems of these options
-    """
+    """Check the options that say where to work, without a request to the server, and raise all problems."""
     server = _server(args) or address_in(args)
     if server:
         problems = [*_conflicting_servers(args), *conflicts(args), *problems_of(lambda: _client(server, args))]
@@ -84,12 +70,7 @@ def check(args: Any) -> None:
 
 
 def require_here(what: str) -> None:
-    """
-    Refuse to run a command with a server if it works only on the deployment's own machines.
-
-    :param what: the command
-    :raises WrongArgumentsError: the environment names a server
-    """
+    """Refuse to run the command ``what`` with a server: it works only on the deployment's own machines."""
     if os.environ.get(SERVER):
         raise WrongArgumentsError(
             f"'{what}' works only on a machine of the deployment, with its settings and its database. Run it there, "
@@ -101,7 +82,6 @@ def token(args: Any, client: ServerClient, environ: Mapping[str, str] = os.envir
     """
     Return the user's token: obtained by name and password, read from the file that ``args`` name, or from ``environ``.
 
-    :param client: the client that asks the server for a token; it has none itself
     :raises WrongArgumentsError: there are no credentials, or options conflict
     :raises ForbiddenError: the server does not accept the user's name and password
     """
@@ -143,6 +123,11 @@ def _client(server: str, args: Any) -> ServerClient:
     return ServerClient.of(server, plain_http=args.allow_plain_http)
 
 
+def _signed_in(server: str, args: Any) -> ServerClient:
+    client = _client(server, args)
+    return replace(client, token=token(args, client))
+
+
 def _server(args: Any) -> str:
     return str(args.server or os.environ.get(SERVER, ""))
 
@@ -166,14 +151,12 @@ def _password(args: Any) -> str:
 
 
 def _of_password(client: ServerClient, username: str, password: str) -> str:
-    answer = client.ask("POST", "/auth/token", body={"username": username, "password": password})
-    where, content = printable(client.address), answer.content
-    if answer.status in {200, 201} and isinstance(content, Mapping) and isinstance(content.get("access_token"), str):
+    where = printable(client.address)
+    status, content = client.ask("POST", "/auth/token", body={"username": username, "password": password})
+    if status in {200, 201} and isinstance(content, Mapping) and isinstance(content.get("access_token"), str):
         return _clean(content["access_token"], where)
-    if answer.status in {401, 403, 422}:
+    if status in {401, 403, 422}:
         raise ForbiddenError(f"{where} does not accept this user name and password. Correct them.")
-    if answer.status >= 500:
-        raise ProviderUnavailableError(f"{where} failed ({answer.status}). Try again later.")
-    raise ConfigException(
-        f"{where} does not issue tokens for passwords ({answer.status}). Get a token as its other users do."
-    )
+    if status >= 500:
+        raise ProviderUnavailableError(f"{where} failed ({status}). Try again later.")
+    raise ConfigException(f"{where} does not issue tokens for passwords ({status}). Get a token as its other users do.")

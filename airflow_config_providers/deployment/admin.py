@@ -15,10 +15,9 @@ from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS, is_known_only_in_run
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE
 from airflow_config_providers.deployment.failures import NOT_FOUND
 from airflow_config_providers.deployment.objections import DeployedObjections, JobRules
-from airflow_config_providers.deployment.rows import Row
+from airflow_config_providers.deployment.rows import NOT_READ_HERE, Row
 from airflow_config_providers.dynamic.admin import ConfigAdmin, no_notes
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.database import unavailable
@@ -74,12 +73,7 @@ def user() -> str:
 def admin(
     warn: Warn, policies: Sequence[AlterConfigPolicy | NamedPolicy] = (), *, caller: Caller | None = None
 ) -> ConfigAdmin:
-    """
-    Return a ``ConfigAdmin`` with the database and the secret of this deployment.
-
-    :param policies: the policies that every change must pass
-    :param caller: the user who asks; None for the user who runs this command
-    """
+    """Return a ``ConfigAdmin`` of this deployment; without a caller, for the user who runs this command."""
     if not settings.dynamic_enabled():
         warn(_DYNAMIC_DISABLED)
     caller = caller or Caller(user())
@@ -111,8 +105,8 @@ class DeployedLayers:
 
     Each DAG is read once, and each warning given once. Not thread-safe.
 
-    :param warn: is called with each note for the reader
-    :param caller: the user who asks
+    :raises UnknownResourceError: there is no such DAG or task
+    :raises ProviderUnavailableError: the database is unavailable
     """
 
     def __init__(self, warn: Warn, caller: Caller = Caller()) -> None:
@@ -123,23 +117,14 @@ class DeployedLayers:
         self._dags: dict[str, Any] = {}
 
     def __call__(self, resource: ConfigResource) -> Sequence[ConfigLayer]:
-        """
-        Return the layers.
-
-        :raises UnknownResourceError: there is no such DAG or task
-        :raises ProviderUnavailableError: the database is unavailable
-        """
+        """Return the layers."""
         if resource not in self._known:
             job = self.job(resource) if resource.dag_id else None
             self._known[resource] = deployed_layers(job, self._caller.environ, warn=self._warn)
         return self._known[resource]
 
     def job(self, task: ConfigResource) -> AuthoredJob | None:
-        """
-        Return the job of a task; None if the task is not ours, or for a DAG.
-
-        It raises the same errors as a call of this object.
-        """
+        """Return the job of a task; None if the task is not ours, or for a DAG."""
         dag = self._dag(task.dag_id)
         if not task.task_id:
             return None
@@ -148,21 +133,12 @@ class DeployedLayers:
         return self._caller.of_task(dag.get_task(task.task_id), str(task), self._warn)
 
     def files(self, resource: ConfigResource) -> list[str]:
-        """
-        Return the paths of the properties files that are layers, as they are written.
-
-        It raises the same errors as a call of this object.
-        """
+        """Return the paths of the properties files that are layers, as they are written."""
         job = self.job(resource) if resource.dag_id else None
         return [*settings.config_files(), *(job.files.values() if job else ())]
 
     def unread_files(self, task: ConfigResource) -> str:
-        """
-        Return why the layers of a task lack files: only a run knows them, or the caller does not read them.
-
-        :return: empty if no file is missing
-        :raises ProviderUnavailableError: the database is unavailable
-        """
+        """Return why layers of a task lack files: only a run knows them, or the caller reads none; otherwise empty."""
         jobs = (deployed_job(one, str(task), no_notes) for one in self._configured(task))
         named = [path for job in jobs if job for path in job.files.values()]
         if any(map(is_known_only_in_run, (*settings.config_files(), *named))):
@@ -170,66 +146,38 @@ class DeployedLayers:
         return NOT_READ_HERE if named and not set(named) <= set(self.files(task)) else ""
 
     def jobs(self, resource: ConfigResource) -> list[JobRules]:
-        """
-        Return the jobs of a DAG, or the job of a task; an empty list if the resource does not exist.
-
-        :raises ProviderUnavailableError: the database is unavailable
-        """
+        """Return the jobs of a DAG, or the job of a task; none if the resource does not exist."""
         if resource not in self._jobs:
             self._jobs[resource] = [JobRules.of(task) for task in self._configured(resource)]
         return self._jobs[resource]
 
     def of_jobs(self, resource: ConfigResource) -> Mapping[ConfigResource, Sequence[ConfigLayer]]:
-        """
-        Return the tasks whose jobs ``resource`` configures, with their layers; the resource itself if they are unknown.
-
-        :return: nothing if the resource does not exist
-        :raises ProviderUnavailableError: the database is unavailable
-        """
+        """Return those that are ``concerned``, with their layers; nothing if the resource does not exist."""
         try:
             return {one: self(one) for one in self.concerned(resource)}
         except UnknownResourceError:
             return {}
 
     def show_dag(self, task: ConfigResource) -> bool:
-        """
-        Return whether the layers of a task have everything that its DAG sets.
-
-        They do not if only a run knows the rest, such as what each instance of a mapped task has of its own.
-
-        :raises ProviderUnavailableError: the database is unavailable
-        """
+        """Return whether the layers of a task have all that its DAG sets: a mapped task can set more in each run."""
         missing: list[str] = []
         for one in self._configured(task):
             deployed_job(one, str(task), missing.append)
         return not missing
 
     def tasks(self, dag: ConfigResource) -> list[Row]:
-        """
-        Return a row for each task of a DAG, and whether this package configures it.
-
-        :raises UnknownResourceError: there is no such DAG
-        :raises ProviderUnavailableError: the database is unavailable
-        """
+        """Return a row for each task of a DAG, and whether this package configures it."""
         return [
             {"task": task.task_id, "operator": task.task_type, "configured": is_configured(task)}
             for task in self._dag(dag.dag_id).tasks
         ]
 
     def dag_file(self, task: ConfigResource) -> str:
-        """
-        Return the path from which the DAG processor has read a task that this package configures; empty if it has not.
-
-        :raises ProviderUnavailableError: the database is unavailable
-        """
+        """Return the path from which Airflow read a task; empty if this package does not configure the task."""
         return str(self._dag(task.dag_id).fileloc or "") if self._configured(task) else ""
 
     def concerned(self, resource: ConfigResource) -> list[ConfigResource]:
-        """
-        Return the tasks whose jobs ``resource`` configures; the resource itself if they are unknown, or all.
-
-        :raises ProviderUnavailableError: the database is unavailable
-        """
+        """Return the tasks whose jobs ``resource`` configures; the resource itself if they are unknown, or all."""
         ids = [task.task_id for task in self._configured(resource)]
         return [ConfigResource.of_task(resource.dag_id, task_id) for task_id in ids] or [resource]
 

@@ -8,16 +8,23 @@ from typing import Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
-from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
+from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym
 from airflow_config_providers.core.text import counted, first_of, nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.deployment import record_rows, records, rows
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
-from airflow_config_providers.deployment.chosen_files import NOT_READ_HERE, with_chosen_files
 from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
 from airflow_config_providers.deployment.records import RunChoice
-from airflow_config_providers.deployment.rows import HINTS, KeySelection, Row, key_columns, misfits
-from airflow_config_providers.deployment.task_values import with_task_values
+from airflow_config_providers.deployment.rows import (
+    HINTS,
+    NOT_READ_HERE,
+    KeySelection,
+    Row,
+    key_columns,
+    misfits,
+    shown,
+    with_chosen_files,
+)
 from airflow_config_providers.deployment.why_not import Reading, nothing_refused, refusals, unread_sources, why_not
 from airflow_config_providers.dynamic.admin import AlterConfigResult, no_notes
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, UnknownResourceError
@@ -38,7 +45,6 @@ class DeployedConfigurations:
     """
     Describes and alters the configuration of the deployment, its DAGs and its tasks, in the database. Not thread-safe.
 
-    :param warn: is called with each note for the reader
     :param caller: the user who asks; None for the user who runs this command
     :raises ConfigException: the request is wrong; lists all problems
     :raises PolicyViolation: a policy denies the change
@@ -129,7 +135,8 @@ class DeployedConfigurations:
             return described
         is_whole = not (selection.keys or selection.first)
         if is_whole and (gone := _no_longer_set(task, described, record, layers)):
-            self._warn(f"The last job had these keys, which the next one will not have: {_named(gone)}")
+            named = first_of(list(map(printable, gone)), HINTS)
+            self._warn(f"The last job had these keys, which the next one will not have: {named}.")
         unread, dag_file = partial(layers.unread_files, task), layers.dag_file(task)
         return record_rows.with_applied(described, record, unread, dag_file=dag_file)
 
@@ -198,11 +205,7 @@ class DeployedConfigurations:
         return DeployedLayers(self._warn, self._reader).tasks(dag)
 
     def references(self, pattern: str) -> list[Row]:
-        """
-        Return the tasks whose last job used a reference, and whether its value was the newest.
-
-        :param pattern: a reference, in which ``*`` matches any text
-        """
+        """Return the tasks whose last job used a reference, and if its value was the newest; ``*`` matches any text."""
         found = records.usages(pattern, self._reader.may_see_runs_of)
         for sentence in records.about(found):
             self._warn(sentence)
@@ -252,10 +255,6 @@ def _files(layers: DeployedLayers, resource: ConfigResource, *, has_job: bool) -
     return files, "" if has_job else f"This package does not configure the operator of {resource}."
 
 
-def _named(keys: Sequence[str]) -> str:
-    return f"{first_of(list(map(printable, keys)), HINTS)}."
-
-
 def _not_set(operations: Iterable[AlterConfigOp], done: AlterConfigResult) -> Iterator[str]:
     """Yield a note for each key that was to be deleted, but that the resource itself does not set."""
     changed = {operation.name: operation.op for operation in operations}
@@ -271,3 +270,43 @@ def _not_in_list(done: AlterConfigResult) -> Iterator[str]:
     for key, count in done.absent.items():
         elements = f"{counted(count, 'element')} to remove {'is' if count == 1 else 'are'}"
         yield f"'{printable(key)}': {elements} not in the list that {done.resource} itself has."
+
+
+_WEAKER: Final = frozenset({None, ConfigSource.STATIC_FILE_CONFIG.name, ConfigSource.DEFAULT_CONFIG.name})
+"""The sources of values that are beaten by what the author of a task wrote; None is that of a key that is not set."""
+
+Entries = Mapping[str, ConfigEntry]
+
+
+def with_task_values(rows: Sequence[Row], tasks: Callable[[], Sequence[Entries | None]]) -> list[Row]:
+    """
+    Return the rows of a changed DAG with what all of its tasks have, if a task can override what the DAG has.
+
+    :param tasks: returns the entries of each task, None of a task of which only a run knows them; called if needed
+    """
+    found = tasks() if any(row["source"] in _WEAKER for row in rows) else ()
+    return [_of_tasks(row, found) if found and row["source"] in _WEAKER else row for row in rows]
+
+
+def _of_tasks(row: Row, tasks: Sequence[Entries | None]) -> Row:
+    had = [_had(entries, row["key"]) for entries in tasks if entries is not None]
+    if len(had) < len(tasks) or not all(_is_same(had[0], other) for other in had[1:]):
+        return {**row, "value": None, "source": None, "origin": "each task decides"}
+    if (first := had[0]) is None:
+        return {**row, "value": None, "source": None, "origin": "not set anywhere"}
+    is_one = len({one.origin for one in had if one}) == 1
+    origin = f"{first.origin if is_one else 'written in several places'}, in each task"
+    return {**row, "value": shown(first.value), "source": first.source.name, "origin": origin}
+
+
+def _had(entries: Entries, key: str) -> ConfigSynonym | None:
+    """Return what a task has, without the dynamic configuration of its DAG: the change can have been a dry run."""
+    synonyms = entries[key].synonyms if key in entries else ()
+    return next((one for one in synonyms if one.source is not ConfigSource.DYNAMIC_DAG_CONFIG), None)
+
+
+def _is_same(one: ConfigSynonym | None, other: ConfigSynonym | None) -> bool:
+    """Return whether two tasks have the same value from the same kind of layer; secrets are not compared."""
+    if one is None or other is None:
+        return one is other
+    return one.value is not None and (one.value, one.source) == (other.value, other.source)

@@ -1,13 +1,15 @@
-"""What Airflow's database knows of past tries, for the audit on Spark, and how executors read it by JDBC."""
+"""What Airflow's database knows, for audits on Spark: past tries, by JDBC where executors can, and dynamic settings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from airflow_config_providers.airflow_compat import map_index_of, region_of
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.records import (
     of_records,
     reading,
@@ -16,6 +18,13 @@ from airflow_config_providers.deployment.records import (
     stored_entries,
     written_at,
 )
+from airflow_config_providers.deployment.rows import is_secret
+from airflow_config_providers.dynamic import document, history
+from airflow_config_providers.dynamic.airflow_store import VariableStore
+from airflow_config_providers.dynamic.document import PREFIX, Document, Sealed, documents, history_name, owner_of
+from airflow_config_providers.dynamic.history import Change
+from airflow_config_providers.dynamic.inheritance import dynamic_layer
+from airflow_config_providers.dynamic.store import Kept
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.record import LARGEST
 from airflow_config_providers.job.record_entries import ANY_KEY, FIRST_KEY, LARGEST_ENTRY
@@ -26,9 +35,6 @@ from airflow_config_providers.spark.audit.records.past_records import PastRecord
 from airflow_config_providers.spark.audit.records.record_row import Content
 from airflow_config_providers.spark.audit.records.record_tables import RANGE, EntryQueries, RecordTables
 from airflow_config_providers.spark.audit.session import telling_failures
-
-_BATCH: Final = 500
-"""The most records that are read at once."""
 
 _LARGEST_BATCH: Final = 2 * LARGEST
 """The bytes after which no more records are read at once. A task can write large ones."""
@@ -41,8 +47,7 @@ def records_of_database(reader: RecordReader, wanted: RecordFilter, notes: Calla
     """
     Return the records in Airflow's database: read by executors over JDBC or, if they cannot, by this process.
 
-    :param notes: is called with a sentence about how they were read, if there is a better way
-    :raises ProviderUnavailableError: the database is unavailable
+    :raises ProviderUnavailableError: the database is unavailable, as all functions here do
     """
     tables = record_tables(wanted.since)
     if tables is not None and _is_readable(tables.jdbc, reader.session, notes):
@@ -53,11 +58,7 @@ def records_of_database(reader: RecordReader, wanted: RecordFilter, notes: Calla
 
 
 def first_of_database(wanted: RecordFilter) -> str | None:
-    """
-    Return when Airflow stored the first record in its database, in ISO 8601 and UTC; None without records.
-
-    :raises ProviderUnavailableError: the database is unavailable
-    """
+    """Return when Airflow stored the first record in its database, in ISO 8601 and UTC; None without records."""
     found = reading(lambda session: [session.scalar(_first(one, wanted)) for one in record_models()])
     return min((in_utc(at).isoformat(timespec="milliseconds") for at in found if at), default=None)
 
@@ -95,7 +96,6 @@ class DatabaseRecords:
 
     :param since: the first day, such as ``2026-11-01``; empty for all
     :param largest: the bytes after which a batch has no more records
-    :raises ProviderUnavailableError: the database is unavailable
     """
 
     def __init__(self, since: str = "", *, largest: int = _LARGEST_BATCH) -> None:
@@ -110,13 +110,9 @@ class DatabaseRecords:
         return {name: microseconds(at) for name, (_, at) in self._tries.items()}
 
     def batches(self, names: Sequence[str]) -> Iterator[list[Content]]:
-        """
-        Yield the contents of records, some at a time.
-
-        :raises ProviderUnavailableError: the database is unavailable
-        """
+        """Yield the contents of records, some at a time."""
         start = 0
-        while some := names[start : start + _BATCH]:
+        while some := names[start : start + 500]:
             batch = reading(partial(self._batch, some))
             yield batch
             start += len(batch)
@@ -130,11 +126,7 @@ class DatabaseRecords:
 
 
 def owners() -> list[tuple[str, str]]:
-    """
-    Return (DAG, owner) of all DAGs.
-
-    :raises ProviderUnavailableError: the database is unavailable
-    """
+    """Return (DAG, owner) of all DAGs."""
     from airflow.models.dag import DagModel  # noqa: PLC0415 - heavy
 
     query = sa.select(DagModel.dag_id, DagModel.owners)
@@ -142,11 +134,7 @@ def owners() -> list[tuple[str, str]]:
 
 
 def outcomes(dags: Collection[str]) -> list[tuple[str, str, str, int, bool]]:
-    """
-    Return how the task instances of DAGs ended: (DAG, task, run, map index, whether it failed).
-
-    :raises ProviderUnavailableError: the database is unavailable
-    """
+    """Return how the task instances of DAGs ended: (DAG, task, run, map index, whether it failed)."""
     from airflow.models.taskinstance import TaskInstance as Ti  # noqa: PLC0415 - heavy
 
     columns = (Ti.dag_id, Ti.task_id, Ti.run_id, Ti.map_index, Ti.state)
@@ -159,7 +147,6 @@ def outcomes(dags: Collection[str]) -> list[tuple[str, str, str, int, bool]]:
 
 
 def _up_to(largest: int, contents: Iterable[Content]) -> Iterator[Content]:
-    """Yield contents, until they have ``largest`` bytes."""
     size = 0
     for one in contents:
         yield one
@@ -177,8 +164,6 @@ def record_tables(since: str) -> RecordTables | None:
     Return the records that were stored ``since`` a day; None if executors cannot read them.
 
     They cannot read all databases, and not records of tasks in a loop of Airflow 3.4, which they would mix.
-
-    :raises ProviderUnavailableError: the database is unavailable
     """
     url = reading(lambda session: session.get_bind().url)
     jdbc = JdbcDatabase.of(url)
@@ -195,7 +180,6 @@ def _has_loops(session: Any) -> bool:
 
 
 def _entries(*, has_values: bool = False) -> Any:
-    """Return the statement that selects the entries of records in all tables."""
     selects = []
     for place, model in enumerate(record_models()):
         named = {**_columns(model), "place": sa.literal(place), **({"value": _value(model)} if has_values else {})}
@@ -228,3 +212,61 @@ def _bounds() -> Any:
     one = entries.c[RANGE]
     numbered = sa.select(one, sa.func.row_number().over(order_by=one).label("number")).subquery("numbered")
     return sa.select(numbered.c[RANGE]).distinct().where(numbered.c.number % _PART == 0)
+
+
+class DynamicSetting(NamedTuple):
+    """
+    A key that dynamic configuration sets now.
+
+    :param dag: empty for the default of the deployment
+    :param task: empty for all tasks
+    :param value: the string with its references; None for a secret
+    :param by: who set it; empty if that is no longer known
+    :param at: when, in ISO 8601 and UTC; empty if that is no longer known
+    """
+
+    source: str
+    dag: str
+    task: str
+    key: str
+    value: str | None
+    origin: str
+    by: str
+    at: str
+
+
+def dynamic_settings() -> list[DynamicSetting]:
+    """
+    Return what dynamic configuration sets now.
+
+    A DAG whose id is too long for the name of a variable is left out: the name does not say which it is.
+
+    :raises ConfigException: a document or its history cannot be read
+    """
+    store = VariableStore("")
+    owners = {name: owner for name in documents(store.names(PREFIX)) if (owner := owner_of(name))}
+    kept = store.read([*owners, *map(history_name, owners.values())])
+    return [row for name, owner in owners.items() for row in _of_document(name, owner, kept)]
+
+
+def _of_document(name: str, owner: ConfigResource, kept: Mapping[str, Kept]) -> Iterator[DynamicSetting]:
+    of_history = history_name(owner)
+    found = document.read(kept[name].text, name=name)
+    changes = history.read(kept.get(of_history, Kept()).text, name=of_history).changes
+    yield from _of_resource(owner, found, changes)
+    for task in found.tasks:
+        yield from _of_resource(ConfigResource.of_task(owner.dag_id, task), found, changes)
+
+
+def _of_resource(resource: ConfigResource, found: Document, changes: Sequence[Change]) -> Iterator[DynamicSetting]:
+    config = found.config(resource)
+    layer = dynamic_layer(resource, config)
+    for key, value in config.values.items():
+        change = _last(key, [one for one in changes if one.task_id == resource.task_id])
+        shown = None if isinstance(value, Sealed) or is_secret(key, value) else value
+        made = (printable(change.by), change.at) if change else ("", "")
+        yield DynamicSetting(layer.source.name, resource.dag_id, resource.task_id, key, shown, layer.name, *made)
+
+
+def _last(key: str, changes: Sequence[Change]) -> Change | None:
+    return next((one for one in reversed(changes) if key in one.became), None)

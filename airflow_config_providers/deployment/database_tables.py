@@ -33,9 +33,6 @@ _WRITTEN: Final = ("updated_at", "last_updated", "timestamp", "dttm", "created_a
 _PAGE: Final = 500
 """How many rows are read at a time by this process. No transaction is open between two of these times."""
 
-_BATCH: Final = 32 * 1024 * 1024
-"""About how many characters are given to executors at a time."""
-
 _PART: Final = 20_000
 """How many rows a task reads by JDBC."""
 
@@ -44,11 +41,7 @@ FetchRows = Callable[[Any], Sequence[Any]]
 
 
 def airflow_database() -> TextDatabase:
-    """
-    Return the text in the database of this deployment, for a process that may read it: a task of Airflow may not.
-
-    :raises ProviderUnavailableError: the database is unavailable
-    """
+    """Return the text in the database of this deployment, for a process that may read it: a task of Airflow may not."""
     url = reading(lambda session: session.get_bind().url)
     return _database(url, lambda query: reading(lambda session: session.execute(query).all()))
 
@@ -96,7 +89,6 @@ class _Query:
     How the text of a table is read.
 
     :param labels: name -> column that names a row
-    :param key: the primary key
     :param columns: name -> its text or bytes
     :param at: when a row was written
     """
@@ -156,8 +148,8 @@ def _text(column: Any) -> Any:
 
 
 def _batches(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
-    """Yield the rows of a table, some megabytes at a time."""
-    for pages in batches(_pages(query, read), _characters, least=_BATCH):
+    # characters for executors at a time
+    for pages in batches(_pages(query, read), _characters, least=32 * 1024 * 1024):
         yield list(chain.from_iterable(pages))
 
 

@@ -9,8 +9,7 @@ from typing import Any, Final, Self
 
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.layers import ConfigSource
-from airflow_config_providers.deployment.chosen_files import BELOW_FILES
-from airflow_config_providers.deployment.rows import Hidden, Row
+from airflow_config_providers.deployment.rows import BELOW_FILES, Hidden, Row
 from airflow_config_providers.dynamic.inheritance import SOURCES, inherited
 from airflow_config_providers.job.bundle_folder import unversioned
 
@@ -80,7 +79,6 @@ def _hashes(row: Row) -> Mapping[str, str | None]:
 
 
 def _unversioned(row: Row, text: str) -> str:
-    """Return ``text`` as it is in each version of the DAG bundle."""
     return unversioned(text, row.get("bundle_folder") or "")
 
 
@@ -98,11 +96,7 @@ History = Callable[[ConfigResource], Sequence[Row]]
 
 @dataclass(frozen=True, slots=True)
 class _ValueLayer:
-    """
-    The layer of a value.
-
-    :param version: the version of the document that it comes from; None if it is not dynamic
-    """
+    """The layer of a value; ``version`` is that of its document, None if it is not dynamic."""
 
     source: ConfigSource | None
     version: int | None

@@ -50,7 +50,6 @@ class KnownSecrets:
     """
     The values of references.
 
-    :param secrets: the values
     :param problems: why references have no value, a sentence for each
     :param excepted: references that were left out, as no secrets
     :param no_secrets: their values, as far as they are known
@@ -64,9 +63,8 @@ class KnownSecrets:
 
 def references_in_file(path: str, option: str = "--references") -> list[ConfigVariable]:
     """
-    Return the references in a file, whatever else is in it.
+    Return the references in a file, whatever else is in it; ``option`` names the file in messages.
 
-    :param option: the option that names the file, for the message
     :raises ConfigException: the file cannot be read, or has no reference
     """
     try:
@@ -82,26 +80,20 @@ def references_in_file(path: str, option: str = "--references") -> list[ConfigVa
 
 
 def references_of_records() -> list[ConfigVariable]:
-    """
-    Return the references in the records of all tries: in Airflow's database, and below ``records_path``.
+    """Return the references in the records of all tries: in Airflow's database, and below ``records_path``."""
 
-    :raises ProviderUnavailableError: the database or the files are unavailable
-    """
-    texts = dict.fromkeys(
-        reading(lambda session: [text for one in recent_tries(session) for text in _of_try(session, one)])
-    )
+    def read(session: Any) -> dict[str, None]:
+        found = (kept(session, one.task) for one in recent_tries(session))
+        return dict.fromkeys(text for record in found if record for text in record.references)
+
+    texts = reading(read)
     return list(dict.fromkeys((*_variables_in(texts), *references_in_files())))
 
 
 def references_in_files() -> list[ConfigVariable]:
-    """
-    Return the references in the records below ``records_path``, which a task can read; none if that is not set.
-
-    :raises ProviderUnavailableError: the files are unavailable
-    """
+    """Return the references in the records below ``records_path``, which a task can read; none if that is not set."""
     path = settings.records_path()
-    texts = dict.fromkeys(RecordFiles(path).references() if path else ())
-    return _variables_in(texts)
+    return _variables_in(dict.fromkeys(RecordFiles(path).references() if path else ()))
 
 
 def without_excepted(references: Iterable[ConfigVariable], excepted: Sequence[str]) -> list[ConfigVariable]:
@@ -147,7 +139,6 @@ def search_for(
     Search files for the values of references.
 
     :param tell: is called with a sentence for each reference whose value is not searched for
-    :param tick: as for ``audit_leaks``
     :raises ConfigException: there is nothing to search for, or the request cannot be used
     """
     request.require_local()
@@ -168,11 +159,7 @@ def search_for(
 
 
 def fingerprint_key() -> FingerprintKey | None:
-    """
-    Return the key of this deployment's fingerprints; None if ``password_encoder_secret`` is not set.
-
-    :raises ConfigException: the secret could be guessed
-    """
+    """Return the key of this deployment's fingerprints; None if ``password_encoder_secret`` is not set."""
     secret = settings.password_encoder_secret()
     return FingerprintKey(deployment_key(secret, *FINGERPRINTS)) if secret else None
 
@@ -193,11 +180,7 @@ def _sought(secrets: Sequence[KnownSecret], request: LeakRequest, *, no_secrets:
 
 
 def _key_for(request: LeakRequest) -> FingerprintKey | None:
-    """
-    Return the key of fingerprints; None if there is none.
-
-    :raises ConfigException: the request needs it, and the secret that it is derived from cannot be used
-    """
+    """Return the key of fingerprints; None if there is none, or if it cannot be derived and is not needed."""
     if request.fingerprints or request.write_fingerprints or request.state:
         return fingerprint_key()
     with suppress(ConfigException):
@@ -262,8 +245,3 @@ def _problems(error: Exception) -> Collection[str]:
     if isinstance(error, ConfigProvidersError):
         return error.problems
     return (f"The provider failed ({type(error).__name__}).",)  # its message could hold a value
-
-
-def _of_try(session: Any, one: Any) -> Collection[str]:
-    record = kept(session, one.task)
-    return () if record is None else tuple(record.references)

@@ -12,8 +12,8 @@ from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import variables
-from airflow_config_providers.deployment.chosen_files import BELOW_FILES
 from airflow_config_providers.deployment.rows import (
+    BELOW_FILES,
     HINTS,
     Hidden,
     KeySelection,
@@ -105,11 +105,7 @@ def _can_be_of_file(row: Row) -> bool:
 
 
 def no_longer_set(rows: Iterable[Row], record: TryRecord, *, shows_dag: bool) -> list[str]:
-    """
-    Return the keys that the job of ``record`` had, and that the next submit would not set.
-
-    :param shows_dag: whether ``rows`` have everything that the DAG sets
-    """
+    """Return the keys that the job had and the next will not; ``shows_dag`` if ``rows`` have all that the DAG sets."""
     now = {row["key"] for row in rows}
     seen = _SEEN_NOW if shows_dag else _SEEN_NOW - {ConfigSource.DAG_CONFIG.name}
     return [key for key, of in record.configs.items() if key not in now and of[0].source in seen]
@@ -128,7 +124,10 @@ def _row(record: TryRecord, key: str, of: Sequence[RecordedValue], definition: C
         "read_only": not alterable_at,
         "alterable_at": list(names(alterable_at)),
         "hashes": _hashes(record, of[0]),
-        "synonyms": [_synonym(key, one) for one in of],
+        "synonyms": [
+            {"key": one.name or key, "value": shown(one.value), "source": one.source, "origin": one.origin}
+            for one in of
+        ],
     }
     return {**row, **_folder(row, record.bundle_folder)}
 
@@ -136,10 +135,6 @@ def _row(record: TryRecord, key: str, of: Sequence[RecordedValue], definition: C
 def _folder(row: Row, folder: str) -> Row:
     """Return a column with the folder of the version of the DAG bundle, if the value of ``row`` is in it."""
     return {"bundle_folder": folder} if folder and folder in str(row["value"]) else {}
-
-
-def _synonym(key: str, one: RecordedValue) -> Row:
-    return {"key": one.name or key, "value": shown(one.value), "source": one.source, "origin": one.origin}
 
 
 def _hashes(record: TryRecord, one: RecordedValue) -> Mapping[str, str | None]:
@@ -151,11 +146,8 @@ def _hashes(record: TryRecord, one: RecordedValue) -> Mapping[str, str | None]:
 
 def _hidden(key: str, of: Sequence[RecordedValue]) -> list[RecordedValue]:
     """Return ``of`` without plaintext secrets: an older version knew fewer of them, and a task can write a record."""
-    return [replace(one, value=None) if _is_secret(one.name or key, one.value) else one for one in of]
-
-
-def _is_secret(key: str, value: str | None) -> bool:
-    return value is not None and is_secret(key, value)
+    secret = [one.value is not None and is_secret(one.name or key, one.value) for one in of]
+    return [replace(one, value=None) if hidden else one for one, hidden in zip(of, secret, strict=True)]
 
 
 def _applied(row: Row, record: TryRecord) -> Row:
@@ -168,11 +160,7 @@ def _applied(row: Row, record: TryRecord) -> Row:
 
 
 def _is_pending(row: Row, had: Sequence[RecordedValue], folder: str) -> bool | None:
-    """
-    Return whether a key waits for the next submit; None if that cannot be known before the next run.
-
-    :param folder: of the version of the DAG bundle in which ``had`` was settled
-    """
+    """Return whether a key waits for the next submit, given the folder of ``had``; None if only a run knows that."""
     now = row["value"]
     if not had:
         return bool(row["source"] != ConfigSource.DEFAULT_CONFIG.name)

@@ -1,4 +1,4 @@
-"""The records of tries, read from Airflow's database or from the files of the deployment."""
+"""The records of tries, read from Airflow's database or from the files of the deployment, which can be unavailable."""
 
 from __future__ import annotations
 
@@ -22,30 +22,14 @@ from airflow_config_providers.job.record_entries import LARGEST_ENTRY, PREFIX, e
 from airflow_config_providers.job.record_files import RecordFiles
 from airflow_config_providers.lazy import sa
 
-_NAMED: Final = 50
-"""How many of the last runs are searched for a name that resembles that of a missing run."""
-
-_LISTED: Final = 500
-"""How many of the entries of the last records are read for a list of tries; a large record has several."""
-
-_RECENT: Final = 20
-"""How many of the last records are read in search of a submitted job."""
-
 _LAST_INDEX: Final = 2**31 - 1
 """The largest number in a column of Airflow's database."""
-
-_ILLEGAL_MIX_OF_COLLATIONS: Final = 1267
-"""A number of MySQL's errors."""
 
 _Found = TypeVar("_Found")
 
 
 def require_map_index(map_index: int | None) -> None:
-    """
-    Refuse a number that cannot be in Airflow's database, which would fail to look for it.
-
-    :raises UnknownResourceError: it cannot be there
-    """
+    """Refuse a number that cannot be in Airflow's database, which would fail to look for it."""
     if map_index is not None and not -1 <= map_index <= _LAST_INDEX:
         raise UnknownResourceError(f"There is no instance with a map index above {_LAST_INDEX} or below -1.")
 
@@ -55,7 +39,6 @@ class RunChoice:
     """
     The try that a user selects.
 
-    :param run_id: the id of the DAG run
     :param try_number: None for the last one that has a record
     :param map_index: None for the only instance of the task that has a record
     :raises UnknownResourceError: Airflow's database cannot have such a run or instance
@@ -73,11 +56,7 @@ class RunChoice:
 
 @dataclass(frozen=True, slots=True)
 class StoredTry:
-    """
-    A try that has a record in the database.
-
-    :param at: when Airflow stored the record; what the record says itself, others could have written
-    """
+    """A try with a record in the database, and when Airflow stored it: what a record says itself, others can write."""
 
     task: TaskTry
     at: datetime
@@ -99,21 +78,14 @@ def record_of(task: ConfigResource, choice: RunChoice) -> TryRecord:
 
 
 def last_submitted(task: ConfigResource) -> TryRecord | None:
-    """
-    Return the record of the last try in the database that was not refused; None if there is none.
-
-    :raises ProviderUnavailableError: the database is unavailable
-    """
+    """Return the record of the last try in the database that was not refused; None if there is none."""
     return reading(lambda session: next(_submitted(session, task), None))
 
 
 def last_tries(task: ConfigResource) -> list[TaskTry]:
-    """
-    Return the last tries of ``task`` that have a record in the database, the last one first.
-
-    :raises ProviderUnavailableError: the database is unavailable
-    """
-    return reading(lambda session: list(dict.fromkeys(one.task for one in recent_tries(session, task, limit=_LISTED))))
+    """Return the last tries of ``task`` that have a record in the database, the last one first."""
+    # of which a large record has several
+    return reading(lambda session: list(dict.fromkeys(one.task for one in recent_tries(session, task, limit=500))))
 
 
 def _with_followed(record: TryRecord) -> TryRecord:
@@ -155,11 +127,6 @@ def _chosen(session: Any, task: ConfigResource, choice: RunChoice) -> TaskTry | 
 
 
 def _require_one(task: ConfigResource, indexes: Sequence[int]) -> None:
-    """
-    Refuse to choose one of several instances.
-
-    :raises ConfigException: there are several
-    """
     if len(set(indexes)) > 1:
         raise ConfigException(
             f"{task} is mapped, or in a loop: {len(indexes)} of its instances have a record in this run. Choose one "
@@ -191,7 +158,6 @@ def hex_of(region: UUID | None) -> str:
 
 
 def _is_in(model: Any, one: TaskTry) -> Any:
-    """Return the condition on rows of the region of a try."""
     return model.region_id == UUID(one.region) if one.region else region_of(model).is_(None)
 
 
@@ -220,8 +186,7 @@ def stored_entries(session: Any, one: TaskTry) -> Iterator[Mapping[str, Any]]:
 
 
 def _submitted(session: Any, task: ConfigResource) -> Iterator[TryRecord]:
-    """Yield the records of tries that were not refused, the last one first."""
-    for one in recent_tries(session, task, limit=_RECENT):
+    for one in recent_tries(session, task, limit=20):
         record = kept(session, one.task)
         if record is not None and not record.problems:
             yield record
@@ -233,8 +198,6 @@ def recent_tries(
     """
     Yield the tries that have a record, the last one first.
 
-    :param task: None for all tasks
-    :param map_index: None for all instances
     :param limit: how many entries are read of each table; None for all
     """
     for model in record_models():
@@ -299,7 +262,7 @@ def _no_record(session: Any, task: ConfigResource, choice: RunChoice) -> str:
 
     of_dag = sa.select(DagRun.run_id).where(DagRun.dag_id == task.dag_id)
     if session.scalar(of_dag.where(DagRun.run_id == choice.run_id)) is None:
-        known = session.scalars(of_dag.order_by(DagRun.id.desc()).limit(_NAMED)).all()
+        known = session.scalars(of_dag.order_by(DagRun.id.desc()).limit(50)).all()
         return (
             f"DAG '{printable(task.dag_id)}' has no run '{printable(choice.run_id)}'"
             f"{nearest(choice.run_id, known) or '.'} airflow dags list-runs shows its runs."
@@ -325,7 +288,7 @@ def _no_record(session: Any, task: ConfigResource, choice: RunChoice) -> str:
 def _is_impossible(error: Exception) -> bool:
     """Return whether MySQL could not compare an id, whose columns are in utf8mb3, with a longer character."""
     origin = getattr(error, "orig", None)
-    return next(iter(getattr(origin, "args", ())), None) == _ILLEGAL_MIX_OF_COLLATIONS
+    return next(iter(getattr(origin, "args", ())), None) == 1267  # an illegal mix of collations
 
 
 def reading(read: Callable[[Any], _Found]) -> _Found:
@@ -362,11 +325,9 @@ _NO_HASHES: Final = (
 
 def usages(pattern: str, may_see: Callable[[Collection[str]], Collection[str]] = tuple) -> list[Row]:
     """
-    Return a row for each task and each reference of its last job that matches ``pattern``.
+    Return a row for each task and each reference of its last job that matches ``pattern``, in which ``*`` is any text.
 
-    :param pattern: a reference, in which ``*`` matches any text
     :param may_see: returns those of the given DAG ids that are shown; the newest value can be that of a hidden one
-    :raises ProviderUnavailableError: the database is unavailable
     """
     stored = reading(lambda session: [(at, used_like(record, pattern)) for at, record in _last_of_each(session)])
     newest = _newest(stored)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -21,7 +21,7 @@ from airflow_config_providers.core.definition.config_type import ConfigType, par
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym, LayeredConfig
 from airflow_config_providers.core.policy import keys_in
-from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.templates import is_known_only_in_run, is_template
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.admin import AlterConfigResult
@@ -66,8 +66,6 @@ class KeySelection:
     The keys of a resource that a user selects.
 
     :param keys: only these keys, even those that have only their default; empty for all keys
-    :param defaults: whether to include keys that have only their default
-    :param notes: whether to include what Spark says of each key
     :param first: only this many of these keys, in the order of their names; None for no limit
     """
 
@@ -127,7 +125,7 @@ def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
             "key": key,
             "value": None if entry is None else shown(entry.value),
             "source": None if entry is None else entry.source.name,
-            "origin": _unset(resource) if entry is None else _origin(resource, entry),
+            "origin": _origin(resource, entry),
             "warnings": warnings[key],
         }
         for resource, result in done.items()
@@ -142,15 +140,12 @@ def _warnings(result: AlterConfigResult) -> dict[str, list[str]]:
     return {key: [text for text, keys in named.items() if not keys or key in keys] for key in result.entries}
 
 
-def _origin(resource: ConfigResource, entry: ConfigEntry) -> str:
-    """Return where a value was written, and that a task can have another one if what its author wrote beats it."""
+def _origin(resource: ConfigResource, entry: ConfigEntry | None) -> str:
+    """Return where a value was written, if anywhere, and that a task can have another one that its author wrote."""
+    if entry is None:
+        return "not set anywhere" if resource.task_id else "not set here; a task can set it"
     is_beaten_by_tasks = not resource.task_id and entry.source < ConfigSource.DAG_CONFIG
     return f"{entry.origin}; a task can set it" if is_beaten_by_tasks else entry.origin
-
-
-def _unset(resource: ConfigResource) -> str:
-    """Return the origin of a key that no layer of ``resource`` sets. The layers of its tasks are not among them."""
-    return "not set anywhere" if resource.task_id else "not set here; a task can set it"
 
 
 def past(changes: Sequence[Change]) -> list[Row]:
@@ -246,11 +241,7 @@ _PER_MILLISECOND: Final = 1000
 
 
 def key_columns(key: str, value: Any, version: str | None = None) -> Row:
-    """
-    Return what Spark ``version`` says of ``key``, and ``value`` as a value of its type.
-
-    :param version: such as ``3.5.8``; None for the newest in the catalogue
-    """
+    """Return what a version of Spark, by default the newest, says of ``key``, and ``value`` as a value of its type."""
     definition, notes = spark_definition(version), key_notes(key, version)
     return {
         "typed": typed(key, value, definition, unit=notes.unit) if isinstance(value, str) else None,
@@ -294,3 +285,34 @@ def _parsed(key: str, text: str, kind: ConfigType) -> Any:
     except ConfigException:
         return None
     return None if isinstance(found, float) and not math.isfinite(found) else found  # JSON has no such numbers
+
+
+BELOW_FILES: Final = frozenset({ConfigSource.STATIC_FILE_CONFIG.name, ConfigSource.DEFAULT_CONFIG.name})
+"""The sources of values that another file can beat."""
+
+
+NOT_READ_HERE: Final = "not read here"
+"""What is known of a key that a file can have, if the server does not read it."""
+
+
+def with_chosen_files(rows: Sequence[Row], files: Callable[[], Sequence[str]]) -> list[Row]:
+    """
+    Return ``rows`` with the column ``or_from``: the files that only a run chooses and that would beat the value.
+
+    :param files: returns the paths of the files that are layers, strongest last; called if a file could beat a value
+    """
+    paths = files() if any(row["source"] in BELOW_FILES for row in rows) else ()
+    return [{**row, "or_from": files_that_beat(row, paths)} for row in rows]
+
+
+def files_that_beat(value: Row, paths: Sequence[str]) -> list[str]:
+    """
+    Return the files that only a run chooses and that would beat a value.
+
+    :param value: a row with ``source`` and ``origin``
+    :param paths: the paths of the files that are layers, strongest last
+    """
+    if value["source"] not in BELOW_FILES:
+        return []
+    after = paths.index(file) + 1 if (file := file_of(value)) in paths else 0
+    return list(filter(is_known_only_in_run, paths[after:]))

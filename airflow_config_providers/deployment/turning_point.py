@@ -14,19 +14,11 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lazy import sa
 
 _SUCCESS: Final = "success"
-_ENDED: Final = (_SUCCESS, "failed")
-
-_MOST: Final = 1000
-"""How many of the last instances are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """
-    How a task ended in a run.
-
-    :param at: when its last try began, in ISO 8601
-    """
+    """How a task ended in a run, and when its last try began, in ISO 8601."""
 
     run_id: str
     is_success: bool
@@ -79,7 +71,6 @@ def outcomes_of(task: ConfigResource, map_index: int | None = None) -> list[RunO
     """
     Return how ``task`` ended in its runs, ordered by when it ran, the last one first.
 
-    :param map_index: the instance of a mapped task
     :raises UnknownResourceError: Airflow's database cannot have such an instance
     :raises ConfigException: the task is mapped, and ``map_index`` is None
     :raises ProviderUnavailableError: the database is unavailable
@@ -97,12 +88,12 @@ def _read(session: Any, task: ConfigResource, map_index: int | None) -> list[Run
     query = sa.select(TaskInstance.run_id, TaskInstance.state, TaskInstance.start_date, TaskInstance.map_index).where(
         TaskInstance.dag_id == task.dag_id,
         TaskInstance.task_id == task.task_id,
-        TaskInstance.state.in_(_ENDED),
+        TaskInstance.state.in_((_SUCCESS, "failed")),
         TaskInstance.start_date.is_not(None),  # an instance whose state a person set has not run
     )
     if map_index is not None:
         query = query.where(TaskInstance.map_index == map_index)
-    newest = query.order_by(TaskInstance.start_date.desc()).limit(_MOST)
+    newest = query.order_by(TaskInstance.start_date.desc()).limit(1000)
     rows = session.execute(newest).all()
     return [RunOutcome(run_id, state == _SUCCESS, start.isoformat(), index) for run_id, state, start, index in rows]
 

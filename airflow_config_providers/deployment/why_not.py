@@ -21,8 +21,16 @@ from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import nearest, one_line, printable
-from airflow_config_providers.deployment.chosen_files import BELOW_FILES, files_that_beat
-from airflow_config_providers.deployment.rows import SECRET, Hidden, Row, file_of, is_secret, misfits
+from airflow_config_providers.deployment.rows import (
+    BELOW_FILES,
+    SECRET,
+    Hidden,
+    Row,
+    file_of,
+    files_that_beat,
+    is_secret,
+    misfits,
+)
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, ProviderUnavailableError
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY, spark_definition
@@ -72,11 +80,7 @@ class Reading:
 
 
 def unread_sources(no_job: str = "") -> dict[str, str]:
-    """
-    Return source -> why jobs do not get its layers.
-
-    :param no_job: why there is no job that gets any layer; empty if there are jobs
-    """
+    """Return source -> why jobs do not get its layers; for all of them ``no_job``, if that says why there is no job."""
     if no_job:
         return dict.fromkeys((source.name for source in ConfigSource), no_job)
     return dict(_left_out_by_settings())
@@ -100,7 +104,6 @@ def refusals(alter: Callable[..., Any], resource: ConfigResource, key: str, valu
 
     Nothing is known for a user who lacks the permission to change it.
 
-    :param alter: changes the configuration, or only checks the change
     :raises ProviderUnavailableError: the server or the database is unavailable now
     """
     try:
@@ -115,12 +118,6 @@ def refusals(alter: Callable[..., Any], resource: ConfigResource, key: str, valu
 
 
 _DEFAULT: Final = ConfigSource.DEFAULT_CONFIG.name
-
-_OTHER_FORMATS: Final = (".json", ".toml")
-
-_MOST_NAMED: Final = 10
-"""The most layers that an answer names."""
-
 
 _READ_AT_ONCE: Final = (
     "A running job that was submitted with restart reads it at once, any other job when it is submitted next."
@@ -307,11 +304,11 @@ def _absence(asked: str, rows: Sequence[Row], reading: Reading) -> str:
         return reading.unread.get(asked) or "No key has this layer."
     if any(_is_same_file(asked, path) for path in reading.files):
         return "It is a layer, but sets no key, or cannot be read on this machine. See the notes."
-    if PurePath(asked).suffix.lower() in _OTHER_FORMATS:
+    if PurePath(asked).suffix.lower() in {".json", ".toml"}:
         return "Layer files are Java properties or YAML. Write the keys into a .properties or a .yaml file."
     written = (one for row in rows for one in row["synonyms"] if one["source"] != _DEFAULT)
     names = dict.fromkeys([*reading.files, *(file_of(one) or str(one["origin"]) for one in written)])
-    known = ", ".join(printable(name) for name in list(names)[:_MOST_NAMED]) or "none"
+    known = ", ".join(printable(name) for name in list(names)[:10]) or "none"
     hint = nearest(asked, names) or "."
     return (
         f"It is not among the layers{hint} The layers are {known}. Files become layers by [config_providers] "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers.core.diagnosis import Diagnosis, fault, of_problem
 from airflow_config_providers.core.text import counted, one_line
@@ -46,7 +46,6 @@ class Site:
 
     :param conn_id: the connection that defines the providers
     :param is_named: whether someone named that connection, so that it must exist
-    :param environ: the environment of this process
     :param patience: the seconds that one check may take
     """
 
@@ -64,34 +63,18 @@ Returns what is found in one part of the deployment, without any resolved value.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class PatientCheck:
-    """
-    A check that limits its own time, so that it can name what is late: it is not stopped from outside.
-
-    :param check: waits for nothing longer than the patience of the site
-    """
-
-    check: Check
-
-    def __call__(self, site: Site) -> Iterable[Diagnosis]:
-        """Return what is found."""
-        return self.check(site)
+PATIENT: Final = frozenset({"providers"})
+"""The checks that limit their own time, so that they can name what is late: they are not stopped from outside."""
 
 
 def examine(checks: Mapping[str, Check], site: Site, *, tick: Callable[[], object]) -> Iterator[CheckResult]:
-    """
-    Yield what each of ``checks`` finds. A check that fails or hangs is a finding itself.
-
-    :param tick: is called after each check
-    """
+    """Yield what each of ``checks`` finds. A check that fails or hangs is a finding itself."""
     for name, check in checks.items():
-        for diagnosis in _diagnoses(check, site):
+        for diagnosis in _diagnoses(check, site, None if name in PATIENT else site.patience):
             yield CheckResult(name, diagnosis)
         tick()
 
 
-def _diagnoses(check: Check, site: Site) -> list[Diagnosis]:
-    patience = None if isinstance(check, PatientCheck) else site.patience
+def _diagnoses(check: Check, site: Site, patience: float | None) -> list[Diagnosis]:
     outcome = call_each({"": lambda: list(check(site))}, patience=patience)[""]
     return outcome.value if outcome.value is not None else list(failures(outcome, site.patience))

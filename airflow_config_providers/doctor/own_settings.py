@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -28,8 +28,6 @@ _PREFIX: Final = "AIRFLOW__CONFIG_PROVIDERS__"
 _INDIRECT: Final = ("_cmd", "_secret")
 """The endings with which Airflow takes a sensitive option from a command or from a secrets backend."""
 
-_BOOLEANS: Final = frozenset({"t", "true", "1", "f", "false", "0"})
-
 _READERS: Final[tuple[Callable[[], object], ...]] = (
     lambda: require_known(settings.apply_to()),
     settings.follow_interval,
@@ -45,17 +43,11 @@ _READERS: Final[tuple[Callable[[], object], ...]] = (
 
 def check_settings(site: Site) -> Iterator[Diagnosis]:
     """Yield the settings that are unknown or wrong."""
-    written = {*_in_file(), *_in_environment(site.environ)}
-    found = [*_unknown(written), *_booleans(), *_unreadable()]
+    in_file = conf.options(settings.SECTION) if conf.has_section(settings.SECTION) else ()
+    in_environment = (name.removeprefix(_PREFIX).lower() for name in site.environ if name.startswith(_PREFIX))
+    unreadable = (of_problem(problem) for read in _READERS for problem in problems_of(read))
+    found = [*_unknown({*in_file, *in_environment}), *_booleans(), *unreadable]
     yield from found or [fine("All settings of [config_providers] are known and valid.")]
-
-
-def _in_file() -> list[str]:
-    return list(conf.options(settings.SECTION)) if conf.has_section(settings.SECTION) else []
-
-
-def _in_environment(environ: Mapping[str, str]) -> list[str]:
-    return [name.removeprefix(_PREFIX).lower() for name in environ if name.startswith(_PREFIX)]
 
 
 def _unknown(written: set[str]) -> Iterator[Diagnosis]:
@@ -75,25 +67,15 @@ def _is_indirect(name: str) -> bool:
 def _booleans() -> Iterator[Diagnosis]:
     for name, option in OPTIONS.items():
         text = str(conf.get(settings.SECTION, name, fallback=option.default)) if option.type == "boolean" else "true"
-        if text.partition("#")[0].strip().lower() not in _BOOLEANS:
+        if text.partition("#")[0].strip().lower() not in {"t", "true", "1", "f", "false", "0"}:
             yield fault(f"[config_providers] {name} is neither True nor False.", "Correct it in airflow.cfg.")
 
 
-def _unreadable() -> Iterator[Diagnosis]:
-    for read in _READERS:
-        yield from map(of_problem, problems_of(read))
-
-
 _PROCESSES: Final = {"DagProcessorJob": "DAG processor", "SchedulerJob": "scheduler", "TriggererJob": "triggerer"}
-_ALIVE: Final = timedelta(minutes=5)
 
 
 def check_apply_to(site: Site) -> Iterator[Diagnosis]:
-    """
-    Yield the processes that started before airflow.cfg was changed, which use the settings from before.
-
-    :raises ConfigException: ``apply_to`` is wrong
-    """
+    """Yield the processes that started before airflow.cfg was changed, which use the settings from before."""
     families = settings.apply_to()
     require_known(families)
     changed = _changed(site)
@@ -118,11 +100,10 @@ def _changed(site: Site) -> datetime | None:
 
 
 def _jobs() -> list[Any]:
-    """Return the processes of Airflow that are alive and read DAGs or settings."""
     from airflow.jobs.job import Job  # noqa: PLC0415 - heavy
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
 
-    since = datetime.now(UTC) - _ALIVE
+    since = datetime.now(UTC) - timedelta(minutes=5)
     query = sa.select(Job.job_type, Job.start_date).where(
         Job.job_type.in_(_PROCESSES), Job.state == "running", Job.latest_heartbeat >= since
     )
@@ -169,11 +150,7 @@ _BACKENDS: Final = {("secrets", "backend"): False, ("workers", "secrets_backend"
 
 
 def check_backend(site: Site) -> Iterator[Diagnosis]:
-    """
-    Yield what is found about each file of this package's secrets backend; no reference is resolved.
-
-    :raises ProviderDefinitionError: a backend cannot be created
-    """
+    """Yield what is found about each file of this package's secrets backend; no reference is resolved."""
     named = [is_worker for name, is_worker in _BACKENDS.items() if conf.get(*name, fallback="")]
     backends = [airflow_secrets.configured_backend(of_worker=is_worker) for is_worker in named]
     ours = [backend for backend in backends if isinstance(backend, Diagnosing)]

@@ -19,11 +19,7 @@ from airflow_config_providers.providers.file_rights import rights_of
 
 
 def check_store(site: Site) -> Iterator[Diagnosis]:
-    """
-    Yield whether the database answers, has the tables of this Airflow, and can be written.
-
-    :raises ProviderUnavailableError: it does not answer
-    """
+    """Yield whether the database answers, has the tables of this Airflow, and can be written."""
     of_dags = [name for name in documents(VariableStore().names(PREFIX)) if owner_of(name) != DEPLOYMENT]
     yield fine(f"Airflow's database answers; it has dynamic configuration of {counted(len(of_dags), 'DAG')}.")
     yield _migrations()
@@ -43,18 +39,12 @@ def _migrations() -> Diagnosis:
 
 
 _SECRET: Final = "[config_providers] password_encoder_secret"  # noqa: S105 - the name of a setting
-_FEWEST: Final = 8
-"""A random secret of 16 bytes has at least this many different characters, but for one in a million."""
 
 _NEW: Final = "Create one with 'openssl rand -base64 32', and set it for every process of the deployment."
 
 
 def check_encryption(site: Site) -> Iterator[Diagnosis]:
-    """
-    Yield whether the secret is set and strong, and whether Airflow encrypts its variables.
-
-    :raises ConfigException: the secret is short, or other settings of the encoder are wrong
-    """
+    """Yield whether the secret is set and strong, and whether Airflow encrypts its variables."""
     secret = settings.password_encoder_secret()
     if not secret:
         yield doubt(f"{_SECRET} is not set, so no secret can be stored, and records have no hashes of values.", _NEW)
@@ -71,18 +61,14 @@ def check_encryption(site: Site) -> Iterator[Diagnosis]:
 
 def _strength(secret: str) -> Iterator[Diagnosis]:
     settings.sealing_encoder(secret)
-    if len(set(secret)) < _FEWEST:
+    if len(set(secret)) < 8:  # a random one of 16 bytes has more, but for one in a million
         yield doubt(f"{_SECRET} has few different characters, so it can be guessed.", _NEW)
     else:
         yield fine(f"{_SECRET} is set, and long enough.")
 
 
 def check_records(site: Site) -> Iterator[Diagnosis]:
-    """
-    Yield whether records are kept, and whether they can be read from here.
-
-    :raises ProviderUnavailableError: the records in files cannot be read
-    """
+    """Yield whether records are kept, and whether they can be read from here."""
     if not settings.records_enabled():
         yield doubt("Tries leave no records, so describe --run shows nothing.", "Set records_enabled = True.")
         return

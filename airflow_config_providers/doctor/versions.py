@@ -80,15 +80,10 @@ def _private_names() -> Iterator[Diagnosis]:
 
 _BINARY: Final = "spark-submit"
 _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
-_SECONDS: Final = 10
 
 
 def check_spark(site: Site) -> Iterator[Diagnosis]:
-    """
-    Yield the versions of Spark and Java, and whether they fit together.
-
-    :raises SubmitError: spark-submit or Java is missing
-    """
+    """Yield the versions of Spark and Java, and whether they fit together."""
     binary = require_spark_binary(_BINARY, site.environ)
     version = installed_version(_BINARY, site.environ)
     if version is None:
@@ -143,7 +138,7 @@ def _major(environ: Mapping[str, str]) -> int | None:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_SECONDS,
+            timeout=10,
             check=False,
         )
     except (OSError, ValueError, subprocess.SubprocessError):

@@ -19,7 +19,7 @@ class ConfigProvidersHook(BaseHook):
     The connection's extra has ``config.providers`` and the keys below it as fields of its own, as Java properties in
     ``properties``, or in the file that ``properties_file`` names. If a key appears twice, the first in this list wins.
 
-    :param conn_id: the id of the connection
+    :raises ProviderDefinitionError: there is no such connection, or a definition in it is wrong
     """
 
     conn_name_attr = "conn_id"
@@ -33,19 +33,11 @@ class ConfigProvidersHook(BaseHook):
         self._providers = ProvidersConnection(conn_id)
 
     def get_conn(self) -> ConfiguredProviders:
-        """
-        Return the providers, configured. The caller must close them.
-
-        :raises ProviderDefinitionError: there is no such connection, or a definition in it is wrong
-        """
+        """Return the providers, configured. The caller must close them."""
         return deployment_registry().open(self.definitions())
 
     def on_demand(self) -> ProvidersOnDemand:
-        """
-        Return the providers, each of which is made and configured when it is needed. The caller must close them.
-
-        :raises ProviderDefinitionError: there is no such connection, or its definitions cannot be read
-        """
+        """Return the providers, each made and configured when it is needed. The caller must close them."""
         return self._providers.on_demand()
 
     def definitions(self) -> dict[str, str]:

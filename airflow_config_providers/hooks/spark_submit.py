@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import groupby
@@ -17,7 +19,6 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
-from airflow_config_providers.hooks.late_kill import LateKill
 from airflow_config_providers.hooks.process_family import ProcessFamily
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
@@ -38,9 +39,6 @@ _API_MODE: Final = "spark.api.mode"
 _DEPLOY_MODE: Final = "spark.submit.deployMode"
 _DEPLOY_MODE_VARIABLE: Final = "DEPLOY_MODE"
 
-_SECONDS_TO_END: Final = 30.0
-"""How long Spark can take to end before it is killed."""
-
 _LEFT: Final = (
     "Processes of the stopped job cannot be ended, so they go on beside the next job. End them on this worker. "
     "Their ids: %s"
@@ -55,9 +53,6 @@ def runs_in_cluster(hook: SparkSubmitHook, configs: Mapping[str, str], variables
 
     A mode that is a reference counts as well, because it can become ``cluster``. The master needs no such search:
     ``hook`` always gives it as an option, which wins.
-
-    :param configs: the settled configuration, with the defaults file
-    :param variables: the author's environment variables
     """
     is_inherited = not hook._is_kubernetes  # there, the author's variables are keys of the driver's pod
     variable = (variables.get(_DEPLOY_MODE_VARIABLE) if is_inherited else None) or value_of(
@@ -103,8 +98,6 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         """
         Return a hook with all the attributes of ``hook``, whose named arguments have become configuration.
 
-        If ``hook`` has a custom class, the result keeps what that class adds.
-
         :param submission: returns what to submit, given the configuration with references, the prefix of keys for the
             driver's environment, and further keys with values. It is called only when the job is submitted, so that
             killing a job or following it again needs no secret
@@ -112,7 +105,6 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             variables spark-submit and the commands after it do not inherit
         :param resolve_commands: returns the commands after the job with values in place of references, given those of
             the hook; it makes nothing for a driver, and is also called after a kill
-        :raises UnsupportedVersionError: the installed Spark provider lacks something that this class leans on
         """
         self = taken_over(cls, hook, _submission=submission, _job_run=run)
         self._resolve_commands = resolve_commands
@@ -264,7 +256,8 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
         Only for a driver that runs here; called in another thread, while ``submit`` waits for its end.
         """
-        if self._submit_sp and (left := self._family.end(self._submit_sp, _SECONDS_TO_END)):
+        # seconds in which Spark can end before it is killed
+        if self._submit_sp and (left := self._family.end(self._submit_sp, 30.0)):
             self.log.warning(_LEFT, ", ".join(map(str, left)))
 
     def _is_driver_unknown(self) -> bool:
@@ -391,3 +384,38 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _reversers(self) -> Sequence[ReverseTransformer]:
         return (self._job_run().reverser,)
+
+
+SECONDS_TO_SAY: Final = 3.0
+"""How long spark-submit may continue. Airflow ends the process of a task 5 seconds after it asked for its end."""
+
+
+class LateKill:
+    """Ends spark-submit after some seconds, unless it has reported before then which driver it started."""
+
+    __slots__ = ("_seconds", "_timer")
+
+    def __init__(self, seconds: float = SECONDS_TO_SAY) -> None:
+        self._seconds = seconds
+        self._timer: threading.Timer | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a kill was asked for that has not happened yet."""
+        return self._timer is not None
+
+    def ask(self, process: subprocess.Popen[str]) -> None:
+        """Let ``process`` go on for the time that is left since the first call."""
+        if self._timer is None:
+            self._timer = threading.Timer(self._seconds, process.kill)
+            self._timer.daemon = True
+            try:
+                self._timer.start()
+            except RuntimeError:  # no thread can be started, so nothing would end it later
+                process.kill()
+
+    def forget(self) -> None:
+        """Note that the job was killed, or no longer has to be."""
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()

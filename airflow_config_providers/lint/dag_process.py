@@ -22,15 +22,11 @@ from typing import Any, Final, Self
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.exceptions import ConfigException
 
-_START: Final = 300.0
-"""Seconds in which Airflow is imported, on the busiest machine."""
-
 _ENVIRONMENT: Final = {
     "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "0",  # the limit of this process applies, which nothing can catch
     "AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "True",
     "AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACK_DEPTH": "100",
 }
-_CHUNK: Final = 1 << 16
 
 _HASH_SEED: Final = "PYTHONHASHSEED"
 """The variable that decides the order of a set of texts, and so the text that a DAG file makes of one."""
@@ -38,16 +34,9 @@ _HASH_SEED: Final = "PYTHONHASHSEED"
 LARGEST_MESSAGE: Final = 1024
 """How many bytes one message to the process, or from it, has at most."""
 
-_SECONDS_TO_END: Final = 10.0
-"""How long the process may take to kill its copies; then it is killed itself."""
-
 
 class AirflowProcess(ClosedOnExit):
-    """
-    A process that imports Airflow when the first copy is asked for. Threads can share it.
-
-    :param environ: environment variables of the process, besides those of this process
-    """
+    """A process that imports Airflow when the first copy is asked for, with ``environ`` added. Threads can share it."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -74,11 +63,7 @@ class AirflowProcess(ClosedOnExit):
         raise _does_not_start()
 
     def _end_copy(self, pid: int, running: _Running) -> None:
-        """
-        Kill a copy and what it has started: importing a DAG file leaves nothing to finish.
-
-        :param running: the process that made the copy; another one does not know it
-        """
+        """Kill a copy of ``running`` and what it has started: importing a DAG file leaves nothing to finish."""
         with self._lock, suppress(OSError, ValueError):
             if self._running is running:
                 running.ask({"end": pid})
@@ -117,13 +102,9 @@ class _Running:
 
     @classmethod
     def started(cls, environ: Mapping[str, str]) -> Self:
-        """
-        Return a process that is ready.
-
-        :raises ConfigException: Airflow cannot be imported
-        """
+        """Return a process that is ready."""
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        control.settimeout(_START)
+        control.settimeout(300.0)  # seconds in which Airflow is imported, on the busiest machine
         with theirs:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "airflow_config_providers.lint.dag_worker"],
@@ -149,7 +130,7 @@ class _Running:
         """End the process and its copies."""
         self._control.close()  # at which the process kills its copies, and itself
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_SECONDS_TO_END)
+            self._process.wait(10.0)  # seconds for killing its copies
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -163,12 +144,7 @@ def _does_not_start() -> ConfigException:
 
 
 class DagWorker:
-    """
-    A copy, which runs ``dag_worker``.
-
-    :param end: ends the process and those that it started
-    :param stream: the socket over which it gets requests and answers them
-    """
+    """A copy, which runs ``dag_worker``; ``end`` ends it and what it started, and a socket has requests and answers."""
 
     def __init__(self, end: Callable[[], None], stream: socket.socket) -> None:
         self._end = end
@@ -176,12 +152,7 @@ class DagWorker:
         self._rest = b""
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
-        """
-        Return the answer to ``request``.
-
-        :raises TimeoutError: there was none in time
-        :raises OSError, EOFError: the process has ended
-        """
+        """Return the answer to ``request``; raise ``TimeoutError``, or ``EOFError`` if the process has ended."""
         self._stream.settimeout(seconds)
         self._stream.sendall(json.dumps(request).encode() + b"\n")
         return self._answer(seconds)
@@ -200,7 +171,7 @@ class DagWorker:
         if seconds <= 0:
             raise TimeoutError
         self._stream.settimeout(seconds)
-        if piece := self._stream.recv(_CHUNK):
+        if piece := self._stream.recv(1 << 16):
             return piece
         raise EOFError
 

@@ -35,9 +35,6 @@ from airflow_config_providers.job.operator_specs import spec_or_default
 from airflow_config_providers.lint.dag_process import LARGEST_MESSAGE
 from airflow_config_providers.lint.entry import StoredJob, StoredTexts
 
-_SET_CHILD_SUBREAPER: Final = 36
-"""``PR_SET_CHILD_SUBREAPER`` of ``prctl``."""
-
 _DEEPEST: Final = 50
 """Strings that are nested more deeply are left out."""
 
@@ -142,7 +139,6 @@ def _received(control: socket.socket) -> tuple[dict[str, Any], list[int]] | None
 
 
 def _copied(control: socket.socket, stream: int) -> int:
-    """Start a copy, in a session of its own, and return its id."""
     pid = os.fork()
     if pid:
         os.close(stream)
@@ -170,11 +166,10 @@ def _end(pid: int, copies: set[int]) -> None:
 def _keep_orphans() -> None:
     """Let this process be the parent of descendants whose own parent ends, until they end. Linux only."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
 def _children() -> frozenset[int]:
-    """Return the ids of the processes whose parent is this process."""
     return frozenset(filter(_is_child, psutil.pids()))
 
 
@@ -186,11 +181,7 @@ def _is_child(pid: int) -> bool:
 
 
 def _end_orphans(but: Container[int]) -> None:
-    """
-    Kill the children of this process, and what they leave behind, such as programs in a session of their own.
-
-    :param but: the ids of the children that go on
-    """
+    """Kill the children of this process except ``but``, and what they leave, such as programs in other sessions."""
     end = time.monotonic() + _SECONDS
     while (found := [pid for pid in _children() if pid not in but]) and time.monotonic() < end:
         for pid in found:
@@ -225,14 +216,7 @@ def _bag() -> Any:
 
 
 def _read(*, path: str, name: str, roots: list[str], is_stored: bool = False, dags_folder: str = "") -> dict[str, Any]:
-    """
-    Return the jobs of the DAG file at ``path``, and the tracebacks of what failed.
-
-    :param name: its name in findings
-    :param roots: the folders from which DAG files import modules
-    :param is_stored: whether to return the jobs as Airflow stores them, and not as ``lint`` checks them
-    :param dags_folder: the folder of the DAGs of the deployment, instead of the configured one
-    """
+    """Return the jobs of a DAG file and the tracebacks of what failed; see ``DagImports``. ``name`` is for findings."""
     if dags_folder:
         _move_dags(dags_folder)
     sys.path += [root for root in roots if root not in sys.path]

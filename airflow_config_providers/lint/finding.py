@@ -23,13 +23,7 @@ class FindingLevel(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """
-    A kind of mistake.
-
-    :param code: what ``--select`` and ``--ignore`` take
-    :param name: a name for reports, in words
-    :param help: the mistake in one sentence
-    """
+    """A kind of mistake, with the code that ``--select`` and ``--ignore`` take, and a sentence about it."""
 
     code: str
     name: str
@@ -37,35 +31,33 @@ class Rule:
     help: str
 
 
-DAG_IMPORT: Final = Rule("CP001", "dag-import", FindingLevel.ERROR, "The DAG file cannot be imported.")
-DAG_TIMEOUT: Final = Rule("CP002", "dag-timeout", FindingLevel.ERROR, "Importing the DAG file takes too long.")
-LAYER_FILE: Final = Rule("CP003", "layer-file", FindingLevel.ERROR, "The layer file cannot be read.")
-POLICY_FILE: Final = Rule("CP004", "policy-file", FindingLevel.ERROR, "The policies do not load.")
-MALFORMED: Final = Rule("CP101", "malformed-reference", FindingLevel.ERROR, "A reference is malformed.")
-UNKNOWN: Final = Rule("CP102", "unknown-provider", FindingLevel.ERROR, "A reference names an unknown provider.")
+_ERROR, _WARNING, _NOTE = FindingLevel
+
+DAG_IMPORT: Final = Rule("CP001", "dag-import", _ERROR, "The DAG file cannot be imported.")
+DAG_TIMEOUT: Final = Rule("CP002", "dag-timeout", _ERROR, "Importing the DAG file takes too long.")
+LAYER_FILE: Final = Rule("CP003", "layer-file", _ERROR, "The layer file cannot be read.")
+POLICY_FILE: Final = Rule("CP004", "policy-file", _ERROR, "The policies do not load.")
+MALFORMED: Final = Rule("CP101", "malformed-reference", _ERROR, "A reference is malformed.")
+UNKNOWN: Final = Rule("CP102", "unknown-provider", _ERROR, "A reference names an unknown provider.")
 UNCONFIGURED: Final = Rule(
-    "CP103", "unconfigured-operator", FindingLevel.ERROR, "An operator that does not resolve references holds one."
+    "CP103", "unconfigured-operator", _ERROR, "An operator that does not resolve references holds one."
 )
 UNRESOLVED: Final = Rule(
-    "CP104", "unresolved-argument", FindingLevel.ERROR, "An argument in which nothing is resolved holds a reference."
+    "CP104", "unresolved-argument", _ERROR, "An argument in which nothing is resolved holds a reference."
 )
-EXPOSED: Final = Rule(
-    "CP105", "exposed-reference", FindingLevel.ERROR, "A reference is where other people could read its value."
-)
-LITERAL_SECRET: Final = Rule("CP201", "literal-secret", FindingLevel.ERROR, "A secret is written out.")
-IGNORED_KEY: Final = Rule("CP301", "ignored-key", FindingLevel.ERROR, "Spark ignores the key.")
-MISSPELT_KEY: Final = Rule("CP302", "misspelt-key", FindingLevel.WARNING, "The name of a key is probably misspelt.")
-DEPRECATED_KEY: Final = Rule("CP303", "deprecated-key", FindingLevel.WARNING, "Another key has replaced the key.")
-WRONG_TYPE: Final = Rule("CP304", "wrong-type", FindingLevel.ERROR, "A value does not have the type of its key.")
-REFUSED_KEY: Final = Rule("CP305", "refused-key", FindingLevel.ERROR, "The key is not allowed in a layer.")
-ABSENT_KEY: Final = Rule(
-    "CP306", "absent-key", FindingLevel.WARNING, "The Spark of this machine does not have the key."
-)
+EXPOSED: Final = Rule("CP105", "exposed-reference", _ERROR, "A reference is where other people could read its value.")
+LITERAL_SECRET: Final = Rule("CP201", "literal-secret", _ERROR, "A secret is written out.")
+IGNORED_KEY: Final = Rule("CP301", "ignored-key", _ERROR, "Spark ignores the key.")
+MISSPELT_KEY: Final = Rule("CP302", "misspelt-key", _WARNING, "The name of a key is probably misspelt.")
+DEPRECATED_KEY: Final = Rule("CP303", "deprecated-key", _WARNING, "Another key has replaced the key.")
+WRONG_TYPE: Final = Rule("CP304", "wrong-type", _ERROR, "A value does not have the type of its key.")
+REFUSED_KEY: Final = Rule("CP305", "refused-key", _ERROR, "The key is not allowed in a layer.")
+ABSENT_KEY: Final = Rule("CP306", "absent-key", _WARNING, "The Spark of this machine does not have the key.")
 UNSTORABLE: Final = Rule(
-    "CP307", "unstorable-string", FindingLevel.ERROR, "Airflow's database cannot store an argument of the task."
+    "CP307", "unstorable-string", _ERROR, "Airflow's database cannot store an argument of the task."
 )
-REPEATED_KEY: Final = Rule("CP401", "repeated-key", FindingLevel.ERROR, "A layer file sets a key twice.")
-DEAD_OVERRIDE: Final = Rule("CP402", "dead-override", FindingLevel.NOTE, "A value loses in every task that reads it.")
+REPEATED_KEY: Final = Rule("CP401", "repeated-key", _ERROR, "A layer file sets a key twice.")
+DEAD_OVERRIDE: Final = Rule("CP402", "dead-override", _NOTE, "A value loses in every task that reads it.")
 
 RULES: Final = (
     *(DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE, POLICY_FILE),
@@ -82,12 +74,7 @@ UNREAD: Final = frozenset({DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE})
 
 @dataclass(frozen=True, slots=True)
 class RuleSelection:
-    """
-    The rules that apply. A code also means the codes that begin with it: ``CP1`` is ``CP101`` and its neighbours.
-
-    :param select: codes; empty for all rules
-    :param ignore: codes that do not apply, even if selected
-    """
+    """The rules that apply. A code also means those that begin with it: ``CP1`` is ``CP101`` and its neighbours."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -103,12 +90,7 @@ class RuleSelection:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """
-    A place in a file.
-
-    :param line: counted from 1; None if it is unknown
-    :param task: the task, as ``dag.task``; empty for the file itself
-    """
+    """A place in a file: a line, counted from 1, and the task, as ``dag.task``, as far as there are any."""
 
     path: str
     line: int | None = None
@@ -117,11 +99,7 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """
-    A mistake. It shows keys and references, but never a value.
-
-    :param message: one sentence or more, without the place
-    """
+    """A mistake, in one sentence or more. It shows keys and references, but never a value."""
 
     rule: Rule
     place: SourcePlace

@@ -30,7 +30,6 @@ class KnownProviders:
     """
     The providers of a connection.
 
-    :param names: those that its tasks or their drivers can use
     :param unlisted: those that have a class, but are not listed
     :param home: what people call the place where they are defined
     :param definitions: name -> the definition, of those that are of one class for tasks and for drivers
@@ -46,7 +45,7 @@ def form_problem(variable: ConfigVariable, known: KnownProviders | None) -> str:
     """
     Return why the provider of a reference never answers one of this form; empty if that is not known.
 
-    :param known: the providers that are defined; None if that is unknown: a name is then taken for that of a class
+    If the providers are unknown, a name is taken for that of a class.
     """
     name = variable.provider
     definition = ProviderDefinition(name, name) if known is None else known.definitions.get(name)
@@ -54,32 +53,20 @@ def form_problem(variable: ConfigVariable, known: KnownProviders | None) -> str:
 
 
 def of_file(path: str) -> KnownProviders:
-    """
-    Return the providers that a properties file defines.
-
-    :raises ConfigException: the file cannot be read
-    """
+    """Return the providers that a properties file defines."""
     entries = properties.parse(read_text(path, name=path), name=path)
     return _known({entry.key: entry.value for entry in entries}, {}, home=f"{CONFIG_PROVIDERS} of {printable(path)}")
 
 
 def of_extra(text: str) -> KnownProviders:
-    """
-    Return the providers that the extra of a connection defines.
-
-    :raises ConfigProvidersError: it is not a JSON object, or its definitions cannot be read
-    """
+    """Return the providers that the extra of a connection defines, which must be a JSON object."""
     json_object(text, what="The value of --conn-extra")
     connection = Connection(conn_id="--conn-extra", conn_type="config_providers", extra=text)
     return _of_connection(connection, home=f"{CONFIG_PROVIDERS} of --conn-extra")
 
 
 def in_environment(conn_id: str) -> KnownProviders | None:
-    """
-    Return the providers of the connection in ``AIRFLOW_CONN_...``; None if there is no such variable.
-
-    :raises ConfigProvidersError: the connection or its definitions cannot be read
-    """
+    """Return the providers of the connection in ``AIRFLOW_CONN_...``; None if there is no such variable."""
     text = os.environ.get(f"{_PREFIX}{conn_id.upper()}")
     if text is None:
         return None

@@ -15,7 +15,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.properties import Property
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.policies import open_policies
-from airflow_config_providers.lint import overrides, rules
+from airflow_config_providers.lint import rules
 from airflow_config_providers.lint.dag_files import DagImports, read_all
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
@@ -74,12 +74,7 @@ def check_policy_file(path: str) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class LintOutcome:
-    """
-    What ``lint`` found.
-
-    :param findings: the mistakes, by place
-    :param unchecked: the connections that define the providers of references, and are not known; by id
-    """
+    """What ``lint`` found, by place, and the connections that define providers of references, but are not known."""
 
     findings: tuple[Finding, ...]
     unchecked: tuple[str, ...]
@@ -96,10 +91,7 @@ def lint_files(
     """
     Return the mistakes in the files at ``paths``, and what was not checked.
 
-    :param selection: the rules that apply
     :param providers: the providers of every connection; None to look for connections in the environment
-    :param seconds: the longest time for importing a DAG file
-    :param tick: is called after each DAG file
     :raises ConfigProvidersError: Airflow does not start, or a connection in the environment cannot be read
     """
     source = DagImports(paths.roots, seconds)
@@ -118,11 +110,7 @@ def lint_files(
 
 
 class _Rules:
-    """
-    The rules for what was read.
-
-    After ``findings``, ``unchecked`` has the ids of the connections that references need and that are not known.
-    """
+    """The rules for what was read. After ``findings``, ``unchecked`` has connections that are needed and not known."""
 
     def __init__(
         self, jobs: Sequence[WrittenJob], files: Sequence[LayerFile], providers: KnownProviders | None
@@ -137,7 +125,7 @@ class _Rules:
     def findings(self) -> Iterator[Finding]:
         yield from chain.from_iterable(map(self._of_job, self._jobs))
         yield from chain.from_iterable(map(self._of_file, self._files))
-        yield from overrides.dead_findings(
+        yield from rules.dead_findings(
             self._jobs, self._files, settings.config_files(), spark_version=self._spark_version
         )
 
@@ -156,7 +144,7 @@ class _Rules:
         yield from rules.exposed_findings(job, known)
 
     def _of_file(self, file: LayerFile) -> Iterator[Finding]:
-        yield from overrides.repeated_findings(file)
+        yield from rules.repeated_findings(file)
         are_remote = bool(self._jobs) and all(job.is_remote for job in self._jobs)
         yield from self._of_entries(
             file.entries,

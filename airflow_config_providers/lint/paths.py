@@ -34,11 +34,7 @@ _POLICY_LIST: Final = re.compile(_LINE + rb"""["']?policies["']?\s*:""", re.MULT
 
 @dataclass(frozen=True, slots=True)
 class LintedPaths:
-    """
-    Paths of files.
-
-    :param roots: the folders from which DAG files import modules
-    """
+    """Paths of files, and the folders from which DAG files import modules."""
 
     dags: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
@@ -47,11 +43,7 @@ class LintedPaths:
 
     @classmethod
     def of_deployment(cls) -> Self:
-        """
-        Return the files of this deployment: its DAGs, and the layers and policies that its settings name.
-
-        :raises ConfigException: the deployment has no folder of DAG files
-        """
+        """Return the files of this deployment: its DAGs, and the layers and policies that its settings name."""
         folder = existing_dags_folder()
         layers = (path for path in settings.config_files() if not is_known_only_in_run(path))
         policies = settings.policies_file()
@@ -70,7 +62,8 @@ class LintedPaths:
         if problems := [problem for path in found if (problem := _problem(path))]:
             raise ConfigException(*problems)
         folders = [path for path in found if Path(path).is_dir()]
-        layers = [path for folder in folders for path in _layer_files(folder)]
+        found_layers = (sorted(str(one) for one in Path(folder).rglob("*.*") if _is_layer(one)) for folder in folders)
+        layers = [path for some in found_layers for path in some]
         dags = [path for folder in folders for path in _dag_files(folder)]
         yaml = list(_ending(found, YAML_SUFFIXES, but=folders))
         yaml_layers = [path for path in yaml if _is_yaml_layer(Path(path))]
@@ -96,11 +89,7 @@ def dags_folder() -> str:
 
 
 def existing_dags_folder() -> str:
-    """
-    Return the folder in which this deployment has its DAG files.
-
-    :raises ConfigException: there is no such folder, or the deployment has DAG files elsewhere, too
-    """
+    """Return the folder in which this deployment has its DAG files; it must exist, and have all of them."""
     folder = dags_folder()
     if bundles := bundles_elsewhere(folder):
         raise ConfigException(
@@ -154,12 +143,8 @@ def _dag_files(folder: str) -> list[str]:
     raise ConfigException(f"Airflow finds no DAG files in '{printable(folder)}', because {why}")
 
 
-def _layer_files(folder: str) -> list[str]:
-    """Return the files that set a key of Spark; those of log4j and others are not layers."""
-    return sorted(str(path) for path in Path(folder).rglob("*.*") if _is_layer(path))
-
-
 def _is_layer(path: Path) -> bool:
+    """Return whether a file sets a key of Spark; those of log4j and others are not layers."""
     if path.suffix.lower() in YAML_SUFFIXES:
         return _is_yaml_layer(path)
     if path.suffix != ".properties" or not path.is_file():

@@ -1,10 +1,11 @@
-"""The rules for entries and jobs: mistakes in a key, a value, a reference, or a secret written as it is."""
+"""The rules: mistakes in a key, a value or a reference, secrets written as they are, and values without effect."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from airflow_config_providers.core.definition.config_type import ConfigType
@@ -28,6 +29,7 @@ from airflow_config_providers.job.nested_texts import field_of
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import (
     ABSENT_KEY,
+    DEAD_OVERRIDE,
     DEPRECATED_KEY,
     EXPOSED,
     IGNORED_KEY,
@@ -35,6 +37,7 @@ from airflow_config_providers.lint.finding import (
     MALFORMED,
     MISSPELT_KEY,
     REFUSED_KEY,
+    REPEATED_KEY,
     UNCONFIGURED,
     UNKNOWN,
     UNRESOLVED,
@@ -55,14 +58,14 @@ def key_findings(
     """
     Yield the mistakes in the key of an entry, and in the type of its value.
 
-    :param misspelt: what the deployment does with misspelt keys
     :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
     :param spark_version: the version of the Spark that runs the job; None if it is not known
     """
     if refused := key_problem(entry.key, f"'{printable(entry.key)}'"):
         yield Finding(REFUSED_KEY, entry.place, str(refused))
         return
-    found = find_in({entry.key: entry.origin}, _without_failing(misspelt), takes_any_key=takes_any_key)
+    only_doubts = UnknownKeys.WARN if misspelt is UnknownKeys.FAIL else misspelt  # problems are keys that Spark ignores
+    found = find_in({entry.key: entry.origin}, only_doubts, takes_any_key=takes_any_key)
     yield from (Finding(IGNORED_KEY, entry.place, problem) for problem in found.problems)
     yield from (Finding(MISSPELT_KEY, entry.place, doubt) for doubt in found.doubts)
     yield from _deprecated_findings(entry, spark_version)
@@ -71,11 +74,6 @@ def key_findings(
             Finding(ABSENT_KEY, entry.place, doubt) for doubt in absent({entry.key: entry.origin}, spark_version)
         )
     yield from _type_findings(entry, spark_version)
-
-
-def _without_failing(misspelt: UnknownKeys) -> UnknownKeys:
-    """Return ``misspelt`` for a check in which misspelt keys are doubts: problems are keys that Spark ignores."""
-    return UnknownKeys.WARN if misspelt is UnknownKeys.FAIL else misspelt
 
 
 def _deprecated_findings(entry: WrittenEntry, spark_version: str | None) -> Iterator[Finding]:
@@ -175,9 +173,8 @@ def reference_findings(
     entry: WrittenEntry, known: KnownProviders | None, *, is_resolved: bool = True
 ) -> Iterator[Finding]:
     """
-    Yield the mistakes in the references of an entry.
+    Yield the mistakes in the references of an entry, given the providers; None if they are unknown.
 
-    :param known: the providers that are defined; None if that is unknown
     :param is_resolved: whether each reference must have a value; otherwise, something else can replace it
     """
     if provider := unclosed(entry.text):
@@ -239,11 +236,7 @@ def unconfigured_findings(job: WrittenJob) -> Iterator[Finding]:
 
 
 def exposed_findings(job: WrittenJob, known: KnownProviders | None) -> Iterator[Finding]:
-    """
-    Yield the references of a job that its run refuses, because other people could read their values.
-
-    :param known: the providers that are defined; None if that is unknown
-    """
+    """Yield the references of a job that its run refuses, because other people could read their values."""
     if not job.is_configured or job.keeps_unresolved or job.allows_exposed:
         return
     places = {PlacedText(entry.name, entry.key, entry.text, cluster): entry.place for entry, cluster in _placed(job)}
@@ -265,3 +258,63 @@ def is_read_by_other_jobs(file: LayerFile, jobs: Iterable[WrittenJob]) -> bool:
     """Return whether a job names the file that can get keys that do not begin with ``spark.``."""
     real = os.path.realpath(file.path)
     return any(job.takes_any_key and real in map(os.path.realpath, job.files) for job in jobs)
+
+
+def repeated_findings(file: LayerFile) -> Iterator[Finding]:
+    """Yield a finding for each key that a file sets more than once, at the last of its lines."""
+    by_key: dict[str, list[WrittenEntry]] = {}
+    for entry in file.entries:
+        by_key.setdefault(entry.key, []).append(entry)
+    for key, entries in by_key.items():
+        if len(entries) > 1:
+            lines = ", ".join(str(entry.place.line) for entry in entries)
+            yield Finding(REPEATED_KEY, entries[-1].place, f"'{printable(key)}' is set in lines {lines}. Keep one.")
+
+
+def dead_findings(
+    jobs: Iterable[WrittenJob],
+    files: Sequence[LayerFile],
+    of_deployment: Iterable[str],
+    *,
+    spark_version: str | None = None,
+) -> Iterator[Finding]:
+    """Yield the entries that lose in every job that reads them; every job reads the files ``of_deployment``."""
+    winners: dict[WrittenEntry, WrittenEntry] = {}
+    alive: set[WrittenEntry] = set()
+    older = spark_definition(spark_version).older_names
+    current_last = partial(sorted, key=lambda entry: entry.key not in older)  # the current name of a key beats an older
+    for layers in _all_layers(jobs, files, of_deployment):
+        named = [(current_name(entry.key, older), entry) for layer in layers for entry in current_last(layer)]
+        strongest = dict(named)
+        alive.update(strongest.values())
+        winners.update({entry: strongest[name] for name, entry in named})
+    yield from (_finding(loser, winner) for loser, winner in winners.items() if loser not in alive)
+
+
+def _all_layers(
+    jobs: Iterable[WrittenJob], files: Sequence[LayerFile], of_deployment: Iterable[str]
+) -> Iterator[list[tuple[WrittenEntry, ...]]]:
+    """Yield the layers of each job, weakest first, of which only those files are known that were given."""
+    last = {os.path.realpath(file.path): {entry.key: entry for entry in file.entries} for file in files}
+    by_path = {path: tuple(entries.values()) for path, entries in last.items()}
+    base = _found(by_path, of_deployment)
+    for job in jobs:
+        if job.is_configured:
+            yield [*base, *_found(by_path, job.files), *job.layers]
+
+
+def _found(files: Mapping[str, tuple[WrittenEntry, ...]], paths: Iterable[str]) -> list[tuple[WrittenEntry, ...]]:
+    return [files[real] for path in paths if (real := os.path.realpath(path)) in files]
+
+
+def _finding(loser: WrittenEntry, winner: WrittenEntry) -> Finding:
+    scope = "" if loser.origin else " in the tasks that were checked"
+    other = "" if winner.key == loser.key else f"'{printable(winner.key)}' in "
+    problem = f"{loser.name} has no effect{scope}: {other}{_where(winner)} overrides it. Remove one of them."
+    return Finding(DEAD_OVERRIDE, loser.place, problem)
+
+
+def _where(winner: WrittenEntry) -> str:
+    if winner.origin:
+        return printable(f"{winner.origin} of {winner.place.task}")
+    return printable(f"{winner.place.path}:{winner.place.line}")

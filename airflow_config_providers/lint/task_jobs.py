@@ -25,15 +25,9 @@ from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import SourcePlace
 from airflow_config_providers.spark.layer_sources import mapping_layer
 
-_WITH_NAME = (ast.FunctionDef, ast.AsyncFunctionDef)
-
 
 class SourceLines:
-    """
-    Finds lines by reading the source, which is never run.
-
-    :param source: the text of a DAG file; one that is no Python has no lines
-    """
+    """Finds lines by reading the source of a DAG file, which is never run; what is no Python has no lines."""
 
     def __init__(self, source: str | bytes) -> None:
         try:
@@ -56,10 +50,9 @@ class SourceLines:
 
     def of_literal(self, task_id: str, *names: str) -> int | None:
         """
-        Return the line where a key or an argument of the task is written.
+        Return the line where one of ``names`` of a task, the most exact first, is written.
 
-        :param names: the key and the arguments that can have it, the most exact first
-        :return: the line of the task if none of the names is written there, or once in the file
+        If none is written in the task, or once in the file, it is the line of the task.
         """
         node = self._node(task_id)
         below = {} if node is None else self._below(node)
@@ -73,7 +66,6 @@ class SourceLines:
         return found[0] if len(found) == 1 and isinstance(found[0], ast.expr | ast.stmt) else None
 
     def _below(self, node: ast.AST) -> dict[str, int]:
-        """Return the literals in a task, each with its first line."""
         if node not in self._of_nodes:
             lines = self._of_nodes[node] = {}
             for below in ast.walk(node):
@@ -83,7 +75,7 @@ class SourceLines:
 
 
 def _task_names(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, _WITH_NAME) and node.decorator_list:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.decorator_list:
         yield node.name
     elif isinstance(node, ast.Call):
         for keyword in node.keywords:
@@ -207,7 +199,6 @@ def _refused(fields: JobFields) -> Iterator[tuple[FieldPath, str, str]]:
 
 
 def _without(fields: JobFields, refused: Iterable[tuple[FieldPath, str, str]]) -> JobFields:
-    """Return ``fields`` without these keys, so that the others are checked."""
     changed: dict[str, Any] = {}
     for conf, key, _ in refused:
         before = changed.get(conf.field, fields.read(conf.field))

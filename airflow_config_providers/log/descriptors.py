@@ -51,18 +51,15 @@ class _Process:
     def __init__(self) -> None:
         self._lock = threading.RLock()  # reentrant, since a signal handler can fork
         self._active = ActiveReversers()
-        self._begin()
+        self.forget()
         hold_forks(self._lock)
         forget_in_children(self)
 
-    def _begin(self) -> None:
+    def forget(self) -> None:
+        """Begin, also in a forked child: blocks and pumps are its parent's, whose pumps do not know its values."""
         self._blocks: set[object] = set()
         self._guards = ExitStack()
         self._pumps: list[threading.Thread] = []
-
-    def forget(self) -> None:
-        """In a forked child: leave blocks and pumps to the parent, whose pumps do not know the values of new blocks."""
-        self._begin()
 
     def enter(self, reverser: ReverseTransformer) -> object:
         """Begin a block, and return what ends it; after an error, everything is as before."""
@@ -132,7 +129,6 @@ def _copy(descriptor: int) -> BinaryIO | None:
 
 
 def _pipe() -> tuple[BinaryIO, BinaryIO]:
-    """Return the two ends of a pipe: the one to read from and the one to write to."""
     inside, entrance = os.pipe()
     return os.fdopen(inside, "rb", buffering=0), os.fdopen(entrance, "wb", buffering=0)
 

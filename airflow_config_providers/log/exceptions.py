@@ -47,11 +47,7 @@ def reverse_exception(exception: BaseException, reverser: ReverseTransformer) ->
 
 
 class _Reversal:
-    """
-    The reversal of an exception, which searches each object once.
-
-    :param reverser: knows the values
-    """
+    """The reversal of an exception, which searches each object once."""
 
     def __init__(self, reverser: ReverseTransformer) -> None:
         self._reverser = reverser
@@ -209,7 +205,6 @@ class _TooManyError(Exception):
 
 
 def _members(kind: type[BaseException]) -> Iterator[tuple[str, _Member]]:
-    """Yield the attributes of exceptions in slots and in C."""
     for name, found in (item for each in kind.__mro__ for item in vars(each).items()):
         if isinstance(found, _Member) and not name.startswith("__") and name not in ("args", "exceptions"):
             yield name, found

@@ -19,10 +19,8 @@ from airflow_config_providers.log.guards import (
     MessageGuard,
     Processor,
     RenderGuard,
+    guard_sentry,
 )
-from airflow_config_providers.log.sentry import guard_sentry
-
-_Undo = Callable[[], None]
 
 _CUTS_TOKENS: Final = "redact_jwt"
 """Name of the Airflow processor that shortens what looks like a token. Values must be found before it runs."""
@@ -35,7 +33,7 @@ _HANDING_ON: Final = frozenset({"render_to_log_kwargs", "render_to_log_args_and_
 
 _lock: Final = threading.RLock()  # reentrant, since a signal handler can end a task
 _active: Final = ActiveReversers()
-_undo: Final[list[_Undo]] = []
+_undo: Final[list[Callable[[], None]]] = []
 _streams: Final[weakref.WeakSet[GuardedStream[str]]] = weakref.WeakSet()
 """All guards of streams, also those that ``sys`` does not hold now, because output is redirected for a while."""
 
@@ -122,7 +120,6 @@ def _guard_all() -> None:
 
 
 def _handlers() -> set[logging.Handler]:
-    """Return the handlers of all loggers, and the handler of last resort."""
     loggers = [logging.root, *logging.root.manager.loggerDict.values()]
     found = {handler for logger in loggers if isinstance(logger, logging.Logger) for handler in logger.handlers}
     return found | ({logging.lastResort} if logging.lastResort else set())

@@ -10,7 +10,7 @@ from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.text import one_line, several
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.deployment.audit_scope import scope_of_leaks
+from airflow_config_providers.deployment.audits import scope_of_leaks
 from airflow_config_providers.deployment.database_tables import database_of_connection
 from airflow_config_providers.deployment.known_secrets import (
     KnownSecrets,
@@ -173,7 +173,6 @@ class ConfigAuditOperator(BaseOperator):
         )
 
     def _known(self) -> KnownSecrets:
-        """Return the values to search for."""
         references = self._all_references()
         if not references:
             return KnownSecrets(())

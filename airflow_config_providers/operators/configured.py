@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import partial, wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -64,13 +64,9 @@ _SETTLED_ANEW: Final = f"{_NOT_ASKED}and {{}}."
 _KNOWN: Final = ("airflow.providers.", "airflow.sdk.", "airflow_config_providers.")
 """The packages of which it is known what their methods do after a deferral: only ``execute`` submits a job."""
 
-_MOST_NAMED: Final = 20
-"""How many keys a note names."""
-
 _ENDS_RUN: Final = "ends_run"
 """The attribute of an ``execute`` that ends the run."""
 
-_NONE_CHOSEN: Final = astuple(NO_OPTIONS)
 
 _SEALED_VALUES: Final = "_config_providers_values"
 """The argument with which a deferred task gets the values that its job had before, sealed."""
@@ -144,8 +140,8 @@ class ConfiguredOperator(ReloadingOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        chosen = (config_conn_id, unresolved, allow_exposed_arguments, resolve_in, reload_action, streaming)
-        self.take_over(NO_OPTIONS if chosen == _NONE_CHOSEN else JobOptions(*chosen), config_files)
+        chosen = JobOptions(config_conn_id, unresolved, allow_exposed_arguments, resolve_in, reload_action, streaming)
+        self.take_over(chosen, config_files)
 
     def take_over(self, options: JobOptions = NO_OPTIONS, config_files: Sequence[str] | str | None = None) -> None:
         """
@@ -159,7 +155,7 @@ class ConfiguredOperator(ReloadingOperator):
         refuse_taken(type(self), found.keys() & {*OURS})
         for name in found.keys() & _OWN:  # another class can have set one of the same name
             del found[name]
-        if options is not NO_OPTIONS:
+        if options != NO_OPTIONS:
             self._job_options = options
         if config_files is not None:
             self.config_files = listed(config_files)
@@ -310,10 +306,9 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _has_run_its_job(self, context: Any) -> bool:
         """
-        Return whether the task goes on after its job.
+        Return whether the task goes on after its job. In ``execute``, as on EMR Serverless, it goes on before it.
 
-        In ``execute``, as on EMR Serverless, it goes on before it. A method of a class outside Airflow's providers and
-        this package can submit a job in any way, so it does not count as going on after the job either.
+        A method of a class outside Airflow's providers and this package can submit a job itself, so it does not count.
         """
         name = resuming_method(context.get("ti"))
         return name not in {None, "execute"} and self._is_known(name)
@@ -327,11 +322,7 @@ class ConfiguredOperator(ReloadingOperator):
         return (), []
 
     def _ask_late(self) -> None:
-        """
-        Ask the policies, and keep the record, before a task that went on after a deferral submits a job.
-
-        :raises PolicyViolation: policies deny the configuration
-        """
+        """Ask the policies, and keep the record, before a task that went on after a deferral submits a job."""
         before, self._before_submit = self._before_submit, None
         if before is not None:
             before()
@@ -360,16 +351,12 @@ class ConfiguredOperator(ReloadingOperator):
         changed = keeper.changed_keys(context["ti"], run.layered, run.reverser)
         if changed is None:
             return [_SETTLED_ANEW.format("this try has left no record of what its job was submitted with")]
-        named = first_of(list(map(printable, changed)), _MOST_NAMED)
+        named = first_of(list(map(printable, changed)), 20)
         differs = f"differs from what its job was submitted with, which the record of this try has: {named}"
         return [_SETTLED_ANEW.format(differs)] if changed else []
 
     def _checked_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
-        """
-        Return the configuration of the job.
-
-        :raises ConfigException: fields are wrong, or what fills in a template brought a reference
-        """
+        """Return the configuration of the job; refuse wrong fields, and templates in which data brought a reference."""
         if problems := list(self._job_problems()):
             raise ConfigException(*problems)
         return self._job_configuration(context, jinja_env)
@@ -409,7 +396,7 @@ class ConfiguredOperator(ReloadingOperator):
                 render=partial(rendered, environment=jinja_env or self.get_template_env(), context=context),
                 warn=once(self.log.warning),  # a reload settles it again
                 takes_any_key=fields.spec.takes_any_key,
-                spark_version=self._spark_version(fields),
+                spark_version=self._job_spark(),
             ),
             words=fields.spec.words,
             environment_prefixes=self._environment_prefixes,
@@ -439,7 +426,6 @@ class ConfiguredOperator(ReloadingOperator):
         return [*self._default_files(fields), *of_deployment, *own]
 
     def _job_paths(self) -> list[NestedString]:
-        """Return the paths of files that the author of the DAG named."""
         return self._job_fields().files()
 
     def _default_files(self, fields: JobFields) -> list[ConfigFile]:
@@ -450,13 +436,9 @@ class ConfiguredOperator(ReloadingOperator):
         found = defaults_of(binary, os.environ) if binary else None
         return [found] if found else []
 
-    def _spark_version(self, fields: JobFields) -> str | None:
-        """Return the version of the Spark that runs the job; None if it is not known here."""
-        binary = self._spark_binary_of(fields)
-        return installed_version(binary, os.environ) if binary else None
-
     def _job_spark(self) -> str | None:
-        return self._spark_version(self._job_fields())
+        binary = self._spark_binary_of(self._job_fields())
+        return installed_version(binary, os.environ) if binary else None
 
     def _spark_binary_of(self, fields: JobFields) -> str:
         """Return the program of Spark that the operator starts; empty if it starts none on this machine."""
@@ -469,7 +451,6 @@ class ConfiguredOperator(ReloadingOperator):
         return Driver(is_remote, lambda _: is_remote, fields.not_python(), tuple(fields.closed_confs()))
 
     def _job_notes(self) -> Iterator[str]:
-        """Yield notes for the reader of the task log."""
         fields = self._job_fields()
         if fields.cluster_confs:
             yield "Several clusters: each gets these layers around its own spark_conf, which the task's fields show."
@@ -606,7 +587,7 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _reverse_deferral(self, context: Any, deferred: Any, reverser: ReverseTransformer) -> None:
         """Keep values out of a deferral, except sealed ones for the process that resumes the task."""
-        from airflow_config_providers.operators.deferral import reverse_deferral
+        from airflow_config_providers.operators.task_output import reverse_deferral
 
         reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=self.on_kill)
         if sealed := self._deferral_seal(context).seal(reverser):
@@ -632,7 +613,6 @@ class ConfiguredOperator(ReloadingOperator):
             self._forget_values(before, reverser)
 
     def _resolved_fields(self) -> dict[str, Any]:
-        """Return field -> content with values."""
         from airflow_config_providers.job.exposed_values import refuse_broken_words
 
         fields, run = self._job_fields(), self._job_run
@@ -658,8 +638,7 @@ class ConfiguredOperator(ReloadingOperator):
         Check what code has added since the fields were rendered, and log its keys.
 
         :param names: fields that are read when the job is submitted
-        :raises ConfigException: code has added references to these fields
-        :raises ExposedValueError: code has put a value under a key where others can read it
+        :raises ConfigProvidersError: code added references to these fields, or put a value where others can read it
         """
         self._refuse_late(self._job_fields().texts(*names) if names else ())
         added = self._job_run.added(conf)
@@ -712,12 +691,7 @@ def _ending(execute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_taken(kind: type, names: Collection[str]) -> None:
-    """
-    Make sure that a class of operators has no argument or attribute of its own that has the name of one of ours.
-
-    :param names: those that it has
-    :raises ConfigException: it has some
-    """
+    """Refuse a class of operators with arguments or attributes of its own, ``names``, that have the names of ours."""
     if names:
         raise ConfigException(
             f"Class {printable(f'{kind.__module__}.{kind.__qualname__}')} has its own {', '.join(sorted(names))}. This "

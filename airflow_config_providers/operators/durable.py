@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.job.record import TryRecord
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
-    from airflow_config_providers.operators.submitted_config import SubmittedConfig
+    from airflow_config_providers.operators.record_keeper import SubmittedConfig
 
 
 class DurableMixin(ConfiguredOperator):
@@ -105,7 +105,6 @@ class DurableMixin(ConfiguredOperator):
         self._show_followed(self._note(context), submitted)
 
     def _note(self, context: Any) -> str:
-        """Return a sentence about the job that this try follows."""
         job, submitted = self._followed
         name, since, whose = printable(str(job)), "", " of an earlier try"
         if self._is_own(submitted, context):
@@ -188,11 +187,7 @@ class DurableMixin(ConfiguredOperator):
         return status
 
     def submit_job(self, context: Any) -> Any:
-        """
-        Submit the job, and hand its leases over to it before Airflow stores its id and a later try can follow it.
-
-        :raises SubmitError: this try follows a job, and so has nothing to submit
-        """
+        """Submit the job, and hand its leases over to it before Airflow stores its id and a later try can follow it."""
         if self._is_following:
             raise SubmitError(
                 f"This try should follow a job that was submitted before, but {self.external_id_key} was deleted from "
@@ -217,7 +212,7 @@ class DurableMixin(ConfiguredOperator):
 
     def _keep_submitted(self, job: Any, context: Any) -> None:
         """Store the configuration of ``job`` for later tries that follow it."""
-        from airflow_config_providers.operators.submitted_config import STATE_KEY, SubmittedConfig
+        from airflow_config_providers.operators.record_keeper import STATE_KEY, SubmittedConfig
 
         sealed = self._job_seal(job, context).seal(self._job_run.reverser)
         submitted = SubmittedConfig(self._job_run.shown, self.effective_config or (), sealed, _try_number(context))
@@ -262,7 +257,7 @@ class DurableMixin(ConfiguredOperator):
 
 
 def _submitted_config(store: Any, job: Any) -> SubmittedConfig | None:
-    from airflow_config_providers.operators.submitted_config import STATE_KEY, SubmittedConfig
+    from airflow_config_providers.operators.record_keeper import STATE_KEY, SubmittedConfig
 
     return SubmittedConfig.read(store.get(STATE_KEY), job)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from airflow.providers.amazon.aws.triggers.emr import EmrAddStepsTrigger, EmrServerlessStartJobTrigger
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 _QUESTION: Final = "question"
 """Entry of the event of a failure: the arguments with which the trigger asked EMR, and the task asks again."""
 
-_FAILED_RUN: Final = frozenset({"FAILED", "CANCELLED"})
-
 
 class EmrMixin(ConfiguredOperator):
     """
@@ -29,17 +27,14 @@ class EmrMixin(ConfiguredOperator):
     """
 
     hook: Any
+    _failure: Callable[[Mapping[str, Any]], str]  # returns what EMR says of a job that has failed; empty if it has not
 
     def defer(self, *, trigger: Any, **kwargs: Any) -> NoReturn:
         """Defer with a trigger that does not read what EMR says of the job."""
         super().defer(trigger=stand_in(trigger, _STAND_INS), **kwargs)
 
     def execute_complete(self, context: Any, event: dict[str, Any] | None = None) -> Any:
-        """
-        Ask EMR what it says of a job that has not succeeded, and continue.
-
-        :raises AirflowException: the job has failed
-        """
+        """Ask EMR what it says of a job that has not succeeded, and continue."""
         said = dict(event or {})
         question = said.pop(_QUESTION, None)
         if question and (reason := self._reason(question)):
@@ -52,10 +47,6 @@ class EmrMixin(ConfiguredOperator):
         except Exception as error:  # noqa: BLE001 - that the job has failed is more important
             self.log.warning("What EMR says of the failure could not be fetched: %s", error)
             return ""
-
-    def _failure(self, question: Mapping[str, Any]) -> str:
-        """Return what EMR says of a job that has failed; empty if it has not."""
-        raise NotImplementedError
 
 
 class EmrStepsMixin(EmrMixin):
@@ -72,7 +63,7 @@ class EmrServerlessMixin(EmrMixin):
 
     def _failure(self, question: Mapping[str, Any]) -> str:
         run = self.hook.conn.get_job_run(**question)["jobRun"]
-        if run["state"] not in _FAILED_RUN:  # the stock operator cancels one that takes too long
+        if run["state"] not in {"FAILED", "CANCELLED"}:  # the stock operator cancels one that takes too long
             return ""
         return f"Job run {run['jobRunId']} has not succeeded: {run['state']} - {run['stateDetails']}"
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.core.text import counted, one_line, printable, several
-from airflow_config_providers.deployment.audit_scope import RecordsChoice, scope_of_records
-from airflow_config_providers.deployment.record_audit import problems_of, record_reader
+from airflow_config_providers.deployment.audits import RecordsChoice, problems_of, record_reader, scope_of_records
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.job.past_policies import PastPolicies
 from airflow_config_providers.operators.no_retry import failing_at_once
@@ -74,6 +73,8 @@ class _RecordsAuditOperator(BaseOperator):
     :param output_parquet: a Parquet file to write, with the findings (templated)
     :param master: Spark's master; None for the one of ``spark-defaults.conf``, or else this machine
     :param spark_conf: configuration of the Spark job
+    :raises ConfigException: a parameter is wrong, or Spark does not start
+    :raises ProviderUnavailableError: Spark cannot read the records
     """
 
     template_fields: Sequence[str] = ("records", "parquet", "since", "only_dag", "report", "output_parquet")
@@ -133,7 +134,6 @@ class _RecordsAuditOperator(BaseOperator):
         raise ConfigException(f"since='{problem}' is not a day. Write it as 2026-11-01.")
 
     def _write(self, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], page: Callable[[], str]) -> None:
-        """Log the first findings, and write the files."""
         for row in rows[:_MOST_LOGGED]:
             self.log.info("%s", one_line("; ".join(f"{name}: {row[name]}" for name in columns if row[name])))
         if len(rows) > _MOST_LOGGED:
@@ -166,12 +166,7 @@ class ConfigHistoryAuditOperator(_RecordsAuditOperator):
 
     @failing_at_once
     def execute(self, context: Any) -> dict[str, int]:
-        """
-        Audit, and return the numbers.
-
-        :raises ConfigException: a parameter is wrong, or Spark does not start
-        :raises ProviderUnavailableError: Spark cannot read the records
-        """
+        """Audit, and return the numbers."""
         with self._read(self.against) as read:
             there = read.there.frame if read.there else None
             with history_of(read.session, read.records.frame, KnownElsewhere(), there) as history:
@@ -216,8 +211,6 @@ class ConfigPolicyAuditOperator(_RecordsAuditOperator):
         Audit, and return the numbers.
 
         :raises PolicyViolation: a run would have been stopped, and ``fail_on_stopped`` is set
-        :raises ConfigException: a parameter or a policy is wrong, or Spark does not start
-        :raises ProviderUnavailableError: Spark cannot read the records
         """
         asked = PastPolicies.read(self.policies, settings.allowed_policy_classes())
         with self._read() as read:
@@ -262,12 +255,7 @@ class ConfigReferenceAuditOperator(_RecordsAuditOperator):
 
     @failing_at_once
     def execute(self, context: Any) -> dict[str, int]:
-        """
-        Audit, and return the numbers.
-
-        :raises ConfigException: a parameter is wrong, or Spark does not start
-        :raises ProviderUnavailableError: Spark cannot read the records
-        """
+        """Audit, and return the numbers."""
         with self._read() as read:
             rows = reference_rows(reference_uses(read.session, read.records.frame), self.known)
         self._write(rows, REFERENCE, partial(reference_audit.page, rows, read.scope))

@@ -1,4 +1,4 @@
-"""The records of a task's tries, and where they are kept: in Airflow, and in files if the deployment names a folder."""
+"""What a task keeps of its tries: records, and the configuration of the job that a later try follows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import airflow
 
 from airflow_config_providers import __version__, settings
-from airflow_config_providers.core.layers import LayeredConfig
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.text import one_line
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, references_of
 from airflow_config_providers.job.record_entries import job_key, packed, record_in, record_key
@@ -34,7 +35,6 @@ class RecordKeeper:
 
     :param store: the task's state store of Airflow 3.3
     :param push: pushes an XCom, where there is no such store
-    :param log: the log of the task
     :param pull: pulls an XCom of the same task instance
     """
 
@@ -62,7 +62,7 @@ class RecordKeeper:
         """
         Keep the record of a try that was refused, unless the same try submitted a job before it was deferred.
 
-        :param is_late: whether the try has begun and goes on before a job, so that only the id of another job counts
+        If it ``is_late``, the try has begun and goes on before a job, so that only the id of another job counts.
         """
         self._guarded(lambda: self._keep_new(without_values(make(), _NOTHING), job_key if is_late else record_key))
 
@@ -71,11 +71,7 @@ class RecordKeeper:
         self._guarded(lambda: self._keep_new(without_values(make(), reverser), record_key))
 
     def changed_keys(self, ti: Any, layered: LayeredConfig, reverser: ReverseTransformer) -> list[str] | None:
-        """
-        Return the keys whose values differ from those in the record that an earlier process of this try left.
-
-        :return: in order; None if there is no such record
-        """
+        """Return the keys that differ from the record of an earlier process of this try, in order; None without one."""
         found: list[TryRecord | None] = []
         self._guarded(lambda: found.append(record_in(self._stored, TaskTry.of(ti))))
         if not found or found[0] is None:
@@ -196,12 +192,7 @@ def _dag_file(ti: Any) -> str:
 
 
 def versions(ti: Any, spark: str | None) -> dict[str, str]:
-    """
-    Return name -> version: of this package, Airflow, Spark, and the DAG with its bundle, as far as they are known.
-
-    :param ti: the task instance that runs
-    :param spark: the version of the Spark that runs the job
-    """
+    """Return name -> version of this package, Airflow, Spark, and the DAG with its bundle, as far as they are known."""
     bundle = getattr(ti, "bundle_instance", None)
     found = {
         "airflow-config-providers": __version__,
@@ -212,3 +203,47 @@ def versions(ti: Any, spark: str | None) -> dict[str, str]:
         "bundle_version": getattr(bundle, "version", None),
     }
     return {name: str(version) for name, version in found.items() if version}
+
+
+STATE_KEY: Final = "config_providers_submitted"
+"""The key in the task's state store that holds the configuration of its job, with references."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedConfig:
+    """
+    The configuration with which a job was submitted, with references, and its ``effective_config`` at that time.
+
+    :param sealed: its values, sealed with ``ValueSeal``; None if they are not kept
+    :param try_number: the try that submitted it; None if an earlier version of this package did
+    """
+
+    conf: Mapping[str, str] = field(default_factory=dict)
+    lines: Sequence[str] = ()
+    sealed: str | None = None
+    try_number: int | None = None
+
+    @classmethod
+    def read(cls, state: Any, job: Any) -> Self | None:
+        """Return the configuration in ``state``, which others can write; None if it does not belong to ``job``."""
+        if not isinstance(state, dict) or state.get("job") != job:
+            return None
+        conf, lines = state.get("conf"), state.get("lines")
+        if not isinstance(conf, dict) or not isinstance(lines, list):
+            return None
+        shown = {key: str(text) for key, text in conf.items()}
+        number = state.get("try")
+        by = number if type(number) is int else None
+        return cls(shown, [one_line(str(line)) for line in lines], state.get("sealed"), by)
+
+    def state(self, job: Any) -> dict[str, Any]:
+        """Return the entry for the task's state store, which Airflow does not mask."""
+        conf = {key: masked(text) for key, text in self.conf.items()}
+        sealed = {} if self.sealed is None else {"sealed": self.sealed}
+        by = {} if self.try_number is None else {"try": self.try_number}
+        return {"job": job, "conf": conf, "lines": list(map(masked, self.lines)), **sealed, **by}
+
+    @property
+    def layered(self) -> LayeredConfig:
+        """The configuration, already settled."""
+        return LayeredConfig([ConfigLayer(ConfigSource.DAG_CONFIG, "the job", self.conf)])

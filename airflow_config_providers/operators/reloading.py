@@ -29,6 +29,9 @@ class ReloadingOperator(BaseOperator):
     _record_keeper: RecordKeeper | None = None  # while execute runs
     _kept_record: TryRecord | None = None  # afterwards
     _job_reload: JobReload | None = None  # while the job runs
+    _run_once: Callable[[Any, Callable[[], Any]], Any]  # runs the job with the values of _job_run
+    _show_run: Callable[[JobRun], None]  # shows where the values come from
+    _job_spark: Callable[[], str | None]  # returns the version of the Spark that runs the job; None if it is not known
     _is_killed: bool = False
     _is_outdated: bool = False  # whether the job has other values than _watched_run
 
@@ -42,18 +45,6 @@ class ReloadingOperator(BaseOperator):
     def _watched_run(self) -> JobRun:
         """The run whose references are watched while the job runs."""
         return self._job_run
-
-    def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
-        """Run the job with the values of ``_job_run``."""
-        raise NotImplementedError
-
-    def _show_run(self, run: JobRun) -> None:
-        """Show where the values of ``run`` come from."""
-        raise NotImplementedError
-
-    def _job_spark(self) -> str | None:
-        """Return the version of the Spark that runs the job; None if it is not known here."""
-        raise NotImplementedError
 
     def _keep_record(self, context: Any) -> None:
         if self._record_keeper is not None:
@@ -109,11 +100,7 @@ class ReloadingOperator(BaseOperator):
             self._end_record()
 
     def _reloaded(self, context: Any, run: Callable[[], Any]) -> Any:
-        """
-        Run the job, and run it anew whenever it was stopped, or failed, because its secrets have changed.
-
-        :raises SubmitError: the task was killed while its references were resolved, which can take a while
-        """
+        """Run the job, and run it anew whenever it was stopped, or failed, because its secrets have changed."""
         self._refuse_after_kill()
         if not self._watched_run.reloads or self._obstacle_to_reload():
             return self._run_once(context, run)
@@ -134,7 +121,6 @@ class ReloadingOperator(BaseOperator):
 
     @contextmanager
     def _watching(self) -> Iterator[JobReload]:
-        """Have the job stopped when its secrets change."""
         from airflow_config_providers.job.job_reload import JobControl, JobReload, ReloadLimits
 
         limits = ReloadLimits.of_deployment()
@@ -147,11 +133,7 @@ class ReloadingOperator(BaseOperator):
                 self._job_reload = None
 
     def _require_deliverable(self, run: JobRun) -> None:
-        """
-        Make sure that the values of ``run`` would reach a job; called in another thread, while the job runs.
-
-        :raises ConfigProvidersError: one would not
-        """
+        """Refuse ``run`` if its values would not reach a job; called in another thread, while the job runs."""
 
     def _has_begun(self) -> bool:
         """Return whether there is a job that ``_stop_job`` can stop; called in another thread."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
@@ -18,25 +18,16 @@ from airflow_config_providers.exceptions import SubmitError
 API_GROUP: Final = "spark.apache.org"
 KIND: Final = "SparkApplication"
 
-_PLURAL: Final = "sparkapplications"
 _ENDED: Final = frozenset({"ResourceReleased", "TerminatedWithoutReleaseResources"})
-_SUCCEEDED: Final = "Succeeded"
 
 _SECONDS_TO_END: Final = 300.0
 """How long a driver can take to end after its application was deleted; Kubernetes' default is 30."""
 
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
 
-_SECONDS_OF_RETRIES: Final = 600.0
-"""How long a request is repeated that the API server could not answer."""
-
 
 def wait_until_gone(is_gone: Callable[[], bool], *, what: str) -> None:
-    """
-    Wait for the end of a driver whose application was deleted.
-
-    :raises SubmitError: it takes too long
-    """
+    """Wait for the end of a driver whose application was deleted, but not for ever."""
     end = time.monotonic() + _SECONDS_TO_END
     while not is_gone():
         if time.monotonic() > end:
@@ -52,7 +43,7 @@ def _could_not_answer(error: BaseException) -> bool:
 
 _patiently = retry(
     retry=retry_if_exception(_could_not_answer),
-    stop=stop_after_delay(_SECONDS_OF_RETRIES),
+    stop=stop_after_delay(600.0),  # seconds in which a request is repeated that the API server could not answer
     wait=wait_random_exponential(max=10),
     reraise=True,
 )
@@ -61,9 +52,8 @@ _patiently = retry(
 @dataclass(frozen=True, slots=True)
 class ApplicationState:
     """
-    The state of an application.
+    The state of an application; of one that has ended, the last one before its resources were released.
 
-    :param summary: its name; of an application that has ended, the last one before its resources were released
     :param message: what the operator says about it
     :param has_ended: whether the operator starts no other attempt
     """
@@ -85,18 +75,12 @@ class ApplicationState:
     @property
     def has_succeeded(self) -> bool:
         """Whether the last attempt has ended well."""
-        return self.has_ended and self.summary == _SUCCEEDED
+        return self.has_ended and self.summary == "Succeeded"
 
 
 @dataclass(frozen=True, slots=True)
 class SparkApplication:
-    """
-    An application on Kubernetes. ``SparkKubernetesOperator`` uses it in place of its own launcher.
-
-    :param objects: the client of custom objects
-    :param core: the client of the core API
-    :param resource: the resource with values, as it is created
-    """
+    """An application on Kubernetes, with values. ``SparkKubernetesOperator`` uses it in place of its own launcher."""
 
     objects: Any
     core: Any
@@ -127,7 +111,8 @@ class SparkApplication:
         followed: set[str] = set()
         too_late = time.monotonic() + startup_timeout
         while True:
-            state, new = self._state(), self._begun_drivers(besides=followed)
+            state, drivers = self._state(), self._drivers()
+            new = [one for one in drivers if one.status.phase != "Pending" and one.metadata.name not in followed]
             for pod in new:
                 followed.add(pod.metadata.name)
                 follow_driver(pod)
@@ -179,7 +164,7 @@ class SparkApplication:
     def _place(self) -> dict[str, str]:
         group, _, version = str(self.resource["apiVersion"]).partition("/")
         namespace = self.resource["metadata"]["namespace"]
-        return {"group": group, "version": version, "namespace": namespace, "plural": _PLURAL}
+        return {"group": group, "version": version, "namespace": namespace, "plural": "sparkapplications"}
 
     def _state(self) -> ApplicationState:
         found = self._found()
@@ -189,9 +174,6 @@ class SparkApplication:
                 f"applicationTolerations.ttlAfterStopMillis is too short. Remove it: the task deletes the application."
             )
         return ApplicationState.of(found)
-
-    def _begun_drivers(self, *, besides: Collection[str]) -> list[Any]:
-        return [pod for pod in self._drivers() if pod.status.phase != "Pending" and pod.metadata.name not in besides]
 
     def _is_like(self, item: Mapping[str, Any]) -> bool:
         """Return whether ``item`` runs, and was created with what this one has; a server adds defaults."""
@@ -209,7 +191,6 @@ class SparkApplication:
 
     @_patiently
     def _found(self) -> Any:
-        """Return the resource as it is now; None if there is none."""
         try:
             return self.objects.get_namespaced_custom_object(**self._place, name=self.name)
         except ApiException as error:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _VALUES_KEY: Final = "config_providers_values"
 """The key in the task's state store that holds the values of earlier tries, sealed."""
 
-_CONTAINER_KEY: Final = "spark.kubernetes.driver.podTemplateContainerName"
 _ELSEWHERE: Final = {
     "deferrable": "the task follows this application itself. Set deferrable=False.",
     "image": "this application has none. Set spark.kubernetes.container.image in its sparkConf.",
@@ -196,11 +195,7 @@ class SparkKubernetesMixin(ConfiguredOperator):
         self._follow_application(self.launcher)
 
     def _create(self, application: SparkApplication) -> None:
-        """
-        Create ``application``, unless the task is killed, also while this is done.
-
-        :raises SubmitError: it is killed
-        """
+        """Create ``application``, unless the task is killed, also while this is done."""
         self._refuse_after_kill()
         self.log.info("Creating %s.", application)
         application.create()
@@ -232,7 +227,7 @@ class SparkKubernetesMixin(ConfiguredOperator):
         """Return the name of the container with Spark; the author of the application can give it another one."""
         names: list[str] = [container.name for container in pod.spec.containers]
         conf = self._application.get("spec", {}).get("sparkConf") or {}
-        wanted = conf.get(_CONTAINER_KEY, self.BASE_CONTAINER_NAME)
+        wanted = conf.get("spark.kubernetes.driver.podTemplateContainerName", self.BASE_CONTAINER_NAME)
         return str(wanted) if wanted in names else names[0]
 
     def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
@@ -250,13 +245,11 @@ def _name_only(pod: Any) -> V1Pod:
 
 
 def _exists(client: Any, name: str, namespace: str) -> bool:
-    """Return whether there is a pod of this name, given the client of the core API."""
     selector = f"metadata.name={name}"
     return bool(client.list_namespaced_pod(namespace, field_selector=selector).items)
 
 
 def _is_path(text: str) -> bool:
-    """Return whether ``text`` is the path of a file with an application."""
     return os.path.exists(text.strip())  # noqa: PTH110 - Path.exists() raises for a whole application
 
 

@@ -1,18 +1,23 @@
-"""The files that differ between two states, as far as a run could choose them as layer files."""
+"""The files that differ between two states, as far as a run could choose them as layer files, and Airflow's own."""
 
 from __future__ import annotations
 
+import filecmp
+import hashlib
 import os
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, Self
 
+from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.templates import fits, literals
-from airflow_config_providers.planning.git_revision import Checkout, is_temporary
-from airflow_config_providers.planning.same_bytes import have_same_content
+from airflow_config_providers.lint.paths import dags_folder
+from airflow_config_providers.planning.git_revision import Checkout, ignored, is_temporary
 
 _NOT_OF_REVISION: Final = (".git", "__pycache__")
 """What Git and Python keep beside the files: to import the DAGs of two states compiles the same code twice."""
@@ -39,8 +44,7 @@ class ChangedFiles:
     asked whether it differs, and only then. Not thread-safe.
 
     :param first: the revision of the first state; None for the files as they are
-    :param second: the revision of the second state; None for the files as they are
-    :param replaced: the paths of the files that the second state replaces
+    :param second: the same of the second state
     :param not_of_state: says which of the files as they are do not belong to a state
     """
 
@@ -198,11 +202,7 @@ def _can_lead_into(pattern: _Pattern, folder: str) -> bool:
 
 
 def _through(link: str, folder: str, pattern: _Pattern) -> _Pattern:
-    """
-    Return what a pattern becomes if a path that fits it goes through a link.
-
-    If the pattern does not say what is below the link, only the end of the name of the file is certain.
-    """
+    """Return what a pattern becomes through a link; if it does not say what is below, only the end is certain."""
     first, *rest = pattern
     if first.startswith(link):
         return (folder + first.removeprefix(link), *rest)
@@ -212,3 +212,90 @@ def _through(link: str, folder: str, pattern: _Pattern) -> _Pattern:
 
 def _absolute(path: str) -> str:
     return os.path.abspath(path)  # noqa: PTH100 - links stay as they are
+
+
+_POINTER: Final = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\nsize (\d+)\n")
+"""What Git has in place of such a file. In a revision, it stays: nothing is fetched."""
+
+
+def have_same_content(first: str, second: str) -> bool:
+    """
+    Return whether two files have the same bytes, or one is the pointer to the other.
+
+    :raises OSError: one cannot be read
+    """
+    if filecmp.cmp(first, second, shallow=False):
+        return True
+    return any(
+        oid == _oid(path, size) for one, path in ((first, second), (second, first)) for oid, size in _pointer(one)
+    )
+
+
+def _pointer(path: str) -> Iterator[tuple[str, int]]:
+    """Yield the hash and the size of what the pointer at a path leads to; nothing if it is another file."""
+    with Path(path).open("rb") as file:
+        found = _POINTER.fullmatch(file.read(1024 + 1))  # no pointer is as large
+    if found:
+        yield found[1].decode(), int(found[2])
+
+
+def _oid(path: str, size: int) -> str:
+    """Return the hash of a file of that size; empty if it has another one."""
+    if Path(path).stat().st_size != size:
+        return ""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+_AT_HOME: Final = (
+    *("airflow.cfg", "*.db", "webserver_config.py"),
+    *("airflow-*.err", "airflow-*.log", "airflow-*.out", "airflow-*.pid"),
+    *("simple_auth_manager_passwords.json.generated", "standalone_admin_password.txt"),
+)
+"""The names of the files that Airflow writes into its home."""
+
+_LOGS: Final = (("logging", "base_log_folder"), ("logging", "dag_processor_child_process_log_directory"))
+_SQLITE: Final = "sqlite:///"
+_BESIDE_SQLITE: Final = re.compile(r"-(?:journal|shm|wal)\Z")
+"""The end of the name of a file that SQLite keeps beside its database as long as somebody uses it."""
+
+
+def kept_by_airflow(repository: Path, names: Collection[str]) -> set[str]:
+    """
+    Return those of the files ``names`` that Git ignores, and that Airflow writes or this Python is installed in.
+
+    They are the same for the DAG files of both states: both are imported by this Python, with these settings.
+    """
+    has = _airflow_has(repository)
+    by_name = {name: _BESIDE_SQLITE.sub("", name) for name in names}
+    found = ignored(repository, {one for one in by_name.values() if has(one)})
+    return {name for name, one in by_name.items() if one in found}
+
+
+def _airflow_has(repository: Path) -> Callable[[str], bool]:
+    """Return a function that says whether the file at a path is one of Airflow's, or in a folder with nothing else."""
+    from airflow.configuration import AIRFLOW_CONFIG, AIRFLOW_HOME  # noqa: PLC0415 - heavy
+
+    dags, home = Path(dags_folder()).resolve(), str(Path(AIRFLOW_HOME).resolve())
+    found = (Path(path).resolve() for path in _folders())
+    folders = tuple(f"{one}/" for one in found if repository in one.parents and not dags.is_relative_to(one))
+    files = {str(Path(path).resolve()) for path in (AIRFLOW_CONFIG, _database()) if path}
+
+    def has(name: str) -> bool:
+        folder, _, last = name.rpartition("/")
+        is_at_home = folder == home and any(fnmatchcase(last, pattern) for pattern in _AT_HOME)
+        return is_at_home or name in files or name.startswith(folders)
+
+    return has
+
+
+def _folders() -> Iterator[str]:
+    """Yield the folders of logs, and that of this Python."""
+    yield from filter(None, (str(conf.get(*option, fallback="")) for option in _LOGS))
+    yield sys.prefix
+
+
+def _database() -> str:
+    """Return the path of a SQLite database; empty if another one is used."""
+    url = str(conf.get("database", "sql_alchemy_conn", fallback=""))
+    return url.removeprefix(_SQLITE).partition("?")[0] if url.startswith(_SQLITE) else ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
+from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.planning.state import State
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -25,10 +26,9 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class KeyChange:
     """
-    A key whose value changes. It can be the label of an argument with references, such as ``env_vars['TOKEN']``.
+    A key whose value changes, with its entries; None where no layer sets it.
 
-    :param before: its entry before the change; None if no layer set it
-    :param after: its entry after the change; None if no layer sets it any longer
+    It can be the label of an argument with references, such as ``env_vars['TOKEN']``.
     """
 
     key: str
@@ -45,12 +45,7 @@ class KeyChange:
 
 @dataclass(frozen=True, slots=True)
 class TaskChange:
-    """
-    A task whose configuration changes.
-
-    :param before: the layers before the change; none if the task is new
-    :param after: the layers after the change; none if the task is removed
-    """
+    """A task whose configuration changes, with its layers: none before if it is new, none after if it is removed."""
 
     task: ConfigResource
     keys: Sequence[KeyChange]
@@ -66,22 +61,17 @@ class Comparison:
     Compares two states.
 
     :param sealed: the keys whose encrypted secret is replaced, although both states show ``[hidden]``
-    :param warn: is called with each note for the reader
     :param tick: is called after each task
     """
 
     before: State
     after: State
     sealed: Collection[str] = ()
-    warn: Warn = lambda text: None
+    warn: Warn = no_notes
     tick: Callable[[], object] = lambda: None
 
     def changes(self, tasks: Collection[ConfigResource]) -> Iterator[TaskChange]:
-        """
-        Yield those of ``tasks`` whose configuration differs, in order.
-
-        Tasks with equal layers are compared once.
-        """
+        """Yield those of ``tasks`` whose configuration differs, in order. Tasks with equal layers are compared once."""
         known: dict[Hashable, list[KeyChange]] = {}
         for task in sorted(tasks):
             before, after = (state.layers(task, warn=self.warn) for state in (self.before, self.after))
@@ -120,8 +110,6 @@ def _entry(config: LayeredConfig, key: str) -> ConfigEntry | None:
 
 def mark(layers: Sequence[ConfigLayer]) -> Hashable:
     """Return what is equal for equal layers."""
-    return tuple((layer.source, layer.name, _items(layer.configs), _items(layer.origins)) for layer in layers)
-
-
-def _items(texts: Mapping[str, str]) -> Hashable:
-    return tuple(texts.items())
+    return tuple(
+        (layer.source, layer.name, tuple(layer.configs.items()), tuple(layer.origins.items())) for layer in layers
+    )

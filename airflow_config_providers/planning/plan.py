@@ -29,13 +29,7 @@ from airflow_config_providers.planning.state import State
 
 @dataclass(frozen=True, slots=True)
 class PlannedAlter:
-    """
-    A change of dynamic configuration that is checked, but not made.
-
-    :param request: what policies see of it
-    :param layer: the layer of the resource after the change
-    :param keys: the keys of the resource that change
-    """
+    """A change of dynamic configuration that is checked, but not made, with the layer of the resource after it."""
 
     resource: ConfigResource
     request: RequestMetadata
@@ -44,11 +38,7 @@ class PlannedAlter:
 
     @classmethod
     def checked(cls, resource: ConfigResource, operations: Sequence[AlterConfigOp], *, warn: Warn) -> PlannedAlter:
-        """
-        Return the change that ``alter`` would make. Policies are not asked yet.
-
-        :raises ConfigProvidersError: ``alter`` would refuse it, with the same problems
-        """
+        """Return the change that ``alter`` would make, or refuse it as ``alter`` would. Policies are not asked yet."""
         seen = LastRequest()
         done = admin(warn, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]
         return cls(resource, seen.request, done.layers[0], done.entries.keys())
@@ -56,12 +46,7 @@ class PlannedAlter:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """
-    The policies that are asked.
-
-    :param after: those that are asked about the second state
-    :param before: those of the deployment now; the same object if they do not change
-    """
+    """The policies that are asked about the second state, and those of the deployment now; the same object if equal."""
 
     after: Sequence[NamedPolicy]
     before: Sequence[NamedPolicy]
@@ -78,11 +63,7 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """
-    The verdict of a policy on a task or on a change.
-
-    :param is_old: whether the policy says the same without the change: the deployment has it, and it denies or warns
-    """
+    """The verdict of a policy on a task or a change; old if the deployment's policy says it without the change, too."""
 
     resource: ConfigResource
     verdict: PolicyVerdict
@@ -114,12 +95,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """
-    What changes between two states.
-
-    :param judgements: the verdicts of the policies, denials first, then warnings
-    :param undecided: the tasks of which only a run knows what changes, because it chooses a layer file
-    """
+    """What changes, and what policies say of it, denials first. What changes in ``undecided`` tasks, a run decides."""
 
     tasks: Sequence[TaskChange] = ()
     judgements: Sequence[Judgement] = ()
@@ -164,11 +140,6 @@ class Plan:
         others = chain.from_iterable(self.unchanged.values())
         return bool(self.tasks or self.undecided or any(not one.is_old for one in others))
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is known to change."""
-        return not self.tasks
-
     def doubt(self) -> str:
         """Return a sentence about the tasks that are undecided; empty if none is."""
         return _UNDECIDED.format(named(self.undecided)) if self.undecided else ""
@@ -184,9 +155,9 @@ class Plan:
         return len({one.verdict.policy for one in self.judgements if one.objects and one.verdict.text == text})
 
     def _changes(self) -> str:
-        if self.is_empty and self.may_differ:
+        if not self.tasks and self.may_differ:
             return "nothing is known to change" if self.undecided else "no configuration changes"
-        if self.is_empty:
+        if not self.tasks:
             return "nothing changes"
         parts = [f"{counted(len(self.tasks), 'task')} change{'s' * (len(self.tasks) == 1)}"]
         parts += [f"{counted(self.counts.get(kind, 0), 'key')} {kind.value}" for kind in Kind]
@@ -245,9 +216,6 @@ def _rank(one: Judgement) -> int:
 _NAMED: Final = 3
 """How many of the tasks with the same change are named to people."""
 
-_NAMED_IF_DENIED: Final = 20
-"""How many of them are named if a policy denies them, or warns."""
-
 _Item = TypeVar("_Item")
 
 
@@ -300,13 +268,17 @@ def changed_keys(plan: Plan) -> list[Row]:
 def verdicts(plan: Plan) -> list[Row]:
     """Return a row for each verdict of a policy, denials first, with the tasks that it is about."""
     judged = [(one.resource, _judgement(one)) for one in plan.told]
-    plain = [(resource, {**row, "reasons": _without(row["reasons"], resource)}) for resource, row in judged]
+    # without the resource, reasons for different tasks are equal
+    plain = [
+        (resource, {**row, "reasons": [one.replace(f" of {resource}", "", 1) for one in row["reasons"]]})
+        for resource, row in judged
+    ]
     return [_named_first(row, resources) for row, resources in _grouped(plain)]
 
 
 def _named_first(row: Row, resources: Sequence[ConfigResource]) -> Row:
     """Return a row with the resources before the reasons, which are long; with reasons, more are named."""
-    most = _NAMED_IF_DENIED if row["verdict"] in {DENIES, WARNS} else _NAMED
+    most = 20 if row["verdict"] in {DENIES, WARNS} else _NAMED
     judged = {column: row[column] for column in ("policy", "at", "verdict")}
     return {**judged, "of": named(resources, most), "reasons": row["reasons"]}
 
@@ -324,7 +296,6 @@ def _by_task(items: Iterable[_Item], task_of: Callable[[_Item], ConfigResource])
 
 
 def _grouped(rows: Iterable[tuple[ConfigResource, Row]]) -> list[tuple[Row, list[ConfigResource]]]:
-    """Return each different row with the resources that have it."""
     found: dict[str, tuple[Row, list[ConfigResource]]] = {}
     for resource, row in rows:
         found.setdefault(as_json(row), (row, []))[1].append(resource)
@@ -372,11 +343,6 @@ def _judgement(one: Judgement) -> Row:
         "verdict": f"{verdict.text}, also without this change" if one.is_old else verdict.text,
         "reasons": list(verdict.reasons),
     }
-
-
-def _without(reasons: Sequence[str], resource: ConfigResource) -> list[str]:
-    """Return reasons that are equal for different tasks."""
-    return [reason.replace(f" of {resource}", "", 1) for reason in reasons]
 
 
 def _running(one: RunningJob) -> Row:

@@ -15,8 +15,7 @@ from airflow_config_providers.core.text import counted, nearest, one_line, print
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.lint.paths import bundles_elsewhere, dags_folder
-from airflow_config_providers.planning.airflow_files import kept_by_airflow
-from airflow_config_providers.planning.changed_files import ChangedFiles
+from airflow_config_providers.planning.changed_files import ChangedFiles, kept_by_airflow
 from airflow_config_providers.planning.changes import Comparison, TaskChange
 from airflow_config_providers.planning.dag_folder import DagFolder, Jobs, stored_dag_ids, stored_jobs
 from airflow_config_providers.planning.git_revision import Checkout, checked_out
@@ -82,13 +81,7 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True)
 class PlanMaker:
-    """
-    Makes plans.
-
-    :param policies: the policies to ask; if they change, tasks whose configuration stays the same are judged, too
-    :param warn: is called with each note for the reader
-    :param progress: shows progress
-    """
+    """Makes plans. If ``policies`` change, tasks whose configuration stays the same are judged, too."""
 
     policies: Policies
     warn: Warn
@@ -203,11 +196,7 @@ def _unread(path: str, choosing: Sequence[ConfigResource]) -> str:
 
 
 def _require_first_revision(request: PlanRequest) -> None:
-    """
-    Make sure that a revision of the DAGs folder is not compared with stored DAGs that are from elsewhere.
-
-    :raises ConfigException: the deployment has other bundles of DAG files
-    """
+    """Make sure that a revision of the DAGs folder is not compared with stored DAGs that are from elsewhere."""
     if request.after and not request.before and (bundles := bundles_elsewhere(dags_folder())):
         raise ConfigException(
             f"--to alone compares with the DAGs that Airflow has stored, and those of "
@@ -220,11 +209,7 @@ def _checkout(revision: str, stack: ExitStack) -> Checkout | None:
 
 
 def _selected(resource: ConfigResource | None, tasks: Collection[ConfigResource]) -> Collection[ConfigResource]:
-    """
-    Return those of ``tasks`` that a resource configures.
-
-    :raises UnknownResourceError: there is no such task or DAG
-    """
+    """Return those of ``tasks`` that a resource configures; there must be one."""
     if resource is None or not resource.dag_id:
         return tasks
     found = {task for task in tasks if task.dag_id == resource.dag_id and resource.task_id in ("", task.task_id)}
@@ -235,16 +220,10 @@ def _selected(resource: ConfigResource | None, tasks: Collection[ConfigResource]
     return found
 
 
-LayersOfTasks = Mapping[ConfigResource, Sequence[ConfigLayer]]
-"""Task -> its layers after the change."""
-
-
-def reasons(altered: PlannedAlter, keys: Iterable[str], tasks: LayersOfTasks) -> Iterator[str]:
-    """
-    Yield a sentence, without values, for each of ``keys`` and each reason why it stays the same.
-
-    :param keys: keys that the change names, and that change in none of ``tasks``
-    """
+def reasons(
+    altered: PlannedAlter, keys: Iterable[str], tasks: Mapping[ConfigResource, Sequence[ConfigLayer]]
+) -> Iterator[str]:
+    """Yield a sentence, without values, for each of ``keys`` that change in none of ``tasks``, and each reason why."""
     layered = {task: LayeredConfig(layers, spark_definition()) for task, layers in tasks.items()}
     for key in sorted(set(keys)):
         shown = f"'{printable(key)}'"

@@ -46,10 +46,8 @@ class RunningJob:
 
 def running_jobs(changes: Iterable[TaskChange], jobs: Jobs, *, warn: Warn) -> list[RunningJob]:
     """
-    Return the running jobs of the tasks in ``changes``.
+    Return the running jobs of the tasks in ``changes``, given the deployed jobs.
 
-    :param jobs: the deployed jobs
-    :param warn: is called with what cannot be known
     :raises ProviderUnavailableError: the database is unavailable
     """
     by_task = {change.task: change for change in changes}
@@ -93,7 +91,8 @@ def _running_job(
     is_dynamic = any(map(_is_dynamic, change.keys))
     is_watched = state != _DEFERRED and _restarts(options, _actions(configs))
     restarts = is_dynamic and is_watched and _restarts(options, _actions_after(change))
-    late = (key for key in change.keys if not (_has(configs, key) or (is_watched and _is_read_at_once(key))))
+    at_once = [key for key in change.keys if key.key in RELOAD_ACTION_KEYS and _is_dynamic(key)]
+    late = (key for key in change.keys if not (_has(configs, key) or (is_watched and key in at_once)))
     return RunningJob(one, state, restarts, () if restarts else tuple(key.key for key in late))
 
 
@@ -101,18 +100,11 @@ def _is_dynamic(change: KeyChange) -> bool:
     return any(entry is not None and entry.source in SOURCES.values() for entry in (change.before, change.after))
 
 
-def _is_read_at_once(change: KeyChange) -> bool:
-    """Return whether a job that watches its secrets gets the change while it runs."""
-    return change.key in RELOAD_ACTION_KEYS and _is_dynamic(change)
-
-
 def _actions(configs: Mapping[str, Sequence[RecordedValue]]) -> dict[str, str]:
-    """Return the reload action with which the job was submitted."""
     return {key: configs[key][0].value or "" for key in RELOAD_ACTION_KEYS if key in configs}
 
 
 def _actions_after(change: TaskChange) -> dict[str, str]:
-    """Return the reload action after the change."""
     settled = LayeredConfig(change.after).settled
     return {key: settled[key] for key in RELOAD_ACTION_KEYS if key in settled}
 

@@ -38,28 +38,19 @@ def read_environment(text: str, *, name: str) -> Mapping[str, str]:
     :raises ConfigException: other lines are wrong; lists each with its number, and no value
     """
     written = (line.removesuffix("\r") for line in text.split("\n"))
-    lines = [(number, line) for number, line in enumerate(written, 1) if _is_meant(line)]
-    wrong = [number for number, line in lines if not line.partition("=")[0].strip() or "=" not in line]
+    meant = ((number, line) for number, line in enumerate(written, 1) if line.strip() and line.lstrip()[0] != "#")
+    lines = [(number, *line.partition("=")) for number, line in meant]
+    wrong = [number for number, variable, sign, _ in lines if not (variable.strip() and sign)]
     if wrong:
         raise ConfigException(
             *(f"{printable(name)}:{number}: this line is not NAME=VALUE. Correct it." for number in wrong)
         )
-    return {line.partition("=")[0].strip(): line.partition("=")[2] for _, line in lines}
-
-
-def _is_meant(line: str) -> bool:
-    return bool(line.strip()) and not line.lstrip().startswith("#")
+    return {variable.strip(): value for _, variable, _, value in lines}
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """
-    A state of a deployment.
-
-    :param dynamic: returns the dynamic layers of a task, weakest last, without empty ones
-    :param read_file: reads a layer file
-    :param environ: the environment variables of the jobs
-    """
+    """A state of a deployment. ``dynamic`` returns the dynamic layers of a task, weakest last, without empty ones."""
 
     jobs: Jobs = field(repr=False)
     dynamic: DynamicLayers
@@ -96,11 +87,7 @@ class State:
 
 
 def stored_dynamic_layers(changed: Mapping[ConfigResource, ConfigLayer]) -> DynamicLayers:
-    """
-    Return a reader of the dynamic layers of tasks, which reads each document once, as the tasks do.
-
-    :param changed: resource -> its layer in place of the stored one
-    """
+    """Return a reader of dynamic layers, each document once, as tasks read them, but with the layers in ``changed``."""
     if not settings.dynamic_enabled():
         return lambda task: ()
     store = VariableStore()
@@ -119,8 +106,7 @@ def file_reader(checkout: Checkout | None, replaced: Mapping[str, str]) -> ReadF
     Return what reads the layer files of a state, each once.
 
     :param checkout: the revision whose files are read in place of those of the deployment
-    :param replaced: path of a layer file -> the file that is read in place of it, wherever that is
-    :raises ConfigException: a file that is to be read in place of another cannot be, or has another format
+    :param replaced: path of a layer file -> the file that is read in place of it, wherever that is; it must be readable
     """
     _require_readable(replaced)
     by_real = {os.path.realpath(path): other for path, other in replaced.items()}
@@ -152,13 +138,10 @@ def _can_be_at(file: str, path: str) -> bool:
 
 def refuse_broken_files(state: State, before: Checkout | None, after: Checkout | None) -> None:
     """
-    Make sure that the layer files of the repository can be read in the second of two states.
+    Make sure that the layer files of the repository can be read in ``state``, the second one.
 
-    What neither state has could be made where tasks run, so it is not refused.
+    What neither revision has could be made where tasks run, so it is not refused.
 
-    :param state: the second state
-    :param before: the revision of the first state; None for the files as they are
-    :param after: the revision of the second state; None for the files as they are
     :raises ConfigException: a file is malformed, or it is no longer there; lists all problems
     """
     problems: list[str] = []
@@ -171,7 +154,6 @@ def refuse_broken_files(state: State, before: Checkout | None, after: Checkout |
 
 
 def _paths(jobs: Jobs) -> set[str]:
-    """Return the paths of all layer files."""
     return {*settings.config_files(), *(path for job in jobs.values() for path in job.files.values())}
 
 

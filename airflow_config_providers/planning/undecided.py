@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Final
+
+from jinja2 import Environment, TemplateError, meta, nodes
 
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.dynamic.admin import no_notes
+from airflow_config_providers.job.chosen_paths import reads, undeclared_names
 from airflow_config_providers.planning.changed_files import ChangedFiles
 from airflow_config_providers.planning.changes import mark
-from airflow_config_providers.planning.path_code import depends_on_code
 from airflow_config_providers.planning.state import State
 from airflow_config_providers.spark.catalogue import spark_definition
 
@@ -68,30 +70,66 @@ class _Winners:
 def _differ_near_files(old: Sequence[ConfigLayer], new: Sequence[ConfigLayer]) -> bool:
     before, after = (LayeredConfig(layers, spark_definition()) for layers in (old, new))
     keys = before.settled.keys() | after.settled.keys()
-    pairs = ((_Winner.of(key, before), _Winner.of(key, after)) for key in keys)
-    return any(one != other and (one.can_lose_to_file or other.can_lose_to_file) for one, other in pairs)
+    pairs = ((_winner(key, before), _winner(key, after)) for key in keys)
+    return any(one != other and min(one[0], other[0]) < ConfigSource.DAG_CONFIG for one, other in pairs)
 
 
-@dataclass(frozen=True, slots=True)
-class _Winner:
-    """
-    The layer that wins for a key, with its value. The line in a file does not matter.
+def _winner(key: str, config: LayeredConfig) -> tuple[ConfigSource, str, str | None]:
+    """Return the source and the name of the layer that wins for a key, and its value; not its line in a file."""
+    layer = config.winner(key) if key in config.settled else None
+    return (ConfigSource.DEFAULT_CONFIG, "", None) if layer is None else (layer.source, layer.name, layer.configs[key])
 
-    :param name: the name of the layer; empty if no layer sets the key
-    :param value: None if no layer sets the key
-    """
 
-    source: ConfigSource = ConfigSource.DEFAULT_CONFIG
-    name: str = ""
-    value: str | None = field(default=None, repr=False)
+_NOT_OF_CODE: Final = frozenset(
+    {
+        *("var", "conn", "run_id", "ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"),
+        *("logical_date", "data_interval_start", "data_interval_end", "prev_data_interval_start_success"),
+        *("prev_data_interval_end_success", "prev_start_date_success", "prev_end_date_success"),
+    }
+)
+"""What Airflow itself tells a template, whatever the code of the DAG is."""
 
-    @classmethod
-    def of(cls, key: str, config: LayeredConfig) -> Self:
-        """Return the winner for a key."""
-        layer = config.winner(key) if key in config.settled else None
-        return cls() if layer is None else cls(layer.source, layer.name, layer.configs[key])
+_OF_RUN: Final = frozenset(
+    {
+        *("conf", "dag_id", "run_id", "run_type", "logical_date", "data_interval_start", "data_interval_end"),
+        *("run_after", "start_date", "queued_at", "triggering_user_name"),
+    }
+)
+"""What of ``dag_run`` Airflow itself tells."""
 
-    @property
-    def can_lose_to_file(self) -> bool:
-        """Whether a layer file can beat it."""
-        return self.source < ConfigSource.DAG_CONFIG
+_MACROS: Final = frozenset(
+    {
+        *("datetime", "timedelta", "dateutil", "time", "uuid", "random", "json", "yaml"),
+        *("ds_add", "ds_format", "ds_format_locale", "datetime_diff_for_humans"),
+    }
+)
+"""The macros of Airflow; others are those of plugins."""
+
+
+def depends_on_code(template: str) -> bool:
+    """Return whether code of DAGs has a part in what a run makes of ``template``; also if that is not known."""
+    environment = Environment()  # noqa: S701 - it renders nothing
+    # others are those of Jinja, or of users
+    environment.filters.update(dict.fromkeys(("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"), str))
+    try:
+        written = environment.parse(template)
+        names = undeclared_names(written)
+    except (TemplateError, RecursionError):
+        return True
+    if any(meta.find_referenced_templates(written)) or _has_foreign_filter(written, environment):
+        return True
+    return any(_is_of_code(name, keys) for name, *keys in reads(written) if name in names)
+
+
+def _is_of_code(name: str, keys: list[str]) -> bool:
+    """Return whether code of DAGs has a part in a name, or in what is read from it with ``keys``."""
+    if name == "macros":
+        return not keys or keys[0] not in _MACROS
+    if name == "dag_run":
+        return not keys or keys[0] not in _OF_RUN
+    return name not in _NOT_OF_CODE
+
+
+def _has_foreign_filter(written: nodes.Template, environment: Environment) -> bool:
+    used = written.find_all((nodes.Filter, nodes.Test))
+    return any(node.name not in {*environment.filters, *environment.tests} for node in used)

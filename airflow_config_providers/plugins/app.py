@@ -31,20 +31,17 @@ from airflow_config_providers.plugins.permissions import (
 )
 from airflow_config_providers.plugins.problems import HEADERS, Problem, ProblemRoute
 from airflow_config_providers.plugins.request import (
-    Alteration,
     AskedDep,
     BodyDep,
-    Rollback,
+    alteration,
     refuse_fields,
     refuse_unstorable_id,
+    rolled_back,
     setting_of,
 )
 from airflow_config_providers.spark.key_notes import key_notes
 
 VERSION: Final = "/v1"
-
-_LONGEST_PATTERN: Final = 2000
-"""The most characters of a pattern of references."""
 
 _MOST_KEYS: Final = 1_000_000_000
 """More keys than any configuration has, and a number that Python can count to."""
@@ -190,7 +187,7 @@ def runs(asked: AskedDep) -> Response:
     return asked.answer([{"run": one.run_id, "map_index": one.map_index, "try": one.try_number} for one in found])
 
 
-def references(asked: AskedDep, pattern: Annotated[str, Query(max_length=_LONGEST_PATTERN)] = "*") -> Response:
+def references(asked: AskedDep, pattern: Annotated[str, Query(max_length=2000)] = "*") -> Response:
     """Return the tasks whose last job used a reference that matches ``pattern``."""
     return asked.answer(asked.configurations.references(pattern), about="the DAGs that you may read")
 
@@ -239,11 +236,7 @@ def _without_synonyms(rows: Sequence[Row]) -> list[Row]:
 
 def alter(asked: AskedDep, body: BodyDep) -> Response:
     """Change keys, and return what applies now."""
-    wanted = Alteration.of(body)
-    done = asked.configurations.alter(
-        asked.resource, wanted.operations, validate_only=wanted.validate_only, if_version=wanted.if_version
-    )
-    return asked.answer(done)
+    return asked.answer(asked.configurations.alter(asked.resource, **alteration(body)))
 
 
 def history(asked: AskedDep) -> Response:
@@ -253,14 +246,7 @@ def history(asked: AskedDep) -> Response:
 
 def rollback(asked: AskedDep, body: BodyDep) -> Response:
     """Restore a version, and return what applies now."""
-    wanted = Rollback.of(body)
-    done = asked.configurations.rollback(
-        asked.resource,
-        to_version=wanted.to_version,
-        validate_only=wanted.validate_only,
-        if_version=wanted.if_version,
-    )
-    return asked.answer(done)
+    return asked.answer(asked.configurations.rollback(asked.resource, **rolled_back(body)))
 
 
 def refresh(asked: AskedDep, body: BodyDep) -> Response:
@@ -270,5 +256,4 @@ def refresh(asked: AskedDep, body: BodyDep) -> Response:
 
 
 async def _nowhere(request: Request, error: Exception) -> Response:
-    """Answer a request for which there is no route."""
     return Problem.of(error).response()

@@ -1,4 +1,8 @@
-"""The permissions that the REST interface requires, which Airflow's auth manager checks."""
+"""
+The permissions that the REST interface requires, which Airflow's auth manager checks.
+
+A user who lacks one gets a ``ForbiddenError``.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,7 @@ read_runs: Final = requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE)
 
 
 def may_read_default(user: GetUserDep) -> None:
-    """
-    Allow users with permission to read the configuration of Airflow.
-
-    :raises ForbiddenError: the user lacks this permission
-    """
+    """Allow users with permission to read the configuration of Airflow."""
     # Not Airflow's own dependency, which takes the section from the query, and so from the user.
     details = ConfigurationDetails(section=settings.SECTION)
     is_allowed = get_auth_manager().is_authorized_configuration(method="GET", details=details, user=user)
@@ -43,8 +43,6 @@ def may_edit_stored(request: Request, user: GetUserDep) -> None:
 
     Without this check, permission to pause a DAG would be permission to load code into its jobs. The variable belongs
     to no team, also that of a team's DAG, so the auth manager is asked about one without a team.
-
-    :raises ForbiddenError: the user lacks this permission
     """
     dag_id = request.path_params.get("dag_id", "")  # a parameter would come from the query if the path had none
     name = name_of(ConfigResource(ResourceType.DAG, dag_id) if dag_id else DEPLOYMENT)
@@ -53,11 +51,7 @@ def may_edit_stored(request: Request, user: GetUserDep) -> None:
 
 
 def may_read_references(request: Request, user: GetUserDep) -> None:
-    """
-    Allow users with permission to read the task instances of all DAGs, or of any. The answer has those of no others.
-
-    :raises ForbiddenError: the user may read none
-    """
+    """Allow users who may read the task instances of all DAGs, or of any. The answer has those of no others."""
     # Not Airflow's own dependency, which takes the DAG from the query, and so from the user.
     manager = get_auth_manager()
     is_allowed = manager.is_authorized_dag(method="GET", access_entity=DagAccessEntity.TASK_INSTANCE, user=user)

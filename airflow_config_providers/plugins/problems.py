@@ -37,12 +37,7 @@ _FORBIDDEN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """
-    The problems of a request.
-
-    :param kind: a kind of ``FAILURES``
-    :param problems: sentences without values
-    """
+    """The problems of a request, in sentences without values, under a kind of ``FAILURES``."""
 
     status: int
     kind: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.core_api.security import GetUserDep
@@ -17,7 +17,7 @@ from starlette.responses import Response
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
-from airflow_config_providers.core.text import is_storable, is_unicode, nearest, printable, there_are
+from airflow_config_providers.core.text import is_storable, is_unicode, nearest, once, printable, there_are
 from airflow_config_providers.deployment.admin import Caller
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
 from airflow_config_providers.deployment.failures import NOT_FOUND
@@ -45,12 +45,7 @@ _WORDS: Final = {bool: "true or false", int: "a number", list: "a list", str: "a
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """
-    A request for which the user has the permission.
-
-    :param configurations: describes and alters on behalf of the user
-    :param notes: the notes for the reader
-    """
+    """A request for which the user has the permission, what works on behalf of the user, and notes for the reader."""
 
     resource: ConfigResource
     configurations: DeployedConfigurations
@@ -68,7 +63,7 @@ def _asked(request: Request, user: GetUserDep) -> Asked:
     if problems := list(_unknown(request.query_params, _parameters(request.scope["route"].dependant), "parameter")):
         raise MalformedRequestError(*problems)
     resource = _resource(request.path_params.get("dag_id"), request.path_params.get("task_id"))
-    warn = _once(notes)
+    warn = once(notes.append)
     if settings.environment_enabled():
         warn("Overrides by environment variables of the workers are not shown: the server does not have them.")
     return Asked(resource, DeployedConfigurations(warn, _caller(request, user)), notes)
@@ -118,11 +113,7 @@ def without_files(task: Any, name: str, warn: Warn) -> AuthoredJob | None:
 
 
 def _resource(dag_id: str | None, task_id: str | None) -> ConfigResource:
-    """
-    Return the resource that the URL names.
-
-    :raises UnknownResourceError: it is not the resource for which the permission was checked
-    """
+    """Return the resource that the URL names; refuse any for which the permission was not checked."""
     if dag_id is None:
         return ConfigResource(ResourceType.DEFAULT)
     if not is_storable(task_id or ""):
@@ -138,7 +129,6 @@ def refuse_unstorable_id(request: Request, user: GetUserDep) -> None:
     Refuse the id of a DAG that no database can have, before Airflow searches its database for it.
 
     :param user: is not used; with it, FastAPI first makes sure that the user is signed in
-    :raises UnknownResourceError: it is such an id
     """
     dag_id = request.path_params.get("dag_id", "")
     if not is_storable(dag_id):
@@ -149,57 +139,35 @@ def _no_dag(dag_id: str) -> UnknownResourceError:
     return UnknownResourceError(f"There is no DAG '{printable(dag_id)}'. {NOT_FOUND}")
 
 
-def _once(notes: list[str]) -> Callable[[str], None]:
-    def warn(text: str) -> None:
-        if text not in notes:
-            notes.append(text)
+def alteration(body: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Return the arguments of ``alter`` that ``body`` has.
 
-    return warn
-
-
-@dataclass(frozen=True, slots=True)
-class Alteration:
-    """A change of some keys."""
-
-    operations: tuple[AlterConfigOp, ...] = field(repr=False)
-    validate_only: bool
-    if_version: int | None
-
-    @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Self:
-        """
-        Parse ``body``.
-
-        :raises MalformedRequestError: lists all problems
-        :raises LimitExceededError: there are too many operations
-        """
-        fields = _Fields(body)
-        given = fields.take("operations", list, [])
-        refuse_many(len(given))
-        operations = [_operation(fields, number, one) for number, one in enumerate(given)]
-        validate_only, if_version = fields.take("validate_only", bool, False), fields.take("if_version", int, None)
-        if not operations:
-            fields.problems.append("'operations' is missing or empty. Add a list of objects with op, name and value.")
-        fields.end()
-        return cls(tuple(one for one in operations if one), validate_only, if_version)
+    :raises MalformedRequestError: lists all problems, as all functions for bodies do
+    :raises LimitExceededError: there are too many operations
+    """
+    fields = _Fields(body)
+    given = fields.take("operations", list, [])
+    refuse_many(len(given))
+    operations = [_operation(fields, number, one) for number, one in enumerate(given)]
+    if not operations:
+        fields.problems.append("'operations' is missing or empty. Add a list of objects with op, name and value.")
+    return {"operations": operations, **_checks(fields)}
 
 
-@dataclass(frozen=True, slots=True)
-class Rollback:
-    """A rollback to a version; None is the version before the last change."""
+def rolled_back(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``rollback`` that ``body`` has; without a version, the last change is undone."""
+    fields = _Fields(body)
+    return {"to_version": fields.take("to_version", int, None), **_checks(fields)}
 
-    to_version: int | None
-    validate_only: bool
-    if_version: int | None
 
-    @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Self:
-        """Parse ``body``, with the same errors as ``Alteration``."""
-        fields = _Fields(body)
-        validate_only, if_version = fields.take("validate_only", bool, False), fields.take("if_version", int, None)
-        found = cls(fields.take("to_version", int, None), validate_only, if_version)
-        fields.end()
-        return found
+def _checks(fields: _Fields) -> dict[str, Any]:
+    found = {
+        "validate_only": fields.take("validate_only", bool, False),
+        "if_version": fields.take("if_version", int, None),
+    }
+    fields.end()
+    return found
 
 
 def setting_of(body: Mapping[str, Any]) -> str:
@@ -229,11 +197,7 @@ def _of_setting(setting: str) -> Iterator[str]:
 
 
 def refuse_fields(body: Mapping[str, Any]) -> None:
-    """
-    Refuse a body that is not ``{}``.
-
-    :raises MalformedRequestError: names its fields
-    """
+    """Refuse a body that is not ``{}``."""
     _Fields(body).end()
 
 
@@ -248,11 +212,7 @@ def _unknown(names: Iterable[str], known: Collection[str], what: str, where: str
 
 
 class _Fields:
-    """
-    Reads the fields of an object one by one, and collects problems.
-
-    :param where: the prefix of the fields' names in messages
-    """
+    """Reads the fields of an object one by one, and collects problems, in which ``where`` is before their names."""
 
     def __init__(self, content: Mapping[str, Any], where: str = "", problems: list[str] | None = None) -> None:
         self._content = content
@@ -271,11 +231,7 @@ class _Fields:
         return default
 
     def end(self) -> None:
-        """
-        Raise the problems, if there are any.
-
-        :raises MalformedRequestError: lists all problems, including fields that were not read
-        """
+        """Raise the problems, if there are any, also of fields that were not read."""
         self.refuse_others()
         if self.problems:
             raise MalformedRequestError(*self.problems)
@@ -309,8 +265,7 @@ async def _json_object(request: Request) -> Mapping[str, Any]:
     Return the body of a request whose permissions were checked before.
 
     :raises HTTPException: the body is too long or compressed, or its type is not JSON
-    :raises MalformedRequestError: it is not a JSON object, the request comes from a page of another site, or it has a
-        condition in its headers
+    :raises MalformedRequestError: it is not a JSON object, or comes from a page of another site, or has a condition
     """
     _refuse_other_sites(request)
     _refuse_ignored(request.headers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from airflow.sdk import BaseOperator
 from airflow.triggers.base import BaseTrigger, TriggerEvent
@@ -25,9 +25,6 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.job.providers_connection import ProvidersConnection
 from airflow_config_providers.providers.env import EnvVarConfigProvider
 
-_MOST_NAMED: Final = 10
-"""The most references that the log names."""
-
 Changed = Callable[[Place], object]
 """Is called with the place of values that have changed, in any thread."""
 
@@ -38,9 +35,6 @@ class ConfigChangeTrigger(BaseTrigger):
 
     Its arguments and its event contain references, and no value. A triggerer that is restarted starts it anew, so a
     change between the two is not noticed.
-
-    :param references: the references, such as ``${vault:apps/db:password}``
-    :param config_conn_id: the connection that defines the providers
     """
 
     def __init__(self, references: Sequence[str], config_conn_id: str) -> None:
@@ -103,11 +97,7 @@ class ConfigChangeSensor(BaseOperator):
         self.defer(trigger=trigger, method_name="execute_complete", timeout=self.execution_timeout)
 
     def execute_complete(self, context: Any, event: Mapping[str, Any]) -> list[str]:
-        """
-        Return the references that can have changed.
-
-        :raises ConfigException: they cannot be watched
-        """
+        """Return the references that can have changed, or raise why they cannot be watched."""
         if problems := event.get("error"):
             raise ConfigException(*problems)
         changed = [str(reference) for reference in event["changed"]]
@@ -121,8 +111,6 @@ def watching(conn_id: str, places: Mapping[Place, Sequence[ConfigVariable]], cha
     Call ``changed(place)`` after each change at one of ``places``, until the block ends.
 
     Yields a sentence about what is watched and how often, without values.
-
-    :raises ConfigProvidersError: a provider is not defined, or refuses
     """
     with ProvidersConnection(conn_id).on_demand() as providers, ExitStack() as stack:
         _require_known(places, providers, conn_id)
@@ -136,13 +124,12 @@ def watching(conn_id: str, places: Mapping[Place, Sequence[ConfigVariable]], cha
 
 
 def _told(places: Mapping[Place, Sequence[ConfigVariable]], paces: Mapping[str, str]) -> str:
-    references = some_of((str(one) for some in places.values() for one in some), most=_MOST_NAMED)
+    references = some_of((str(one) for some in places.values() for one in some), most=10)
     how_often = "; ".join(f"provider '{printable(name)}' {pace}" for name, pace in paces.items())
     return f"Watching {references} for a change: {how_often}."
 
 
 def _pace(provider: ConfigProvider, polled: Subscriptions | None) -> str:
-    """Return how often a provider looks for a change."""
     if isinstance(provider, EnvVarConfigProvider):
         return "never reports one, because the environment of a process does not change"
     if polled is None and not isinstance(provider, PolledConfigProvider):
@@ -192,11 +179,7 @@ def _require_known(
 
 
 def _by_place(texts: Iterable[str]) -> dict[Place, list[ConfigVariable]]:
-    """
-    Return (provider, path) -> the references to it.
-
-    :raises ConfigException: there is none, or a string is not a reference
-    """
+    """Return (provider, path) -> the references to it; refuse what is no reference, or if there is none."""
     found: dict[Place, list[ConfigVariable]] = {}
     problems = []
     for text in texts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_config_providers.deployment.audit_scope import RecordsChoice, scope_of_leaks, scope_of_records
+from airflow_config_providers.deployment.audits import RecordsChoice, scope_of_leaks, scope_of_records
 from airflow_config_providers.deployment.known_secrets import KnownSecrets
 from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest
 from airflow_config_providers.spark.audit.records.past_records import PastRecords

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.deployment.configurations import with_task_values
 from airflow_config_providers.deployment.rows import SECRET
-from airflow_config_providers.deployment.task_values import with_task_values
 from airflow_config_providers.spark.catalogue import spark_definition
 
 KEY = "spark.executor.memory"

@@ -15,8 +15,8 @@ from airflow_config_providers.exceptions import ConfigException, ProviderUnavail
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.operators.configure import configured
+from airflow_config_providers.operators.record_keeper import STATE_KEY
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from airflow_config_providers.operators.submitted_config import STATE_KEY
 from tests.limits import eventually
 from tests.operators.standalone_master import JOB
 from tests.servers.web import Response, WebServer

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from airflow_config_providers.planning.path_code import depends_on_code
+from airflow_config_providers.planning.undecided import depends_on_code
 
 
 @pytest.mark.parametrize(

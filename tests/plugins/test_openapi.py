@@ -10,7 +10,7 @@ pytest.importorskip("airflow")
 
 from airflow_config_providers.plugins.app import make_app
 from airflow_config_providers.plugins.openapi import document
-from airflow_config_providers.plugins.request import Alteration, Rollback, setting_of
+from airflow_config_providers.plugins.request import alteration, rolled_back, setting_of
 from tests.plugins.serving import Server
 
 APP = make_app()
@@ -51,8 +51,8 @@ def body(suffix: str, method: str = "post") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("fields", "parse"),
     [
-        pytest.param(body("", "patch"), Alteration.of, id="alter"),
-        pytest.param(body("/rollback"), Rollback.of, id="rollback"),
+        pytest.param(body("", "patch"), alteration, id="alter"),
+        pytest.param(body("/rollback"), rolled_back, id="rollback"),
         pytest.param(body("/why-not"), setting_of, id="why-not"),
         pytest.param(body("/why-not/dry-run"), setting_of, id="why-not-with-dry-run"),
     ],

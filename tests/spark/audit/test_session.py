@@ -118,7 +118,7 @@ def _of_session(leader: int) -> list[int]:
 
 EMPTY = """
 import sys
-from airflow_config_providers.deployment.record_audit import record_reader
+from airflow_config_providers.deployment.audits import record_reader
 from airflow_config_providers.spark.audit.records.past_records import RecordFilter
 from airflow_config_providers.spark.audit.records.reference_audit import reference_uses
 

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.integration, pytest.mark.skipif(not 
 AUDIT = f"""
 import json, sys
 import pyspark
-from airflow_config_providers.deployment.record_audit import record_reader
+from airflow_config_providers.deployment.audits import record_reader
 from airflow_config_providers.spark.audit.records.history_audit import drift_of
 from airflow_config_providers.spark.audit.records.history_audit import KnownElsewhere, history_of
 from airflow_config_providers.spark.audit.records.past_records import RecordFilter

@@ -38,6 +38,7 @@ class AdoptRequest:
     :param uses_classes: whether DAGs get the operators of this package; otherwise ``apply_to`` configures stock ones
     :param least: how many jobs must share a value before it moves to a layer file
     :param layers_folder: the folder of the layer files, as jobs see it; empty for ``layers`` in the folder of the DAGs
+    :param seconds: the longest time for importing one file
     """
 
     paths: Sequence[str] = ()
@@ -51,8 +52,12 @@ class AdoptRequest:
 @dataclass(frozen=True, slots=True)
 class Adoption:
     """
-    What is proposed: changes of DAG files, new layer files, what stays by hand, and settings that the proposal needs.
+    What is proposed.
 
+    :param files: the DAG files that change
+    :param layers: the new layer files
+    :param by_hand: what stays by hand, in order
+    :param advice: settings of the deployment that the proposal needs
     :param root: the folder in which the patch applies
     """
 

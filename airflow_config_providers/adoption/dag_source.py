@@ -43,8 +43,9 @@ _FIELDS: Final = frozenset({"login", "password", "host", "port", "schema", "conn
 @dataclass(frozen=True, slots=True)
 class SecretRead:
     """
-    A value that the file reads while it is parsed, of a ``variable`` or a ``connection``.
+    A value that the file reads while it is parsed.
 
+    :param kind: ``variable`` or ``connection``
     :param name: the name of the variable, or the id of the connection; empty if it is not a literal
     :param field: the field of the connection; empty for a variable
     """
@@ -85,9 +86,10 @@ class OperatorCall:
     """
     A call that creates a task of an operator that this package knows.
 
+    :param path: the operator's class
     :param task_id: the id of the task; None if it is not a literal
     :param conf: its Spark configuration; empty if that is not written as a mapping in this file
-    :param env_vars: the same of its environment variables
+    :param env_vars: its environment variables; empty if they are not written as a mapping in this file
     :param reused: a line of the file that can use the configuration of the task, as in ``task.conf``; 0 for none
     """
 
@@ -134,6 +136,7 @@ class DagSource:
     """
     Finds operators in a DAG file.
 
+    :param text: the source
     :raises SyntaxError, ValueError, RecursionError, MemoryError, TokenError: it is no Python, or nested too deeply
     """
 
@@ -339,7 +342,12 @@ def _text(node: ast.expr | None) -> str | None:
 
 
 def imported_files(sources: Mapping[str, str], root: Path) -> frozenset[str]:
-    """Return those of the files, path -> text, that another one imports by name from ``root``."""
+    """
+    Return those of the files that another one imports by name.
+
+    :param sources: path of a file -> its text
+    :param root: the folder from which the files import modules
+    """
     names = {path: _module(Path(path).resolve().relative_to(root)) for path in sources}
     imported = {name for path, text in sources.items() for name in _imported(text, names[path])}
     return frozenset(path for path, name in names.items() if name in imported)

@@ -17,7 +17,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:
-    """A piece of the source, from ``start`` to ``end`` in bytes of UTF-8, and what replaces it."""
+    """
+    A piece of the source, in bytes of UTF-8, and what replaces it.
+
+    :param start: where the piece begins
+    :param end: where it ends
+    """
 
     start: int
     end: int
@@ -29,7 +34,11 @@ _OPENING, _CLOSING, _COMMA = (re.compile(rb"(?:\s|#[^\n]*\n)*" + sign) for sign 
 
 
 class Positions:
-    """Finds the places of nodes in the text that was parsed."""
+    """
+    Finds the places of nodes in a source.
+
+    :param source: the text that was parsed
+    """
 
     def __init__(self, source: str) -> None:
         self._bytes = source.encode()
@@ -117,7 +126,13 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class ChangedLines:
-    """Whole lines that change, counted from 0 and without ``end``, and what takes their place."""
+    """
+    Whole lines that change.
+
+    :param first: the first line, counted from 0
+    :param end: the line after the last one
+    :param lines: what takes their place
+    """
 
     first: int
     end: int
@@ -186,6 +201,7 @@ class FileChange:
 
     :param path: its path in the patch, with ``/``
     :param before: its text; None for a new file
+    :param blocks: the lines that change, in order
     :param hidden: the numbers of the lines of ``before`` that must not be shown around a change
     """
 

@@ -26,10 +26,11 @@ from airflow_config_providers.spark.exposed_keys import is_exposed
 @dataclass(frozen=True, slots=True, order=True)
 class ByHand:
     """
-    A place that stays as it is, and what to do about it. It shows no value.
+    A place that stays as it is. It shows no value.
 
     :param path: the file; empty for the deployment
     :param line: counted from 1; 0 for the file itself
+    :param reason: what is there, and what to do about it
     """
 
     path: str
@@ -86,7 +87,12 @@ _UNSUPPORTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A value under a key, or of an environment variable, that becomes one with references; see ``OperatorCall``."""
+    """
+    A value that becomes one with references.
+
+    :param task_id: the id of the task as its call has it; None if that is not a literal
+    :param key: the key of the Spark configuration, or the name of an environment variable
+    """
 
     task_id: str | None
     key: str
@@ -99,6 +105,7 @@ class MeaningDifference:
     """
     Something that a changed file would not mean as it did, or that cannot be compared.
 
+    :param why: for people
     :param task_id: the task; empty for any
     :param key: the key of the Spark configuration, or the name of an environment variable; empty for the whole file
     """
@@ -117,8 +124,10 @@ class FileProposal:
     """
     What is proposed for a DAG file.
 
+    :param path: the file
     :param edits: changes of its source; none touches a hidden line
     :param replacements: what the edits mean for the jobs
+    :param calls: the calls that create tasks
     :param replaced: value in the source -> its text with references
     :param removed: how many entries are removed because they have no effect
     :param hidden: the numbers of the lines that must not be shown, and so cannot change
@@ -144,7 +153,12 @@ class FileProposal:
 
 @dataclass(frozen=True, slots=True)
 class ProposalRules:
-    """What is proposed for each file; every job has what is ``below`` without the DAG."""
+    """
+    What is proposed for each file.
+
+    :param below: key -> value that every job has without the DAG
+    :param uses_classes: whether DAGs get the operators of this package
+    """
 
     providers: Providers
     below: Mapping[str, str] = field(repr=False)
@@ -155,6 +169,8 @@ class FileProposer:
     """
     Makes the proposal for one DAG file.
 
+    :param path: the file
+    :param source: its text
     :param differences: what an earlier proposal would have changed, so its entries stay as they are
     :raises SyntaxError, ValueError, RecursionError, MemoryError, TokenError: it is no Python, or nested too deeply
     """
@@ -373,7 +389,11 @@ def _left_entries(differences: Collection[MeaningDifference], calls: Sequence[Op
 
 
 def plain_settings(call: OperatorCall, replaced: Mapping[ast.expr, str]) -> Iterator[tuple[Setting, str]]:
-    """Yield the entries that could be in a layer file: constant strings, without secrets and without templates."""
+    """
+    Yield the entries that could be in a layer file: constant strings, without secrets and without templates.
+
+    :param replaced: value in the source -> its text with references
+    """
     for setting in call.conf:
         text = replaced.get(setting.node, setting.text)
         if not setting.key or text is None or is_template(text):

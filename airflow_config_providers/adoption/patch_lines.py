@@ -40,7 +40,11 @@ _FOR_LINTERS: Final = re.compile(
 
 
 def lines_with_text(source: str) -> frozenset[int]:
-    """Return the numbers of the lines of a Python source that have a string, a number or a comment."""
+    """
+    Return the numbers of the lines that have a string, a number or a comment.
+
+    :raises SyntaxError, TokenError: it is no Python
+    """
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     return frozenset(line for one in tokens if one.type not in _CODE for line in range(one.start[0], one.end[0] + 1))
 
@@ -127,7 +131,12 @@ _LEAST: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class SecretTexts:
-    """Strings that could be secrets, to compare with others: all as one, and those long enough to be in others."""
+    """
+    Strings that could be secrets, to compare with others.
+
+    :param joined: all of them, to find out quickly whether a string is part of one
+    :param words: those that are long enough to be looked for in others
+    """
 
     joined: str = field(repr=False)
     words: tuple[str, ...] = field(repr=False)
@@ -137,7 +146,8 @@ class SecretTexts:
         """
         Return the strings of each statement with a sensitive name, and of each that assigns a variable used by one.
 
-        Those ``under`` sensitive keys are added. Constants whose meaning is known are left out, also as names.
+        :param known: the constants whose meaning is known; they are left out, also as names
+        :param under: the values that a configuration has under sensitive keys
         """
         texts = (_text_of(node.value) for node in _constants(tree, known, list(under)) if is_text(node.value))
         found = tuple(dict.fromkeys(text for text in texts if not _is_sensitive_name(text)))
@@ -196,8 +206,9 @@ def _constants(tree: ast.Module, known: Container[ast.AST], under: list[ast.expr
 @dataclass(frozen=True, slots=True)
 class _Statement:
     """
-    A statement, without the statements inside it and without known constants.
+    A statement, without the statements inside it.
 
+    :param parts: its nodes, without known constants
     :param is_named: whether it has a sensitive name, or is in a block that has one
     :param blocks: the names of the functions and classes that it is in, by which others use it
     """

@@ -46,6 +46,8 @@ class Meaning:
     """
     What a job means: its settled configuration, and the references outside of it.
 
+    :param configs: key -> string with references
+    :param texts: name -> string with references
     :param authored: the keys that the DAG file sets itself
     :param unread: the layer files of the job that cannot be read here
     :param is_known: whether it is known what the DAG file sets
@@ -68,6 +70,8 @@ class Imports:
     """
     Imports DAG files as if this package configured every operator that it knows.
 
+    :param root: the folder of the DAG files
+    :param seconds: the longest time for one file
     :param tick: is called after each file
     :param origin: the process whose copies import the files, with the environment of ``ENVIRONMENT``
     """
@@ -114,6 +118,7 @@ def differences(
     Return what the changed file does not mean as before, apart from its references; nothing if it means the same.
 
     :param unchanged: the file as it was, imported once or twice; what the second import has otherwise is left out
+    :param layers: the proposed layer files
     :param folder: the folder of the layer files, as the jobs see it
     """
     if after.findings:
@@ -161,7 +166,11 @@ def _owners(task_id: str) -> Iterator[str | None]:
 
 
 class _Replaced:
-    """What replacements make of tasks. A search takes as long for many as for one."""
+    """
+    What replacements make of tasks. A search takes as long for many replacements as for one.
+
+    :param replacements: those of a file
+    """
 
     def __init__(self, replacements: Collection[Replacement]) -> None:
         self.replacements = replacements
@@ -276,8 +285,10 @@ _MOST_ROUNDS: Final = 4
 @dataclass(frozen=True, slots=True)
 class ProvedProposals:
     """
-    Proposals for all files, each of which means the same as the file; one that cannot be changed at all has no edits.
+    Proposals for all files, each of which means the same as the file.
 
+    :param files: the proposals; those of files that cannot be changed at all have no edits
+    :param layers: the proposed layer files
     :param notes: what could be moved to layer files with other options
     :param problems: what is left as it is, and why
     """
@@ -290,7 +301,12 @@ class ProvedProposals:
 
 @dataclass(frozen=True, slots=True)
 class _CheckedFile:
-    """A proposal, why the file cannot be changed at all, and what it would not mean as before."""
+    """
+    A proposal, and what speaks against it.
+
+    :param refusal: why the file cannot be changed at all
+    :param differing: what it would not mean as before
+    """
 
     proposal: FileProposal
     refusal: str = ""
@@ -331,7 +347,11 @@ class ProofMaker:
     _after: dict[tuple[str, str], DagFile] = field(default_factory=dict, init=False, repr=False)
 
     def proposals(self, texts: Mapping[str, str]) -> ProvedProposals:
-        """Return the proposals for files, given path -> text."""
+        """
+        Return the proposals for files.
+
+        :param texts: path -> text
+        """
         problems: list[ByHand] = []
         left: dict[str, list[MeaningDifference]] = {}
         found = {path: self._proposal(path, text, problems) for path, text in texts.items()}
@@ -461,13 +481,21 @@ def _line_of(proposal: FileProposal, key: str, text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _WrittenTask:
-    """A task's strings that read connections or variables, and the calls that can have created it."""
+    """
+    A task and the calls that can have created it.
+
+    :param templates: the strings of the task that read connections or variables
+    """
 
     calls: Sequence[OperatorCall]
     templates: Collection[str] = field(repr=False)
 
     def shows(self, key: str, text: str) -> bool:
-        """Return whether a call has ``text``, or a part that is reported; without a key, outside of Spark's keys."""
+        """
+        Return whether a call has ``text`` as it is, or a part of what it is put together from, which is reported.
+
+        :param key: the key of the Spark configuration; empty for anything else
+        """
         return any(self._shows(call, key, text) for call in self.calls)
 
     def _shows(self, call: OperatorCall, key: str, text: str) -> bool:

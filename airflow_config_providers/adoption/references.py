@@ -45,7 +45,11 @@ class Providers:
         return _written(self.connection, conn_id, field)
 
     def of_variable(self, name: str, keys: str = "") -> str:
-        """Return the reference to a variable, or by ``keys``, with dots, to a part of its JSON; empty if none can."""
+        """
+        Return the reference to a variable; empty if none can express its name.
+
+        :param keys: the way to a part of its JSON, with dots; empty for the whole
+        """
         return _written(self.variable, name, keys) if keys else _written(self.variable, "", name)
 
 

@@ -24,6 +24,8 @@ class SharedLayer:
     """
     A layer file with values that several jobs share.
 
+    :param name: the name of the file
+    :param jobs: how many calls have the values now
     :param is_of_deployment: whether every job has them, so that the setting ``config_files`` can name the file
     """
 
@@ -60,6 +62,7 @@ class Sharing:
     :param folder: the folder of the layer files, as the jobs see it
     :param uses_classes: whether operators can name layer files, which stock operators cannot
     :param is_of_all: returns whether every job of the deployment has a key with this value
+    :param taken: the names of files that exist already
     """
 
     least: int
@@ -106,7 +109,11 @@ class Sharing:
             yield _SharingJob(number, call, shown)
 
     def _groups(self, jobs: Sequence[_SharingJob]) -> list[tuple[list[int], list[tuple[str, str]], bool]]:
-        """Return what jobs share, and if all have it; a layer file must save more entries than it costs lines."""
+        """
+        Return the values that the same jobs share, and whether all jobs have them.
+
+        A layer file must save more entries than it costs lines.
+        """
         users = defaultdict[tuple[str, str], list[int]](list)
         for number, job in enumerate(jobs):
             for pair in job.settings:

@@ -41,7 +41,11 @@ def has_operations(args: Any) -> bool:
 
 
 def resource(args: Any) -> ConfigResource:
-    """Return the resource that ``--default``, ``--dag`` and ``--task`` name; they must name one."""
+    """
+    Return the resource that ``--default``, ``--dag`` and ``--task`` name.
+
+    :raises WrongArgumentsError: they name no resource, or more than one
+    """
     if args.default and not (args.dag or args.task):
         return ConfigResource(ResourceType.DEFAULT)
     if args.default or not args.dag:
@@ -50,14 +54,22 @@ def resource(args: Any) -> ConfigResource:
 
 
 def optional_resource(args: Any, *, is_needed: bool) -> ConfigResource | None:
-    """Return the resource that ``args`` name; None if they name none, unless one ``is_needed``."""
+    """
+    Return the resource that ``args`` name; None if they name none.
+
+    :raises WrongArgumentsError: they name none although it ``is_needed``, or more than one
+    """
     if is_needed and not has_resource(args):
         raise WrongArgumentsError("No resource given. Add --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
     return resource(args) if has_resource(args) else None
 
 
 def operations(args: Any) -> list[AlterConfigOp]:
-    """Return the changes that ``args`` describe; there must be one."""
+    """
+    Return the changes that ``args`` describe.
+
+    :raises WrongArgumentsError: there are no changes, or a pair is malformed; lists all problems
+    """
     sets, appended, subtracted = _visible(args)
     deleted = [AlterConfigOp(key, None, OpType.DELETE) for key in separated(args.delete_config)]
     found = [*sets, *_of_file(args.add_config_file), *deleted, *appended, *subtracted]
@@ -73,7 +85,11 @@ def _no_changes(file: str | None) -> str:
 
 
 def together(*reads: Callable[[], Any]) -> list[Any]:
-    """Call each of ``reads``, and return the results in order, or raise the problems of all calls."""
+    """
+    Call each of ``reads``, and return the results in order.
+
+    :raises WrongArgumentsError: at least one call raised it; lists the problems of all calls
+    """
     found: list[Any] = []
     problems: list[str] = []
     for read in reads:
@@ -136,7 +152,11 @@ def _set(text: str) -> list[AlterConfigOp]:
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
-    """Parse ``k1=v1,k2=[a,b]``. A value with a comma needs brackets, unless it belongs to the only pair."""
+    """
+    Parse ``k1=v1,k2=[a,b]``. A value with a comma needs brackets, unless it belongs to the only pair.
+
+    :raises WrongArgumentsError: ``text`` has another form; the message quotes no value
+    """
     found: list[tuple[str, str]] = []
     position = 0
     while position < len(text):
@@ -172,15 +192,20 @@ def _of_file(path: str | None) -> Iterator[AlterConfigOp]:
 
 def text_of(path: str, *, kind: str = "") -> str:
     """
-    Return the text of a file, which messages call a layer file or by its ``kind``; ``-`` is standard input.
+    Return the text of a file; ``-`` is standard input.
 
+    :param kind: what messages call the file; by default a layer file
     :raises ConfigException: the file cannot be read
     """
     return read_text("/dev/stdin" if path == "-" else path, name=path, kind=kind)
 
 
 def seconds(args: Any) -> float:
-    """Return the seconds of ``--timeout``, for which the operating system must be able to wait."""
+    """
+    Return the seconds of ``--timeout``.
+
+    :raises WrongArgumentsError: they are not positive, or more than the operating system can wait for
+    """
     if not args.timeout > 0:
         raise WrongArgumentsError("--timeout must be more than 0 seconds.")
     if args.timeout > _A_DAY:

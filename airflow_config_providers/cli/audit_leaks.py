@@ -62,7 +62,11 @@ def leaks(args: Any) -> None:
 
 
 def _shown(rows: Sequence[Row], output: str) -> Sequence[Row]:
-    """Return what is printed: for people, without fingerprints, which need half of the width, and empty columns."""
+    """
+    Return what is printed.
+
+    For people, it has no fingerprints, because they would need half of the width, and columns only if there are some.
+    """
     if not is_for_people(output):
         return rows
     left_out = {"fingerprint", *(() if any(row["column"] for row in rows) else ("column",))}

@@ -26,14 +26,22 @@ Counted = Callable[[float], str]
 
 
 def octets_progress(console: Console | None = None) -> AbstractContextManager[Tick]:
-    """Yield a function that shows how many bytes were read: as a bar on a terminal, elsewhere as lines now and then."""
+    """
+    Yield a function that shows how many bytes were read: as a bar on a terminal, and elsewhere as a line now and then.
+
+    :param console: where to show it; None for standard error
+    """
     from rich.progress import DownloadColumn, TransferSpeedColumn  # noqa: PLC0415 - only a command that runs needs it
 
     return _shown((DownloadColumn(), TransferSpeedColumn()), console, data_size)
 
 
 def files_progress(console: Console | None = None) -> AbstractContextManager[Tick]:
-    """Yield a function that shows how many files of records were read; their findings are made afterwards."""
+    """
+    Yield a function that shows how many files of records were read, and that their findings are made afterwards.
+
+    :param console: as for ``octets_progress``
+    """
     from rich.progress import MofNCompleteColumn, TextColumn  # noqa: PLC0415 - as above
 
     return _shown((TextColumn("records"), MofNCompleteColumn(), _rate()), console, number, unit="records")
@@ -74,8 +82,10 @@ class ProgressLines:
     """
     Writes the progress of an audit, at most every ``EVERY`` seconds, so that a short audit writes nothing.
 
+    :param out: where to write the lines
     :param counted: returns an amount of what is read
     :param unit: what is counted, if ``counted`` does not say it
+    :param clock: returns seconds
     """
 
     def __init__(

@@ -90,7 +90,11 @@ def _with_authors(args: Any, rows: Sequence[Row], notes: Notes) -> list[Row]:
 
 
 def changed_by(rows: Sequence[Row], history: History) -> list[Row]:
-    """Return ``rows`` with who changed what before a failure, if a change of dynamic configuration was the cause."""
+    """
+    Return ``rows`` with who changed what before a failure, if a change of dynamic configuration was the cause.
+
+    :param history: called once for each resource
+    """
     once = cache(history)
     return [_with_author(row, once) if row["kind"] == BEFORE_FAILURE and row["key"] else row for row in rows]
 

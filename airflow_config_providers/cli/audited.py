@@ -42,7 +42,11 @@ class Audited:
 
 
 def spark_configs(args: Any) -> dict[str, str]:
-    """Return the configuration of the Spark job in ``--conf``."""
+    """
+    Return the configuration of the Spark job in ``--conf``.
+
+    :raises WrongArgumentsError: one has another form
+    """
     return dict(pair for text in args.conf or () for pair in pairs(text))
 
 
@@ -51,7 +55,8 @@ def audited(args: Any, notes: Notes) -> Iterator[Audited]:
     """
     Yield the records that ``args`` select, and note what could not be read.
 
-    :raises ConfigException: an option is wrong, there is no such folder, or what is found could not be written
+    :raises WrongArgumentsError: an option is wrong
+    :raises ConfigException: there is no such folder, or what is found could not be written
     :raises ProviderUnavailableError: Spark or the database cannot read them
     """
     wanted = _filter(args)
@@ -111,7 +116,11 @@ def _filter(args: Any) -> RecordFilter:
 
 
 def known(args: Any, notes: Notes, what: str, read: Callable[[], Sequence[_Known]]) -> Sequence[_Known] | None:
-    """Return what the database knows; None if it is not read or, with a note whose subject is ``what``, cannot be."""
+    """
+    Return what Airflow's database knows; None if it is not to be read or, with a note, if it cannot be.
+
+    :param what: what is missing then, as the subject of a sentence
+    """
     if args.no_database:
         return None
     try:
@@ -138,6 +147,9 @@ def writing_found(
     Write the files that ``--output-parquet`` and ``--report`` name, after the block, which prints the findings.
 
     They come last because a disk can be full, and in any case because the reader of what is printed can stop early.
+
+    :param columns: those of the Parquet file
+    :raises ConfigException: one cannot be written
     """
     try:
         yield

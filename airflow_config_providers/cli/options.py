@@ -19,7 +19,11 @@ def _completed(names: str, *flags: str, **kwargs: Any) -> Any:
 
 
 class CompletedArg(Arg):
-    """An option whose values a shell can complete with what ``completer`` returns, which argcomplete calls."""
+    """
+    An option whose values a shell can complete.
+
+    :param completer: returns the values, as argcomplete calls it
+    """
 
     def __init__(self, flags: tuple[str, ...], completer: Callable[..., Any], **kwargs: Any) -> None:
         super().__init__(flags, **kwargs)  # type: ignore[no-untyped-call]  # Airflow has no types here

@@ -72,6 +72,8 @@ def show(rows: Sequence[Row], output: str, *, nothing: str = "No data found") ->
     Print ``rows``, which have the same columns. Nothing in them is markup, and nothing is cut.
 
     JSON and YAML keep numbers, booleans and null as they are; Airflow's own printer turns them into strings.
+
+    :param nothing: what to print for people if there are no rows
     """
     if is_for_people(output) and not rows:
         _write(nothing)
@@ -131,7 +133,11 @@ def _yaml(rows: Sequence[Row] | Row) -> None:
 
 
 def _as_text(dumped: Callable[[bool], str]) -> str:
-    """Return a document, in ASCII if it has characters that would steer a terminal or that the output cannot encode."""
+    """
+    Return a document, with escapes if it has characters that would steer a terminal or that the output cannot encode.
+
+    :param dumped: returns the document, in ASCII only or not
+    """
     text = dumped(False)
     return text if text.replace("\n", "").isprintable() and _is_encodable(text) else dumped(True)
 
@@ -173,7 +179,9 @@ def _unfolded(columns: Mapping[str, Sequence[str]]) -> None:
     """
     Print a table with each row on one line: grep does not find a value that is wrapped over two lines.
 
-    It is that of rich, which takes many times as long, but nothing is padded at the end of a line.
+    It is that of rich, but nothing is padded at the end of a line: one long value would make each line as long.
+
+    Rich takes many times as long, because it looks for places to wrap.
     """
     lines = [tuple(columns), *zip(*columns.values(), strict=True)]
     widths = _widths(lines)
@@ -242,7 +250,12 @@ def progress(
     console: Console | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Callable[[], None]]:
-    """Yield a function that counts one. After two seconds, a terminal shows the number, which is removed at the end."""
+    """
+    Yield a function that counts one. After two seconds, the number is shown, and removed at the end.
+
+    :param of: what is counted
+    :param console: where to show it, if that is a terminal; None for standard error
+    """
     from rich.console import Console  # noqa: PLC0415 - only a command that runs needs these
     from rich.progress import MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
 

@@ -68,7 +68,11 @@ def _refuse_run_of_none(args: Any) -> None:
 def _requests(
     args: Any, resource: ConfigResource, operations: list[AlterConfigOp]
 ) -> list[tuple[RequestMetadata | None, bool]]:
-    """Return what policies see of the change and of a run with it, and whether a run can have no other layer files."""
+    """
+    Return the requests that policies see when the change is made, and when the task runs with it.
+
+    Each has whether that run has nothing else, such as a file whose path is a template.
+    """
     seen, notes = LastRequest(), Notes()
     moments = [Moment(args.at)] if args.at else [*Moment]
     done = admin(notes, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]

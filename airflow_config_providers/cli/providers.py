@@ -93,7 +93,12 @@ def _way_out(connection: Any) -> str:
 
 
 def _row(name: str, providers: ConfiguredProviders, answer: Answer | None, unasked: str | None) -> Row:
-    """Return a row for a provider with its answer; ``unasked`` if its class cannot tell whether it can answer."""
+    """
+    Return a row for a provider.
+
+    :param answer: what it answered; None if none was asked
+    :param unasked: what the row has if its class cannot tell whether it can answer
+    """
     kind = type(providers[name])
     path = f"{kind.__module__}.{kind.__qualname__}"
     row = {"name": name, "class": path, "distribution": providers.origins.get(name) or None}

@@ -20,14 +20,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What to describe: a try, or what settles now, here or at the address of another deployment."""
+    """
+    What to describe.
+
+    :param choice: the try; None for what settles now
+    :param address: the server of another deployment; empty for the one that all commands use
+    """
 
     choice: RunChoice | None = None
     address: str = ""
 
 
 def sides(args: Any) -> list[Side]:
-    """Return what to describe: one side, or two to compare. Raises all conflicts of the options."""
+    """
+    Return what to describe: one side, or two to compare.
+
+    :raises WrongArgumentsError: options conflict; lists all problems
+    """
     if problems := list(_conflicts(args)):
         raise WrongArgumentsError(*problems)
     if args.diff:

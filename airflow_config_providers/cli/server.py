@@ -33,7 +33,12 @@ ROOT: Final = "/config-providers/v1"
 
 
 class ServerConfigurations:
-    """The operations of ``DeployedConfigurations`` over REST with a signed in client, and with the same errors."""
+    """
+    The operations of ``DeployedConfigurations`` over REST, with the same errors.
+
+    :param client: the client of the server, signed in
+    :param warn: is called with each note for the reader
+    """
 
     def __init__(self, client: ServerClient, warn: Callable[[str], None]) -> None:
         self._client = client
@@ -112,7 +117,11 @@ class ServerConfigurations:
 
 
 def path(resource: ConfigResource) -> str:
-    """Return the path of a resource below ``ROOT``; refuse a name that would lead elsewhere: Airflow allows none."""
+    """
+    Return the path of a resource below ``ROOT``.
+
+    :raises UnknownResourceError: in a URL, its name would lead elsewhere; Airflow allows no such names
+    """
     dag, task = resource.dag_id, resource.task_id
     if _is_elsewhere(dag):
         raise UnknownResourceError(f"There is no DAG '{printable(dag)}'. {NOT_FOUND}")
@@ -170,8 +179,9 @@ class ServerClient:
     @classmethod
     def of(cls, address: str, *, plain_http: bool = False) -> Self:
         """
-        Return a client for an address that a user wrote; only with ``plain_http`` may the token travel unencrypted.
+        Return a client for an address that a user wrote.
 
+        :param plain_http: allow the token to travel unencrypted to another machine
         :raises WrongArgumentsError: the address is invalid, or it is not safe to send a token to it
         """
         parts = _split(address)
@@ -192,9 +202,10 @@ class ServerClient:
         """
         Send one request, without retries: after a failure it is unknown whether a change was made.
 
-        :return: the status, and the parsed JSON; None if it was not JSON
+        :param body: what to send as JSON; None for nothing
         :raises ProviderUnavailableError: the server did not answer
-        :raises ConfigException: it redirected, its certificate is not trusted, or HTTP cannot express the request
+        :raises ConfigException: the server redirected, or its certificate is not trusted
+        :raises WrongArgumentsError: HTTP cannot express the request
         """
         import httpx  # noqa: PLC0415 - slow to import
 

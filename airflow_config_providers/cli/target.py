@@ -34,7 +34,12 @@ TOKEN: Final = "AIRFLOW_CLI_TOKEN"  # noqa: S105 - the name of a variable, which
 
 
 def configurations(args: Any, notes: Callable[[str], None]) -> Configurations:
-    """Return the configurations that ``args`` select: those of a server, or of this deployment."""
+    """
+    Return the configurations that ``args`` select: those of a server, or of this deployment.
+
+    :param notes: is called with each note for the reader
+    :raises WrongArgumentsError: the address of the server is wrong, or the credentials are
+    """
     if server := _server(args):
         return ServerConfigurations(_signed_in(server, args), notes)
     from airflow_config_providers.deployment.configurations import DeployedConfigurations  # noqa: PLC0415 - heavy
@@ -43,7 +48,12 @@ def configurations(args: Any, notes: Callable[[str], None]) -> Configurations:
 
 
 def configurations_at(address: str, args: Any, notes: Callable[[str], None]) -> ServerConfigurations:
-    """Return the configurations of the deployment at an address, with which their notes begin."""
+    """
+    Return the configurations of another deployment, whose notes begin with its address.
+
+    :param address: the address of its server
+    :raises WrongArgumentsError: the credentials are wrong
+    """
     client = _signed_in(address, args)
     return ServerConfigurations(client, lambda note: notes(f"{client.address}: {note}"))
 
@@ -59,7 +69,11 @@ def address_in(args: Any) -> str:
 
 
 def check(args: Any) -> None:
-    """Check the options that say where to work, without a request to the server, and raise all problems."""
+    """
+    Check the options that say where to work, without a request to the server.
+
+    :raises WrongArgumentsError: lists all problems of these options
+    """
     server = _server(args) or address_in(args)
     if server:
         problems = [*_conflicting_servers(args), *conflicts(args), *problems_of(lambda: _client(server, args))]
@@ -70,7 +84,12 @@ def check(args: Any) -> None:
 
 
 def require_here(what: str) -> None:
-    """Refuse to run the command ``what`` with a server: it works only on the deployment's own machines."""
+    """
+    Refuse to run a command with a server if it works only on the deployment's own machines.
+
+    :param what: the command
+    :raises WrongArgumentsError: the environment names a server
+    """
     if os.environ.get(SERVER):
         raise WrongArgumentsError(
             f"'{what}' works only on a machine of the deployment, with its settings and its database. Run it there, "
@@ -82,6 +101,7 @@ def token(args: Any, client: ServerClient, environ: Mapping[str, str] = os.envir
     """
     Return the user's token: obtained by name and password, read from the file that ``args`` name, or from ``environ``.
 
+    :param client: the client that asks the server for a token; it has none itself
     :raises WrongArgumentsError: there are no credentials, or options conflict
     :raises ForbiddenError: the server does not accept the user's name and password
     """

@@ -73,7 +73,12 @@ def user() -> str:
 def admin(
     warn: Warn, policies: Sequence[AlterConfigPolicy | NamedPolicy] = (), *, caller: Caller | None = None
 ) -> ConfigAdmin:
-    """Return a ``ConfigAdmin`` of this deployment; without a caller, for the user who runs this command."""
+    """
+    Return a ``ConfigAdmin`` with the database and the secret of this deployment.
+
+    :param policies: the policies that every change must pass
+    :param caller: the user who asks; None for the user who runs this command
+    """
     if not settings.dynamic_enabled():
         warn(_DYNAMIC_DISABLED)
     caller = caller or Caller(user())
@@ -117,14 +122,23 @@ class DeployedLayers:
         self._dags: dict[str, Any] = {}
 
     def __call__(self, resource: ConfigResource) -> Sequence[ConfigLayer]:
-        """Return the layers."""
+        """
+        Return the layers.
+
+        :raises UnknownResourceError: there is no such DAG or task
+        :raises ProviderUnavailableError: the database is unavailable
+        """
         if resource not in self._known:
             job = self.job(resource) if resource.dag_id else None
             self._known[resource] = deployed_layers(job, self._caller.environ, warn=self._warn)
         return self._known[resource]
 
     def job(self, task: ConfigResource) -> AuthoredJob | None:
-        """Return the job of a task; None if the task is not ours, or for a DAG."""
+        """
+        Return the job of a task; None if the task is not ours, or for a DAG.
+
+        It raises the same errors as a call of this object.
+        """
         dag = self._dag(task.dag_id)
         if not task.task_id:
             return None
@@ -133,12 +147,21 @@ class DeployedLayers:
         return self._caller.of_task(dag.get_task(task.task_id), str(task), self._warn)
 
     def files(self, resource: ConfigResource) -> list[str]:
-        """Return the paths of the properties files that are layers, as they are written."""
+        """
+        Return the paths of the properties files that are layers, as they are written.
+
+        It raises the same errors as a call of this object.
+        """
         job = self.job(resource) if resource.dag_id else None
         return [*settings.config_files(), *(job.files.values() if job else ())]
 
     def unread_files(self, task: ConfigResource) -> str:
-        """Return why layers of a task lack files: only a run knows them, or the caller reads none; otherwise empty."""
+        """
+        Return why the layers of a task lack files: only a run knows them, or the caller does not read them.
+
+        :return: empty if no file is missing
+        :raises ProviderUnavailableError: the database is unavailable
+        """
         jobs = (deployed_job(one, str(task), no_notes) for one in self._configured(task))
         named = [path for job in jobs if job for path in job.files.values()]
         if any(map(is_known_only_in_run, (*settings.config_files(), *named))):
@@ -146,38 +169,66 @@ class DeployedLayers:
         return NOT_READ_HERE if named and not set(named) <= set(self.files(task)) else ""
 
     def jobs(self, resource: ConfigResource) -> list[JobRules]:
-        """Return the jobs of a DAG, or the job of a task; none if the resource does not exist."""
+        """
+        Return the jobs of a DAG, or the job of a task; an empty list if the resource does not exist.
+
+        :raises ProviderUnavailableError: the database is unavailable
+        """
         if resource not in self._jobs:
             self._jobs[resource] = [JobRules.of(task) for task in self._configured(resource)]
         return self._jobs[resource]
 
     def of_jobs(self, resource: ConfigResource) -> Mapping[ConfigResource, Sequence[ConfigLayer]]:
-        """Return those that are ``concerned``, with their layers; nothing if the resource does not exist."""
+        """
+        Return the tasks whose jobs ``resource`` configures, with their layers; the resource itself if they are unknown.
+
+        :return: nothing if the resource does not exist
+        :raises ProviderUnavailableError: the database is unavailable
+        """
         try:
             return {one: self(one) for one in self.concerned(resource)}
         except UnknownResourceError:
             return {}
 
     def show_dag(self, task: ConfigResource) -> bool:
-        """Return whether the layers of a task have all that its DAG sets: a mapped task can set more in each run."""
+        """
+        Return whether the layers of a task have everything that its DAG sets.
+
+        They do not if only a run knows the rest, such as what each instance of a mapped task has of its own.
+
+        :raises ProviderUnavailableError: the database is unavailable
+        """
         missing: list[str] = []
         for one in self._configured(task):
             deployed_job(one, str(task), missing.append)
         return not missing
 
     def tasks(self, dag: ConfigResource) -> list[Row]:
-        """Return a row for each task of a DAG, and whether this package configures it."""
+        """
+        Return a row for each task of a DAG, and whether this package configures it.
+
+        :raises UnknownResourceError: there is no such DAG
+        :raises ProviderUnavailableError: the database is unavailable
+        """
         return [
             {"task": task.task_id, "operator": task.task_type, "configured": is_configured(task)}
             for task in self._dag(dag.dag_id).tasks
         ]
 
     def dag_file(self, task: ConfigResource) -> str:
-        """Return the path from which Airflow read a task; empty if this package does not configure the task."""
+        """
+        Return the path from which the DAG processor has read a task that this package configures; empty if it has not.
+
+        :raises ProviderUnavailableError: the database is unavailable
+        """
         return str(self._dag(task.dag_id).fileloc or "") if self._configured(task) else ""
 
     def concerned(self, resource: ConfigResource) -> list[ConfigResource]:
-        """Return the tasks whose jobs ``resource`` configures; the resource itself if they are unknown, or all."""
+        """
+        Return the tasks whose jobs ``resource`` configures; the resource itself if they are unknown, or all.
+
+        :raises ProviderUnavailableError: the database is unavailable
+        """
         ids = [task.task_id for task in self._configured(resource)]
         return [ConfigResource.of_task(resource.dag_id, task_id) for task_id in ids] or [resource]
 

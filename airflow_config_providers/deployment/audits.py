@@ -52,7 +52,11 @@ def record_reader(
 
 
 def problems_of(records: PastRecords, against: str = "") -> Iterator[str]:
-    """Yield what could not be read or is not there; if others are compared with the records, with their folder."""
+    """
+    Yield sentences about what could not be read, and about what is not there.
+
+    :param against: the folder of the records, which each sentence names, if others are compared with them
+    """
     if not against:
         return _problems(records, "audited")
     shown = HIDDEN if is_secret("path", against) else printable(against)  # an address can hold a password
@@ -111,8 +115,9 @@ def scope_of_records(
     notes: Sequence[str],
 ) -> AuditScope:
     """
-    Return the scope of an audit of records, with ``more`` that was chosen.
+    Return the scope of an audit of records.
 
+    :param more: what else was chosen
     :param there: the records that those of ``past`` are compared with
     """
     rows: list[tuple[str, object]] = [
@@ -132,7 +137,11 @@ def scope_of_records(
 def scope_of_leaks(
     request: LeakRequest, known: KnownSecrets, references_in: Sequence[str], *, notes: Sequence[str]
 ) -> AuditScope:
-    """Return the scope of a search for leaks; ``references_in`` says where the references were found."""
+    """
+    Return the scope of a search for leaks.
+
+    :param references_in: where the references were found that were searched for
+    """
     rows: list[tuple[str, object]] = [
         ("files and folders", list(request.paths)),
         ("Airflow's database", "searched" if request.database else "not searched"),

@@ -45,6 +45,7 @@ class DeployedConfigurations:
     """
     Describes and alters the configuration of the deployment, its DAGs and its tasks, in the database. Not thread-safe.
 
+    :param warn: is called with each note for the reader
     :param caller: the user who asks; None for the user who runs this command
     :raises ConfigException: the request is wrong; lists all problems
     :raises PolicyViolation: a policy denies the change
@@ -205,7 +206,11 @@ class DeployedConfigurations:
         return DeployedLayers(self._warn, self._reader).tasks(dag)
 
     def references(self, pattern: str) -> list[Row]:
-        """Return the tasks whose last job used a reference, and if its value was the newest; ``*`` matches any text."""
+        """
+        Return the tasks whose last job used a reference, and whether its value was the newest.
+
+        :param pattern: a reference, in which ``*`` matches any text
+        """
         found = records.usages(pattern, self._reader.may_see_runs_of)
         for sentence in records.about(found):
             self._warn(sentence)
@@ -282,6 +287,7 @@ def with_task_values(rows: Sequence[Row], tasks: Callable[[], Sequence[Entries |
     """
     Return the rows of a changed DAG with what all of its tasks have, if a task can override what the DAG has.
 
+    :param rows: with ``key``, ``value``, ``source`` and ``origin``
     :param tasks: returns the entries of each task, None of a task of which only a run knows them; called if needed
     """
     found = tasks() if any(row["source"] in _WEAKER for row in rows) else ()

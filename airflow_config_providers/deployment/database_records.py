@@ -47,7 +47,8 @@ def records_of_database(reader: RecordReader, wanted: RecordFilter, notes: Calla
     """
     Return the records in Airflow's database: read by executors over JDBC or, if they cannot, by this process.
 
-    :raises ProviderUnavailableError: the database is unavailable, as all functions here do
+    :param notes: is called with a sentence about how they were read, if there is a better way
+    :raises ProviderUnavailableError: the database is unavailable
     """
     tables = record_tables(wanted.since)
     if tables is not None and _is_readable(tables.jdbc, reader.session, notes):
@@ -58,7 +59,11 @@ def records_of_database(reader: RecordReader, wanted: RecordFilter, notes: Calla
 
 
 def first_of_database(wanted: RecordFilter) -> str | None:
-    """Return when Airflow stored the first record in its database, in ISO 8601 and UTC; None without records."""
+    """
+    Return when Airflow stored the first record in its database, in ISO 8601 and UTC; None without records.
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
     found = reading(lambda session: [session.scalar(_first(one, wanted)) for one in record_models()])
     return min((in_utc(at).isoformat(timespec="milliseconds") for at in found if at), default=None)
 
@@ -96,6 +101,7 @@ class DatabaseRecords:
 
     :param since: the first day, such as ``2026-11-01``; empty for all
     :param largest: the bytes after which a batch has no more records
+    :raises ProviderUnavailableError: the database is unavailable
     """
 
     def __init__(self, since: str = "", *, largest: int = _LARGEST_BATCH) -> None:
@@ -110,7 +116,11 @@ class DatabaseRecords:
         return {name: microseconds(at) for name, (_, at) in self._tries.items()}
 
     def batches(self, names: Sequence[str]) -> Iterator[list[Content]]:
-        """Yield the contents of records, some at a time."""
+        """
+        Yield the contents of records, some at a time.
+
+        :raises ProviderUnavailableError: the database is unavailable
+        """
         start = 0
         while some := names[start : start + 500]:
             batch = reading(partial(self._batch, some))
@@ -126,7 +136,11 @@ class DatabaseRecords:
 
 
 def owners() -> list[tuple[str, str]]:
-    """Return (DAG, owner) of all DAGs."""
+    """
+    Return (DAG, owner) of all DAGs.
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
     from airflow.models.dag import DagModel  # noqa: PLC0415 - heavy
 
     query = sa.select(DagModel.dag_id, DagModel.owners)
@@ -134,7 +148,11 @@ def owners() -> list[tuple[str, str]]:
 
 
 def outcomes(dags: Collection[str]) -> list[tuple[str, str, str, int, bool]]:
-    """Return how the task instances of DAGs ended: (DAG, task, run, map index, whether it failed)."""
+    """
+    Return how the task instances of DAGs ended: (DAG, task, run, map index, whether it failed).
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
     from airflow.models.taskinstance import TaskInstance as Ti  # noqa: PLC0415 - heavy
 
     columns = (Ti.dag_id, Ti.task_id, Ti.run_id, Ti.map_index, Ti.state)
@@ -164,6 +182,8 @@ def record_tables(since: str) -> RecordTables | None:
     Return the records that were stored ``since`` a day; None if executors cannot read them.
 
     They cannot read all databases, and not records of tasks in a loop of Airflow 3.4, which they would mix.
+
+    :raises ProviderUnavailableError: the database is unavailable
     """
     url = reading(lambda session: session.get_bind().url)
     jdbc = JdbcDatabase.of(url)
@@ -241,6 +261,7 @@ def dynamic_settings() -> list[DynamicSetting]:
 
     A DAG whose id is too long for the name of a variable is left out: the name does not say which it is.
 
+    :raises ProviderUnavailableError: the database is unavailable
     :raises ConfigException: a document or its history cannot be read
     """
     store = VariableStore("")

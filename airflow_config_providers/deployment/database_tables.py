@@ -41,7 +41,11 @@ FetchRows = Callable[[Any], Sequence[Any]]
 
 
 def airflow_database() -> TextDatabase:
-    """Return the text in the database of this deployment, for a process that may read it: a task of Airflow may not."""
+    """
+    Return the text in the database of this deployment, for a process that may read it: a task of Airflow may not.
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
     url = reading(lambda session: session.get_bind().url)
     return _database(url, lambda query: reading(lambda session: session.execute(query).all()))
 
@@ -89,6 +93,7 @@ class _Query:
     How the text of a table is read.
 
     :param labels: name -> column that names a row
+    :param key: the primary key
     :param columns: name -> its text or bytes
     :param at: when a row was written
     """

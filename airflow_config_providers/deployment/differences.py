@@ -96,7 +96,11 @@ History = Callable[[ConfigResource], Sequence[Row]]
 
 @dataclass(frozen=True, slots=True)
 class _ValueLayer:
-    """The layer of a value; ``version`` is that of its document, None if it is not dynamic."""
+    """
+    The layer of a value.
+
+    :param version: the version of the document that it comes from; None if it is not dynamic
+    """
 
     source: ConfigSource | None
     version: int | None

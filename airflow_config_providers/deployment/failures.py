@@ -24,7 +24,13 @@ NOT_FOUND: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A way in which a request fails: its name in an answer, the class of the error, and the HTTP status."""
+    """
+    A way in which a request fails.
+
+    :param kind: its name in an answer
+    :param error: the class of the error in Python
+    :param status: the HTTP status of the answer
+    """
 
     kind: str
     error: type[ConfigProvidersError]

@@ -50,6 +50,7 @@ class KnownSecrets:
     """
     The values of references.
 
+    :param secrets: the values
     :param problems: why references have no value, a sentence for each
     :param excepted: references that were left out, as no secrets
     :param no_secrets: their values, as far as they are known
@@ -63,8 +64,9 @@ class KnownSecrets:
 
 def references_in_file(path: str, option: str = "--references") -> list[ConfigVariable]:
     """
-    Return the references in a file, whatever else is in it; ``option`` names the file in messages.
+    Return the references in a file, whatever else is in it.
 
+    :param option: the option that names the file, for the message
     :raises ConfigException: the file cannot be read, or has no reference
     """
     try:
@@ -80,7 +82,11 @@ def references_in_file(path: str, option: str = "--references") -> list[ConfigVa
 
 
 def references_of_records() -> list[ConfigVariable]:
-    """Return the references in the records of all tries: in Airflow's database, and below ``records_path``."""
+    """
+    Return the references in the records of all tries: in Airflow's database, and below ``records_path``.
+
+    :raises ProviderUnavailableError: the database or the files are unavailable
+    """
 
     def read(session: Any) -> dict[str, None]:
         found = (kept(session, one.task) for one in recent_tries(session))
@@ -91,7 +97,11 @@ def references_of_records() -> list[ConfigVariable]:
 
 
 def references_in_files() -> list[ConfigVariable]:
-    """Return the references in the records below ``records_path``, which a task can read; none if that is not set."""
+    """
+    Return the references in the records below ``records_path``, which a task can read; none if that is not set.
+
+    :raises ProviderUnavailableError: the files are unavailable
+    """
     path = settings.records_path()
     return _variables_in(dict.fromkeys(RecordFiles(path).references() if path else ()))
 
@@ -139,6 +149,7 @@ def search_for(
     Search files for the values of references.
 
     :param tell: is called with a sentence for each reference whose value is not searched for
+    :param tick: as for ``audit_leaks``
     :raises ConfigException: there is nothing to search for, or the request cannot be used
     """
     request.require_local()
@@ -159,7 +170,11 @@ def search_for(
 
 
 def fingerprint_key() -> FingerprintKey | None:
-    """Return the key of this deployment's fingerprints; None if ``password_encoder_secret`` is not set."""
+    """
+    Return the key of this deployment's fingerprints; None if ``password_encoder_secret`` is not set.
+
+    :raises ConfigException: the secret could be guessed
+    """
     secret = settings.password_encoder_secret()
     return FingerprintKey(deployment_key(secret, *FINGERPRINTS)) if secret else None
 
@@ -180,7 +195,11 @@ def _sought(secrets: Sequence[KnownSecret], request: LeakRequest, *, no_secrets:
 
 
 def _key_for(request: LeakRequest) -> FingerprintKey | None:
-    """Return the key of fingerprints; None if there is none, or if it cannot be derived and is not needed."""
+    """
+    Return the key of fingerprints; None if there is none.
+
+    :raises ConfigException: the request needs it, and the secret that it is derived from cannot be used
+    """
     if request.fingerprints or request.write_fingerprints or request.state:
         return fingerprint_key()
     with suppress(ConfigException):

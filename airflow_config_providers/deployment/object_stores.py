@@ -30,7 +30,11 @@ def stores_of(paths: Iterable[str]) -> list[ObjectStore]:
 
 
 def _objects(path: StoredPath) -> Objects:
-    """Return the objects in the store of ``path``, in a form that can be sent to executors."""
+    """
+    Return the objects in the store of ``path``, in a form that can be sent to executors.
+
+    :raises ConfigException: its connection cannot be used, or a package is missing
+    """
     try:
         if path.connection:
             BaseHook.get_connection(path.connection)  # hooks read without credentials if it does not exist

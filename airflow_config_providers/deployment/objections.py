@@ -86,6 +86,8 @@ class DeployedObjections:
     """
     Finds reasons to refuse new strings: those with which the runs of a job of the resource would fail.
 
+    :param jobs: returns the jobs of a resource
+    :param layers: returns the layers of these jobs
     :param warn: is called with each doubt that is no reason to refuse
     :param spark_version: the version of the Spark of this machine; None if it has none, or runs no jobs
     """
@@ -177,7 +179,12 @@ class DeployedObjections:
 
 
 class ProvidersOfConnection:
-    """The definitions of the providers of a connection, for workers and for a driver."""
+    """
+    The definitions of the providers of a connection.
+
+    :param worker: the definitions for workers
+    :param driver: the definitions for a driver
+    """
 
     def __init__(self, worker: Mapping[str, str], driver: Mapping[str, str]) -> None:
         self._worker = worker
@@ -191,7 +198,11 @@ class ProvidersOfConnection:
         return frozenset(self._of_worker | self._of_driver)
 
     def refusals(self, text: str, unresolved: Unresolved | None) -> list[str]:
-        """Return the reasons why no provider can ever answer references in ``text``."""
+        """
+        Return the reasons why no provider can ever answer references in ``text``.
+
+        :param unresolved: what the job does with references that no provider answers; None for the default
+        """
         asked = [variable for variable in variables(text) if self._is_asked(variable, unresolved)]
         return list(self._registry.refusals(self._worker, asked).values())
 

@@ -105,7 +105,11 @@ def _can_be_of_file(row: Row) -> bool:
 
 
 def no_longer_set(rows: Iterable[Row], record: TryRecord, *, shows_dag: bool) -> list[str]:
-    """Return the keys that the job had and the next will not; ``shows_dag`` if ``rows`` have all that the DAG sets."""
+    """
+    Return the keys that the job of ``record`` had, and that the next submit would not set.
+
+    :param shows_dag: whether ``rows`` have everything that the DAG sets
+    """
     now = {row["key"] for row in rows}
     seen = _SEEN_NOW if shows_dag else _SEEN_NOW - {ConfigSource.DAG_CONFIG.name}
     return [key for key, of in record.configs.items() if key not in now and of[0].source in seen]
@@ -160,7 +164,11 @@ def _applied(row: Row, record: TryRecord) -> Row:
 
 
 def _is_pending(row: Row, had: Sequence[RecordedValue], folder: str) -> bool | None:
-    """Return whether a key waits for the next submit, given the folder of ``had``; None if only a run knows that."""
+    """
+    Return whether a key waits for the next submit; None if that cannot be known before the next run.
+
+    :param folder: of the version of the DAG bundle in which ``had`` was settled
+    """
     now = row["value"]
     if not had:
         return bool(row["source"] != ConfigSource.DEFAULT_CONFIG.name)

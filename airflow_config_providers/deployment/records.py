@@ -29,7 +29,11 @@ _Found = TypeVar("_Found")
 
 
 def require_map_index(map_index: int | None) -> None:
-    """Refuse a number that cannot be in Airflow's database, which would fail to look for it."""
+    """
+    Refuse a number that cannot be in Airflow's database, which would fail to look for it.
+
+    :raises UnknownResourceError: it cannot be there
+    """
     if map_index is not None and not -1 <= map_index <= _LAST_INDEX:
         raise UnknownResourceError(f"There is no instance with a map index above {_LAST_INDEX} or below -1.")
 
@@ -39,6 +43,7 @@ class RunChoice:
     """
     The try that a user selects.
 
+    :param run_id: the id of the DAG run
     :param try_number: None for the last one that has a record
     :param map_index: None for the only instance of the task that has a record
     :raises UnknownResourceError: Airflow's database cannot have such a run or instance
@@ -56,7 +61,11 @@ class RunChoice:
 
 @dataclass(frozen=True, slots=True)
 class StoredTry:
-    """A try with a record in the database, and when Airflow stored it: what a record says itself, others can write."""
+    """
+    A try that has a record in the database.
+
+    :param at: when Airflow stored the record; what the record says itself, others could have written
+    """
 
     task: TaskTry
     at: datetime
@@ -78,12 +87,20 @@ def record_of(task: ConfigResource, choice: RunChoice) -> TryRecord:
 
 
 def last_submitted(task: ConfigResource) -> TryRecord | None:
-    """Return the record of the last try in the database that was not refused; None if there is none."""
+    """
+    Return the record of the last try in the database that was not refused; None if there is none.
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
     return reading(lambda session: next(_submitted(session, task), None))
 
 
 def last_tries(task: ConfigResource) -> list[TaskTry]:
-    """Return the last tries of ``task`` that have a record in the database, the last one first."""
+    """
+    Return the last tries of ``task`` that have a record in the database, the last one first.
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
     # of which a large record has several
     return reading(lambda session: list(dict.fromkeys(one.task for one in recent_tries(session, task, limit=500))))
 
@@ -198,6 +215,8 @@ def recent_tries(
     """
     Yield the tries that have a record, the last one first.
 
+    :param task: None for all tasks
+    :param map_index: None for all instances
     :param limit: how many entries are read of each table; None for all
     """
     for model in record_models():
@@ -325,9 +344,11 @@ _NO_HASHES: Final = (
 
 def usages(pattern: str, may_see: Callable[[Collection[str]], Collection[str]] = tuple) -> list[Row]:
     """
-    Return a row for each task and each reference of its last job that matches ``pattern``, in which ``*`` is any text.
+    Return a row for each task and each reference of its last job that matches ``pattern``.
 
+    :param pattern: a reference, in which ``*`` matches any text
     :param may_see: returns those of the given DAG ids that are shown; the newest value can be that of a hidden one
+    :raises ProviderUnavailableError: the database is unavailable
     """
     stored = reading(lambda session: [(at, used_like(record, pattern)) for at, record in _last_of_each(session)])
     newest = _newest(stored)

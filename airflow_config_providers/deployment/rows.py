@@ -66,6 +66,8 @@ class KeySelection:
     The keys of a resource that a user selects.
 
     :param keys: only these keys, even those that have only their default; empty for all keys
+    :param defaults: whether to include keys that have only their default
+    :param notes: whether to include what Spark says of each key
     :param first: only this many of these keys, in the order of their names; None for no limit
     """
 
@@ -241,7 +243,11 @@ _PER_MILLISECOND: Final = 1000
 
 
 def key_columns(key: str, value: Any, version: str | None = None) -> Row:
-    """Return what a version of Spark, by default the newest, says of ``key``, and ``value`` as a value of its type."""
+    """
+    Return what Spark ``version`` says of ``key``, and ``value`` as a value of its type.
+
+    :param version: such as ``3.5.8``; None for the newest in the catalogue
+    """
     definition, notes = spark_definition(version), key_notes(key, version)
     return {
         "typed": typed(key, value, definition, unit=notes.unit) if isinstance(value, str) else None,

@@ -18,7 +18,11 @@ _SUCCESS: Final = "success"
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """How a task ended in a run, and when its last try began, in ISO 8601."""
+    """
+    How a task ended in a run.
+
+    :param at: when its last try began, in ISO 8601
+    """
 
     run_id: str
     is_success: bool
@@ -71,6 +75,7 @@ def outcomes_of(task: ConfigResource, map_index: int | None = None) -> list[RunO
     """
     Return how ``task`` ended in its runs, ordered by when it ran, the last one first.
 
+    :param map_index: the instance of a mapped task
     :raises UnknownResourceError: Airflow's database cannot have such an instance
     :raises ConfigException: the task is mapped, and ``map_index`` is None
     :raises ProviderUnavailableError: the database is unavailable

@@ -80,7 +80,11 @@ class Reading:
 
 
 def unread_sources(no_job: str = "") -> dict[str, str]:
-    """Return source -> why jobs do not get its layers; for all of them ``no_job``, if that says why there is no job."""
+    """
+    Return source -> why jobs do not get its layers.
+
+    :param no_job: why there is no job that gets any layer; empty if there are jobs
+    """
     if no_job:
         return dict.fromkeys((source.name for source in ConfigSource), no_job)
     return dict(_left_out_by_settings())
@@ -104,6 +108,7 @@ def refusals(alter: Callable[..., Any], resource: ConfigResource, key: str, valu
 
     Nothing is known for a user who lacks the permission to change it.
 
+    :param alter: changes the configuration, or only checks the change
     :raises ProviderUnavailableError: the server or the database is unavailable now
     """
     try:

@@ -80,7 +80,11 @@ def _missing(site: Site) -> Diagnosis:
 
 
 def _unread(conn_id: str, extra: Any) -> Iterator[Diagnosis]:
-    """Yield the fields that nothing reads, and those that Airflow hides for a provider's name. Shows only names."""
+    """
+    Yield the fields of an extra that nothing reads, and those that Airflow hides because of a provider's name.
+
+    The names of fields are shown, never what is in them.
+    """
     if not isinstance(extra, dict):
         raise ProviderDefinitionError(f"The extra of connection '{printable(conn_id)}' is not a JSON object.")
     for field in extra:

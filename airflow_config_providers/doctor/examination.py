@@ -46,6 +46,7 @@ class Site:
 
     :param conn_id: the connection that defines the providers
     :param is_named: whether someone named that connection, so that it must exist
+    :param environ: the environment of this process
     :param patience: the seconds that one check may take
     """
 
@@ -68,7 +69,11 @@ PATIENT: Final = frozenset({"providers"})
 
 
 def examine(checks: Mapping[str, Check], site: Site, *, tick: Callable[[], object]) -> Iterator[CheckResult]:
-    """Yield what each of ``checks`` finds. A check that fails or hangs is a finding itself."""
+    """
+    Yield what each of ``checks`` finds. A check that fails or hangs is a finding itself.
+
+    :param tick: is called after each check
+    """
     for name, check in checks.items():
         for diagnosis in _diagnoses(check, site, None if name in PATIENT else site.patience):
             yield CheckResult(name, diagnosis)

@@ -75,7 +75,11 @@ _PROCESSES: Final = {"DagProcessorJob": "DAG processor", "SchedulerJob": "schedu
 
 
 def check_apply_to(site: Site) -> Iterator[Diagnosis]:
-    """Yield the processes that started before airflow.cfg was changed, which use the settings from before."""
+    """
+    Yield the processes that started before airflow.cfg was changed, which use the settings from before.
+
+    :raises ConfigException: ``apply_to`` is wrong
+    """
     families = settings.apply_to()
     require_known(families)
     changed = _changed(site)
@@ -150,7 +154,11 @@ _BACKENDS: Final = {("secrets", "backend"): False, ("workers", "secrets_backend"
 
 
 def check_backend(site: Site) -> Iterator[Diagnosis]:
-    """Yield what is found about each file of this package's secrets backend; no reference is resolved."""
+    """
+    Yield what is found about each file of this package's secrets backend; no reference is resolved.
+
+    :raises ProviderDefinitionError: a backend cannot be created
+    """
     named = [is_worker for name, is_worker in _BACKENDS.items() if conf.get(*name, fallback="")]
     backends = [airflow_secrets.configured_backend(of_worker=is_worker) for is_worker in named]
     ours = [backend for backend in backends if isinstance(backend, Diagnosing)]

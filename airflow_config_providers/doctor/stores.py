@@ -19,7 +19,11 @@ from airflow_config_providers.providers.file_rights import rights_of
 
 
 def check_store(site: Site) -> Iterator[Diagnosis]:
-    """Yield whether the database answers, has the tables of this Airflow, and can be written."""
+    """
+    Yield whether the database answers, has the tables of this Airflow, and can be written.
+
+    :raises ProviderUnavailableError: it does not answer
+    """
     of_dags = [name for name in documents(VariableStore().names(PREFIX)) if owner_of(name) != DEPLOYMENT]
     yield fine(f"Airflow's database answers; it has dynamic configuration of {counted(len(of_dags), 'DAG')}.")
     yield _migrations()
@@ -44,7 +48,11 @@ _NEW: Final = "Create one with 'openssl rand -base64 32', and set it for every p
 
 
 def check_encryption(site: Site) -> Iterator[Diagnosis]:
-    """Yield whether the secret is set and strong, and whether Airflow encrypts its variables."""
+    """
+    Yield whether the secret is set and strong, and whether Airflow encrypts its variables.
+
+    :raises ConfigException: the secret is short, or other settings of the encoder are wrong
+    """
     secret = settings.password_encoder_secret()
     if not secret:
         yield doubt(f"{_SECRET} is not set, so no secret can be stored, and records have no hashes of values.", _NEW)
@@ -68,7 +76,11 @@ def _strength(secret: str) -> Iterator[Diagnosis]:
 
 
 def check_records(site: Site) -> Iterator[Diagnosis]:
-    """Yield whether records are kept, and whether they can be read from here."""
+    """
+    Yield whether records are kept, and whether they can be read from here.
+
+    :raises ProviderUnavailableError: the records in files cannot be read
+    """
     if not settings.records_enabled():
         yield doubt("Tries leave no records, so describe --run shows nothing.", "Set records_enabled = True.")
         return

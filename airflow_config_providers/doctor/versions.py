@@ -83,7 +83,11 @@ _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 def check_spark(site: Site) -> Iterator[Diagnosis]:
-    """Yield the versions of Spark and Java, and whether they fit together."""
+    """
+    Yield the versions of Spark and Java, and whether they fit together.
+
+    :raises SubmitError: spark-submit or Java is missing
+    """
     binary = require_spark_binary(_BINARY, site.environ)
     version = installed_version(_BINARY, site.environ)
     if version is None:

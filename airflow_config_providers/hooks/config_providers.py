@@ -33,11 +33,19 @@ class ConfigProvidersHook(BaseHook):
         self._providers = ProvidersConnection(conn_id)
 
     def get_conn(self) -> ConfiguredProviders:
-        """Return the providers, configured. The caller must close them."""
+        """
+        Return the providers, configured. The caller must close them.
+
+        :raises ProviderDefinitionError: there is no such connection, or a definition in it is wrong
+        """
         return deployment_registry().open(self.definitions())
 
     def on_demand(self) -> ProvidersOnDemand:
-        """Return the providers, each made and configured when it is needed. The caller must close them."""
+        """
+        Return the providers, each of which is made and configured when it is needed. The caller must close them.
+
+        :raises ProviderDefinitionError: there is no such connection, or its definitions cannot be read
+        """
         return self._providers.on_demand()
 
     def definitions(self) -> dict[str, str]:

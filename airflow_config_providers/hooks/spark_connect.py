@@ -83,7 +83,11 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
 
     @clearing_frames
     def get_connection(self, conn_id: str) -> Connection:  # type: ignore[override]  # uses the providers of this object
-        """Return the connection with values in place of references, which a ``with`` block resolves only once."""
+        """
+        Return the connection with values in place of references. In a ``with`` block, they are resolved only once.
+
+        :raises ConfigProvidersError: a reference cannot be resolved
+        """
         connection = self._given.get(conn_id) or self._resolved(conn_id)
         if self._stack is not None:
             self._given[conn_id] = connection

@@ -44,6 +44,7 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
         :param delivery: returns the configuration. It is called when a query runs, so killing a query needs no secret
         :param run: returns the run, whose values are not shown in the output of spark-sql, and whose ``withheld``
             variables it does not inherit
+        :raises UnsupportedVersionError: the installed Spark provider lacks something that this class leans on
         """
         return taken_over(cls, hook, _delivery=delivery, _job_run=run, _family=ProcessFamily(), _conf=None)
 

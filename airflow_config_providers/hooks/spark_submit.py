@@ -53,6 +53,9 @@ def runs_in_cluster(hook: SparkSubmitHook, configs: Mapping[str, str], variables
 
     A mode that is a reference counts as well, because it can become ``cluster``. The master needs no such search:
     ``hook`` always gives it as an option, which wins.
+
+    :param configs: the settled configuration, with the defaults file
+    :param variables: the author's environment variables
     """
     is_inherited = not hook._is_kubernetes  # there, the author's variables are keys of the driver's pod
     variable = (variables.get(_DEPLOY_MODE_VARIABLE) if is_inherited else None) or value_of(
@@ -98,6 +101,8 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         """
         Return a hook with all the attributes of ``hook``, whose named arguments have become configuration.
 
+        If ``hook`` has a custom class, the result keeps what that class adds.
+
         :param submission: returns what to submit, given the configuration with references, the prefix of keys for the
             driver's environment, and further keys with values. It is called only when the job is submitted, so that
             killing a job or following it again needs no secret
@@ -105,6 +110,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             variables spark-submit and the commands after it do not inherit
         :param resolve_commands: returns the commands after the job with values in place of references, given those of
             the hook; it makes nothing for a driver, and is also called after a kill
+        :raises UnsupportedVersionError: the installed Spark provider lacks something that this class leans on
         """
         self = taken_over(cls, hook, _submission=submission, _job_run=run)
         self._resolve_commands = resolve_commands
@@ -391,7 +397,11 @@ SECONDS_TO_SAY: Final = 3.0
 
 
 class LateKill:
-    """Ends spark-submit after some seconds, unless it has reported before then which driver it started."""
+    """
+    Ends spark-submit after a while, unless it has reported before then which driver it started.
+
+    :param seconds: how long it may take to report that
+    """
 
     __slots__ = ("_seconds", "_timer")
 

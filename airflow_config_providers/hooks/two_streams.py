@@ -70,6 +70,8 @@ class TwoStreams(ClosedOnExit):
 
         All kinds of line ends become one, bytes that are not text become escapes, and a line of more than
         ``LONGEST_LINE`` characters becomes several. After an interruption, a second call goes on with the next line.
+
+        :param output: the child's standard output, from which nothing was read before
         """
         if self._output is None:
             self._output = output

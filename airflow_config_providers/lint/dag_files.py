@@ -41,7 +41,12 @@ _WORTH_A_PROCESS: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class DagFile:
-    """What a DAG file has in it, by itself or as Airflow stores it, and why it could not be read."""
+    """
+    What a DAG file has in it, and why it could not be read.
+
+    :param stored: the jobs as Airflow stores them
+    :param texts: the strings of all tasks as Airflow stores them
+    """
 
     jobs: tuple[WrittenJob, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -61,6 +66,7 @@ class DagImports:
     How DAG files are imported.
 
     :param roots: the folders from which DAG files import modules
+    :param seconds: the longest time for one file
     :param is_stored: whether to read the jobs as Airflow stores them, and not as ``lint`` checks them
     :param dags_folder: the folder of the DAGs of the deployment; empty for the configured one
     """
@@ -82,6 +88,7 @@ def read_all(
     """
     Yield what is in each of the DAG files, in order.
 
+    :param origin: the process whose copies import the files
     :param tick: is called after each file
     :param files_per_process: for as many files, another process is started, if there is a processor for it
     """
@@ -113,6 +120,8 @@ class DagReader(ClosedOnExit):
     Reads DAG files, one after the other. If a file hangs or ends the process, the next one gets a new process.
 
     A file that fails is read again in a new process: an earlier file could have closed a stream or moved elsewhere.
+
+    :param origin: the process whose copies import the files
     """
 
     def __init__(self, source: DagImports, origin: AirflowProcess) -> None:
@@ -174,7 +183,11 @@ def _dag_file(path: str, absolute: str, found: dict[str, Any], *, is_stored: boo
 
 
 def _with_jobs(found: dict[str, Any], findings: tuple[Finding, ...], *, is_stored: bool) -> DagFile:
-    """Return what the process has found; an error for another type than is wanted has the types, but not the value."""
+    """
+    Return what the process has found in a DAG file.
+
+    :raises ValidationError: a value has another type; the message has the types and the place, but not the value
+    """
     if is_stored:
         return DagFile(
             findings=findings,
@@ -244,7 +257,11 @@ def _sentence(kind: str, message: str) -> str:
 
 
 def _without_values(kind: str, message: str, frame: re.Match[str]) -> str:
-    """Return what can be shown of a message, given the last line that names a file; empty if it can quote a value."""
+    """
+    Return what can be shown of a message; empty if it can quote a value.
+
+    :param frame: the last line of the traceback that names a file
+    """
     path = Path(frame[1])
     if kind.startswith(_OURS):
         return message if path.is_relative_to(_PACKAGE) else ""

@@ -36,7 +36,11 @@ LARGEST_MESSAGE: Final = 1024
 
 
 class AirflowProcess(ClosedOnExit):
-    """A process that imports Airflow when the first copy is asked for, with ``environ`` added. Threads can share it."""
+    """
+    A process that imports Airflow when the first copy is asked for. Threads can share it.
+
+    :param environ: environment variables of the process, besides those of this process
+    """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -63,7 +67,11 @@ class AirflowProcess(ClosedOnExit):
         raise _does_not_start()
 
     def _end_copy(self, pid: int, running: _Running) -> None:
-        """Kill a copy of ``running`` and what it has started: importing a DAG file leaves nothing to finish."""
+        """
+        Kill a copy and what it has started: importing a DAG file leaves nothing to finish.
+
+        :param running: the process that made the copy; another one does not know it
+        """
         with self._lock, suppress(OSError, ValueError):
             if self._running is running:
                 running.ask({"end": pid})
@@ -102,7 +110,11 @@ class _Running:
 
     @classmethod
     def started(cls, environ: Mapping[str, str]) -> Self:
-        """Return a process that is ready."""
+        """
+        Return a process that is ready.
+
+        :raises ConfigException: Airflow cannot be imported
+        """
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         control.settimeout(300.0)  # seconds in which Airflow is imported, on the busiest machine
         with theirs:
@@ -144,7 +156,12 @@ def _does_not_start() -> ConfigException:
 
 
 class DagWorker:
-    """A copy, which runs ``dag_worker``; ``end`` ends it and what it started, and a socket has requests and answers."""
+    """
+    A copy, which runs ``dag_worker``.
+
+    :param end: ends the process and those that it started
+    :param stream: the socket over which it gets requests and answers them
+    """
 
     def __init__(self, end: Callable[[], None], stream: socket.socket) -> None:
         self._end = end
@@ -152,7 +169,12 @@ class DagWorker:
         self._rest = b""
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
-        """Return the answer to ``request``; raise ``TimeoutError``, or ``EOFError`` if the process has ended."""
+        """
+        Return the answer to ``request``.
+
+        :raises TimeoutError: there was none in time
+        :raises OSError, EOFError: the process has ended
+        """
         self._stream.settimeout(seconds)
         self._stream.sendall(json.dumps(request).encode() + b"\n")
         return self._answer(seconds)

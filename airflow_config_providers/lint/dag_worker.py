@@ -181,7 +181,11 @@ def _is_child(pid: int) -> bool:
 
 
 def _end_orphans(but: Container[int]) -> None:
-    """Kill the children of this process except ``but``, and what they leave, such as programs in other sessions."""
+    """
+    Kill the children of this process, and what they leave behind, such as programs in a session of their own.
+
+    :param but: the ids of the children that go on
+    """
     end = time.monotonic() + _SECONDS
     while (found := [pid for pid in _children() if pid not in but]) and time.monotonic() < end:
         for pid in found:
@@ -216,7 +220,14 @@ def _bag() -> Any:
 
 
 def _read(*, path: str, name: str, roots: list[str], is_stored: bool = False, dags_folder: str = "") -> dict[str, Any]:
-    """Return the jobs of a DAG file and the tracebacks of what failed; see ``DagImports``. ``name`` is for findings."""
+    """
+    Return the jobs of the DAG file at ``path``, and the tracebacks of what failed.
+
+    :param name: its name in findings
+    :param roots: the folders from which DAG files import modules
+    :param is_stored: whether to return the jobs as Airflow stores them, and not as ``lint`` checks them
+    :param dags_folder: the folder of the DAGs of the deployment, instead of the configured one
+    """
     if dags_folder:
         _move_dags(dags_folder)
     sys.path += [root for root in roots if root not in sys.path]

@@ -14,8 +14,9 @@ from airflow_config_providers.lint.finding import Finding, SourcePlace
 @dataclass(frozen=True, slots=True)
 class WrittenEntry:
     """
-    A key and its value as written, or another string with references, whose key is its place as a Python expression.
+    A key and its value as written, or another string with references.
 
+    :param key: the key; of another string, its place as a Python expression
     :param origin: the argument of the task that has it; empty in a layer file
     """
 
@@ -77,6 +78,7 @@ class StoredJob:
     """
     The job of a configured task as Airflow stores it, so that it is what ``describe`` shows of the deployed DAG.
 
+    :param text: the text of its ``AuthoredJob``, without plaintext secrets
     :param notes: what it does not show
     :param family: the family of its operator if ``apply_to`` configures that; empty for one that is configured anyway
     """
@@ -90,7 +92,12 @@ class StoredJob:
 
 @dataclass(frozen=True, slots=True)
 class StoredTexts:
-    """The strings that Airflow stores of a task, or of the DAG itself, with templates or references, and their keys."""
+    """
+    The strings with templates or references that Airflow stores of a task, configured or not, or of the DAG itself.
+
+    :param task_id: the task; empty for the DAG
+    :param keys: for each of the texts, the nearest key or field that has it
+    """
 
     dag_id: str
     task_id: str
@@ -104,7 +111,11 @@ class StoredTexts:
 
 @dataclass(frozen=True, slots=True)
 class LayerFile:
-    """A layer file with every entry that can be read, also repeated ones, and what cannot be."""
+    """
+    A layer file with every entry that can be read, also repeated ones.
+
+    :param findings: what cannot be read: the file, or some of its keys
+    """
 
     path: str
     entries: tuple[WrittenEntry, ...]

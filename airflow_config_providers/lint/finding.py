@@ -23,7 +23,13 @@ class FindingLevel(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A kind of mistake, with the code that ``--select`` and ``--ignore`` take, and a sentence about it."""
+    """
+    A kind of mistake.
+
+    :param code: what ``--select`` and ``--ignore`` take
+    :param name: a name for reports, in words
+    :param help: the mistake in one sentence
+    """
 
     code: str
     name: str
@@ -74,7 +80,12 @@ UNREAD: Final = frozenset({DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE})
 
 @dataclass(frozen=True, slots=True)
 class RuleSelection:
-    """The rules that apply. A code also means those that begin with it: ``CP1`` is ``CP101`` and its neighbours."""
+    """
+    The rules that apply. A code also means the codes that begin with it: ``CP1`` is ``CP101`` and its neighbours.
+
+    :param select: codes; empty for all rules
+    :param ignore: codes that do not apply, even if selected
+    """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -90,7 +101,12 @@ class RuleSelection:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """A place in a file: a line, counted from 1, and the task, as ``dag.task``, as far as there are any."""
+    """
+    A place in a file.
+
+    :param line: counted from 1; None if it is unknown
+    :param task: the task, as ``dag.task``; empty for the file itself
+    """
 
     path: str
     line: int | None = None
@@ -99,7 +115,11 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A mistake, in one sentence or more. It shows keys and references, but never a value."""
+    """
+    A mistake. It shows keys and references, but never a value.
+
+    :param message: one sentence or more, without the place
+    """
 
     rule: Rule
     place: SourcePlace

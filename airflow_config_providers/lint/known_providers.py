@@ -30,6 +30,7 @@ class KnownProviders:
     """
     The providers of a connection.
 
+    :param names: those that its tasks or their drivers can use
     :param unlisted: those that have a class, but are not listed
     :param home: what people call the place where they are defined
     :param definitions: name -> the definition, of those that are of one class for tasks and for drivers
@@ -53,20 +54,32 @@ def form_problem(variable: ConfigVariable, known: KnownProviders | None) -> str:
 
 
 def of_file(path: str) -> KnownProviders:
-    """Return the providers that a properties file defines."""
+    """
+    Return the providers that a properties file defines.
+
+    :raises ConfigException: the file cannot be read
+    """
     entries = properties.parse(read_text(path, name=path), name=path)
     return _known({entry.key: entry.value for entry in entries}, {}, home=f"{CONFIG_PROVIDERS} of {printable(path)}")
 
 
 def of_extra(text: str) -> KnownProviders:
-    """Return the providers that the extra of a connection defines, which must be a JSON object."""
+    """
+    Return the providers that the extra of a connection defines.
+
+    :raises ConfigProvidersError: it is not a JSON object, or its definitions cannot be read
+    """
     json_object(text, what="The value of --conn-extra")
     connection = Connection(conn_id="--conn-extra", conn_type="config_providers", extra=text)
     return _of_connection(connection, home=f"{CONFIG_PROVIDERS} of --conn-extra")
 
 
 def in_environment(conn_id: str) -> KnownProviders | None:
-    """Return the providers of the connection in ``AIRFLOW_CONN_...``; None if there is no such variable."""
+    """
+    Return the providers of the connection in ``AIRFLOW_CONN_...``; None if there is no such variable.
+
+    :raises ConfigProvidersError: the connection or its definitions cannot be read
+    """
     text = os.environ.get(f"{_PREFIX}{conn_id.upper()}")
     if text is None:
         return None

@@ -74,7 +74,12 @@ def check_policy_file(path: str) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class LintOutcome:
-    """What ``lint`` found, by place, and the connections that define providers of references, but are not known."""
+    """
+    What ``lint`` found.
+
+    :param findings: the mistakes, by place
+    :param unchecked: the connections that define the providers of references, and are not known; by id
+    """
 
     findings: tuple[Finding, ...]
     unchecked: tuple[str, ...]
@@ -91,7 +96,10 @@ def lint_files(
     """
     Return the mistakes in the files at ``paths``, and what was not checked.
 
+    :param selection: the rules that apply
     :param providers: the providers of every connection; None to look for connections in the environment
+    :param seconds: the longest time for importing a DAG file
+    :param tick: is called after each DAG file
     :raises ConfigProvidersError: Airflow does not start, or a connection in the environment cannot be read
     """
     source = DagImports(paths.roots, seconds)
@@ -110,7 +118,11 @@ def lint_files(
 
 
 class _Rules:
-    """The rules for what was read. After ``findings``, ``unchecked`` has connections that are needed and not known."""
+    """
+    The rules for what was read.
+
+    After ``findings``, ``unchecked`` has the ids of the connections that references need and that are not known.
+    """
 
     def __init__(
         self, jobs: Sequence[WrittenJob], files: Sequence[LayerFile], providers: KnownProviders | None

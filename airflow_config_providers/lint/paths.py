@@ -34,7 +34,11 @@ _POLICY_LIST: Final = re.compile(_LINE + rb"""["']?policies["']?\s*:""", re.MULT
 
 @dataclass(frozen=True, slots=True)
 class LintedPaths:
-    """Paths of files, and the folders from which DAG files import modules."""
+    """
+    Paths of files.
+
+    :param roots: the folders from which DAG files import modules
+    """
 
     dags: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
@@ -43,7 +47,11 @@ class LintedPaths:
 
     @classmethod
     def of_deployment(cls) -> Self:
-        """Return the files of this deployment: its DAGs, and the layers and policies that its settings name."""
+        """
+        Return the files of this deployment: its DAGs, and the layers and policies that its settings name.
+
+        :raises ConfigException: the deployment has no folder of DAG files
+        """
         folder = existing_dags_folder()
         layers = (path for path in settings.config_files() if not is_known_only_in_run(path))
         policies = settings.policies_file()
@@ -89,7 +97,11 @@ def dags_folder() -> str:
 
 
 def existing_dags_folder() -> str:
-    """Return the folder in which this deployment has its DAG files; it must exist, and have all of them."""
+    """
+    Return the folder in which this deployment has its DAG files.
+
+    :raises ConfigException: there is no such folder, or the deployment has DAG files elsewhere, too
+    """
     folder = dags_folder()
     if bundles := bundles_elsewhere(folder):
         raise ConfigException(

@@ -58,6 +58,7 @@ def key_findings(
     """
     Yield the mistakes in the key of an entry, and in the type of its value.
 
+    :param misspelt: what the deployment does with misspelt keys
     :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
     :param spark_version: the version of the Spark that runs the job; None if it is not known
     """
@@ -173,8 +174,9 @@ def reference_findings(
     entry: WrittenEntry, known: KnownProviders | None, *, is_resolved: bool = True
 ) -> Iterator[Finding]:
     """
-    Yield the mistakes in the references of an entry, given the providers; None if they are unknown.
+    Yield the mistakes in the references of an entry.
 
+    :param known: the providers that are defined; None if that is unknown
     :param is_resolved: whether each reference must have a value; otherwise, something else can replace it
     """
     if provider := unclosed(entry.text):
@@ -236,7 +238,11 @@ def unconfigured_findings(job: WrittenJob) -> Iterator[Finding]:
 
 
 def exposed_findings(job: WrittenJob, known: KnownProviders | None) -> Iterator[Finding]:
-    """Yield the references of a job that its run refuses, because other people could read their values."""
+    """
+    Yield the references of a job that its run refuses, because other people could read their values.
+
+    :param known: the providers that are defined; None if that is unknown
+    """
     if not job.is_configured or job.keeps_unresolved or job.allows_exposed:
         return
     places = {PlacedText(entry.name, entry.key, entry.text, cluster): entry.place for entry, cluster in _placed(job)}
@@ -278,7 +284,12 @@ def dead_findings(
     *,
     spark_version: str | None = None,
 ) -> Iterator[Finding]:
-    """Yield the entries that lose in every job that reads them; every job reads the files ``of_deployment``."""
+    """
+    Yield the entries that lose in every job that reads them.
+
+    :param of_deployment: the paths of the layer files that every job reads, weakest first
+    :param spark_version: the version of Spark that says which names are the same key; None for the newest one
+    """
     winners: dict[WrittenEntry, WrittenEntry] = {}
     alive: set[WrittenEntry] = set()
     older = spark_definition(spark_version).older_names

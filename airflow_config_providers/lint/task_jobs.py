@@ -27,7 +27,11 @@ from airflow_config_providers.spark.layer_sources import mapping_layer
 
 
 class SourceLines:
-    """Finds lines by reading the source of a DAG file, which is never run; what is no Python has no lines."""
+    """
+    Finds lines by reading the source, which is never run.
+
+    :param source: the text of a DAG file; one that is no Python has no lines
+    """
 
     def __init__(self, source: str | bytes) -> None:
         try:
@@ -50,9 +54,10 @@ class SourceLines:
 
     def of_literal(self, task_id: str, *names: str) -> int | None:
         """
-        Return the line where one of ``names`` of a task, the most exact first, is written.
+        Return the line where a key or an argument of the task is written.
 
-        If none is written in the task, or once in the file, it is the line of the task.
+        :param names: the key and the arguments that can have it, the most exact first
+        :return: the line of the task if none of the names is written there, or once in the file
         """
         node = self._node(task_id)
         below = {} if node is None else self._below(node)

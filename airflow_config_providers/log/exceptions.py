@@ -47,7 +47,11 @@ def reverse_exception(exception: BaseException, reverser: ReverseTransformer) ->
 
 
 class _Reversal:
-    """The reversal of an exception, which searches each object once."""
+    """
+    The reversal of an exception, which searches each object once.
+
+    :param reverser: knows the values
+    """
 
     def __init__(self, reverser: ReverseTransformer) -> None:
         self._reverser = reverser

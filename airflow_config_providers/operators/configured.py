@@ -306,9 +306,10 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _has_run_its_job(self, context: Any) -> bool:
         """
-        Return whether the task goes on after its job. In ``execute``, as on EMR Serverless, it goes on before it.
+        Return whether the task goes on after its job.
 
-        A method of a class outside Airflow's providers and this package can submit a job itself, so it does not count.
+        In ``execute``, as on EMR Serverless, it goes on before it. A method of a class outside Airflow's providers and
+        this package can submit a job in any way, so it does not count as going on after the job either.
         """
         name = resuming_method(context.get("ti"))
         return name not in {None, "execute"} and self._is_known(name)
@@ -322,7 +323,11 @@ class ConfiguredOperator(ReloadingOperator):
         return (), []
 
     def _ask_late(self) -> None:
-        """Ask the policies, and keep the record, before a task that went on after a deferral submits a job."""
+        """
+        Ask the policies, and keep the record, before a task that went on after a deferral submits a job.
+
+        :raises PolicyViolation: policies deny the configuration
+        """
         before, self._before_submit = self._before_submit, None
         if before is not None:
             before()
@@ -356,7 +361,11 @@ class ConfiguredOperator(ReloadingOperator):
         return [_SETTLED_ANEW.format(differs)] if changed else []
 
     def _checked_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
-        """Return the configuration of the job; refuse wrong fields, and templates in which data brought a reference."""
+        """
+        Return the configuration of the job.
+
+        :raises ConfigException: fields are wrong, or what fills in a template brought a reference
+        """
         if problems := list(self._job_problems()):
             raise ConfigException(*problems)
         return self._job_configuration(context, jinja_env)
@@ -638,7 +647,8 @@ class ConfiguredOperator(ReloadingOperator):
         Check what code has added since the fields were rendered, and log its keys.
 
         :param names: fields that are read when the job is submitted
-        :raises ConfigProvidersError: code added references to these fields, or put a value where others can read it
+        :raises ConfigException: code has added references to these fields
+        :raises ExposedValueError: code has put a value under a key where others can read it
         """
         self._refuse_late(self._job_fields().texts(*names) if names else ())
         added = self._job_run.added(conf)
@@ -691,7 +701,12 @@ def _ending(execute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_taken(kind: type, names: Collection[str]) -> None:
-    """Refuse a class of operators with arguments or attributes of its own, ``names``, that have the names of ours."""
+    """
+    Make sure that a class of operators has no argument or attribute of its own that has the name of one of ours.
+
+    :param names: those that it has
+    :raises ConfigException: it has some
+    """
     if names:
         raise ConfigException(
             f"Class {printable(f'{kind.__module__}.{kind.__qualname__}')} has its own {', '.join(sorted(names))}. This "

@@ -187,7 +187,11 @@ class DurableMixin(ConfiguredOperator):
         return status
 
     def submit_job(self, context: Any) -> Any:
-        """Submit the job, and hand its leases over to it before Airflow stores its id and a later try can follow it."""
+        """
+        Submit the job, and hand its leases over to it before Airflow stores its id and a later try can follow it.
+
+        :raises SubmitError: this try follows a job, and so has nothing to submit
+        """
         if self._is_following:
             raise SubmitError(
                 f"This try should follow a job that was submitted before, but {self.external_id_key} was deleted from "

@@ -34,7 +34,11 @@ class EmrMixin(ConfiguredOperator):
         super().defer(trigger=stand_in(trigger, _STAND_INS), **kwargs)
 
     def execute_complete(self, context: Any, event: dict[str, Any] | None = None) -> Any:
-        """Ask EMR what it says of a job that has not succeeded, and continue."""
+        """
+        Ask EMR what it says of a job that has not succeeded, and continue.
+
+        :raises AirflowException: the job has failed
+        """
         said = dict(event or {})
         question = said.pop(_QUESTION, None)
         if question and (reason := self._reason(question)):

@@ -21,6 +21,8 @@ class HeldAlarm:
 
     An alarm that was held back interrupts the task at the end of the block if the block raises. Otherwise the job has
     ended in time, and a warning says so. Airflow interrupts only the main thread: elsewhere, nothing is held back.
+
+    :param log: the log of the task
     """
 
     def __init__(self, log: Any) -> None:

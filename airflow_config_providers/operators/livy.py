@@ -53,7 +53,11 @@ class LivyMixin(DurableMixin):
 
 
 class WaitingLivyTrigger(StandInTrigger, LivyTrigger):  # type: ignore[misc,unused-ignore] # Any without Livy's provider
-    """Waits for the end of a batch, without fetching its output."""
+    """
+    Waits for the end of a batch, without fetching its output.
+
+    :raises UnsupportedVersionError: the installed Livy provider lacks something that this class leans on
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         require_bases(type(self))

@@ -166,7 +166,12 @@ class ConfigHistoryAuditOperator(_RecordsAuditOperator):
 
     @failing_at_once
     def execute(self, context: Any) -> dict[str, int]:
-        """Audit, and return the numbers."""
+        """
+        Audit, and return the numbers.
+
+        :raises ConfigException: a parameter is wrong, or Spark does not start
+        :raises ProviderUnavailableError: Spark cannot read the records
+        """
         with self._read(self.against) as read:
             there = read.there.frame if read.there else None
             with history_of(read.session, read.records.frame, KnownElsewhere(), there) as history:
@@ -211,6 +216,8 @@ class ConfigPolicyAuditOperator(_RecordsAuditOperator):
         Audit, and return the numbers.
 
         :raises PolicyViolation: a run would have been stopped, and ``fail_on_stopped`` is set
+        :raises ConfigException: a parameter or a policy is wrong, or Spark does not start
+        :raises ProviderUnavailableError: Spark cannot read the records
         """
         asked = PastPolicies.read(self.policies, settings.allowed_policy_classes())
         with self._read() as read:
@@ -255,7 +262,12 @@ class ConfigReferenceAuditOperator(_RecordsAuditOperator):
 
     @failing_at_once
     def execute(self, context: Any) -> dict[str, int]:
-        """Audit, and return the numbers."""
+        """
+        Audit, and return the numbers.
+
+        :raises ConfigException: a parameter is wrong, or Spark does not start
+        :raises ProviderUnavailableError: Spark cannot read the records
+        """
         with self._read() as read:
             rows = reference_rows(reference_uses(read.session, read.records.frame), self.known)
         self._write(rows, REFERENCE, partial(reference_audit.page, rows, read.scope))

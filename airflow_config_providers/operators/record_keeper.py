@@ -35,6 +35,7 @@ class RecordKeeper:
 
     :param store: the task's state store of Airflow 3.3
     :param push: pushes an XCom, where there is no such store
+    :param log: the log of the task
     :param pull: pulls an XCom of the same task instance
     """
 
@@ -71,7 +72,11 @@ class RecordKeeper:
         self._guarded(lambda: self._keep_new(without_values(make(), reverser), record_key))
 
     def changed_keys(self, ti: Any, layered: LayeredConfig, reverser: ReverseTransformer) -> list[str] | None:
-        """Return the keys that differ from the record of an earlier process of this try, in order; None without one."""
+        """
+        Return the keys whose values differ from those in the record that an earlier process of this try left.
+
+        :return: in order; None if there is no such record
+        """
         found: list[TryRecord | None] = []
         self._guarded(lambda: found.append(record_in(self._stored, TaskTry.of(ti))))
         if not found or found[0] is None:
@@ -192,7 +197,12 @@ def _dag_file(ti: Any) -> str:
 
 
 def versions(ti: Any, spark: str | None) -> dict[str, str]:
-    """Return name -> version of this package, Airflow, Spark, and the DAG with its bundle, as far as they are known."""
+    """
+    Return name -> version: of this package, Airflow, Spark, and the DAG with its bundle, as far as they are known.
+
+    :param ti: the task instance that runs
+    :param spark: the version of the Spark that runs the job
+    """
     bundle = getattr(ti, "bundle_instance", None)
     found = {
         "airflow-config-providers": __version__,
@@ -212,8 +222,10 @@ STATE_KEY: Final = "config_providers_submitted"
 @dataclass(frozen=True, slots=True)
 class SubmittedConfig:
     """
-    The configuration with which a job was submitted, with references, and its ``effective_config`` at that time.
+    The configuration with which a job was submitted.
 
+    :param conf: key -> string with references
+    :param lines: the ``effective_config`` at that time
     :param sealed: its values, sealed with ``ValueSeal``; None if they are not kept
     :param try_number: the try that submitted it; None if an earlier version of this package did
     """

@@ -100,7 +100,11 @@ class ReloadingOperator(BaseOperator):
             self._end_record()
 
     def _reloaded(self, context: Any, run: Callable[[], Any]) -> Any:
-        """Run the job, and run it anew whenever it was stopped, or failed, because its secrets have changed."""
+        """
+        Run the job, and run it anew whenever it was stopped, or failed, because its secrets have changed.
+
+        :raises SubmitError: the task was killed while its references were resolved, which can take a while
+        """
         self._refuse_after_kill()
         if not self._watched_run.reloads or self._obstacle_to_reload():
             return self._run_once(context, run)
@@ -133,7 +137,11 @@ class ReloadingOperator(BaseOperator):
                 self._job_reload = None
 
     def _require_deliverable(self, run: JobRun) -> None:
-        """Refuse ``run`` if its values would not reach a job; called in another thread, while the job runs."""
+        """
+        Make sure that the values of ``run`` would reach a job; called in another thread, while the job runs.
+
+        :raises ConfigProvidersError: one would not
+        """
 
     def _has_begun(self) -> bool:
         """Return whether there is a job that ``_stop_job`` can stop; called in another thread."""

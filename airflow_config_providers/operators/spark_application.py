@@ -27,7 +27,11 @@ _SECONDS_BETWEEN_LOOKS: Final = 1.0
 
 
 def wait_until_gone(is_gone: Callable[[], bool], *, what: str) -> None:
-    """Wait for the end of a driver whose application was deleted, but not for ever."""
+    """
+    Wait for the end of a driver whose application was deleted.
+
+    :raises SubmitError: it takes too long
+    """
     end = time.monotonic() + _SECONDS_TO_END
     while not is_gone():
         if time.monotonic() > end:
@@ -52,8 +56,9 @@ _patiently = retry(
 @dataclass(frozen=True, slots=True)
 class ApplicationState:
     """
-    The state of an application; of one that has ended, the last one before its resources were released.
+    The state of an application.
 
+    :param summary: its name; of an application that has ended, the last one before its resources were released
     :param message: what the operator says about it
     :param has_ended: whether the operator starts no other attempt
     """
@@ -80,7 +85,13 @@ class ApplicationState:
 
 @dataclass(frozen=True, slots=True)
 class SparkApplication:
-    """An application on Kubernetes, with values. ``SparkKubernetesOperator`` uses it in place of its own launcher."""
+    """
+    An application on Kubernetes. ``SparkKubernetesOperator`` uses it in place of its own launcher.
+
+    :param objects: the client of custom objects
+    :param core: the client of the core API
+    :param resource: the resource with values, as it is created
+    """
 
     objects: Any
     core: Any

@@ -195,7 +195,11 @@ class SparkKubernetesMixin(ConfiguredOperator):
         self._follow_application(self.launcher)
 
     def _create(self, application: SparkApplication) -> None:
-        """Create ``application``, unless the task is killed, also while this is done."""
+        """
+        Create ``application``, unless the task is killed, also while this is done.
+
+        :raises SubmitError: it is killed
+        """
         self._refuse_after_kill()
         self.log.info("Creating %s.", application)
         application.create()

@@ -52,9 +52,12 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     Submits a Spark job whose configuration comes in layers and can hold references.
 
     When the task is rendered, the layers are settled and the references of the winners resolved. The operator keeps the
-    references, so these are what Airflow stores and shows; only spark-submit gets the values. It takes the arguments of
-    ``ConfiguredOperator``.
+    references, so these are what Airflow stores and shows; only spark-submit gets the values.
 
+    :param config_conn_id: the connection that defines the providers; None for the default of the deployment
+    :param config_files: a list of properties files, in which a later one overrides an earlier one, or a single path
+        (templated)
+    :param unresolved: what to do with a reference that no provider answers: ``fail`` or ``keep``
     :param allow_exposed_arguments: allow resolved values where users of the machine and of Spark's UI can read them: in
         ``application``, ``application_args``, ``proxy_user`` and ``post_submit_commands``, and under keys that Spark
         writes into a command; None for the default of the deployment

@@ -46,6 +46,10 @@ class QuietTrigger(StandInTrigger):
 
 
 def stand_in(trigger: Any, kinds: Mapping[Any, type[StandInTrigger]]) -> Any:
-    """Return what takes the place of ``trigger``: of a stock class in ``kinds``. A subclass of one is left alone."""
+    """
+    Return the trigger that takes the place of ``trigger``, or ``trigger`` itself if its class is not in ``kinds``.
+
+    :param kinds: class of a stock trigger -> the class in its place; a subclass of a stock one is left alone
+    """
     kind = kinds.get(type(trigger))
     return trigger if kind is None else kind.of(trigger)

@@ -76,6 +76,8 @@ def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[No
     Replace values by references in what an operator adds to ``context``, pushes to XCom, or makes Airflow store.
 
     This includes what its hooks report of lineage. All is done before Airflow tells listeners how the task has ended.
+
+    :param context: the context of the task; its previous content does not change
     """
     before = dict(context)
     declared = _declared_names(context.get("outlets"))
@@ -175,10 +177,12 @@ def _declared_names(outlets: Iterable[Any] | None) -> frozenset[str]:
 
 def _reverse_events(events: Any, declared: Collection[str], reverser: ReverseTransformer) -> None:
     """
-    Replace values by references, in place, in what a task has recorded in ``outlet_events``, except ``declared`` names.
+    Replace values by references, in place, in what a task has recorded in ``outlet_events``.
 
     This covers ``extra``, partitions, and the names and URIs of assets, including those to which an alias leads. An
     asset whose name contained a value becomes another asset, so a warning names it.
+
+    :param declared: names and URIs that do not change
     """
     if events is None or not reverser:
         return

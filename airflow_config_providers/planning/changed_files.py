@@ -44,7 +44,8 @@ class ChangedFiles:
     asked whether it differs, and only then. Not thread-safe.
 
     :param first: the revision of the first state; None for the files as they are
-    :param second: the same of the second state
+    :param second: the revision of the second state; None for the files as they are
+    :param replaced: the paths of the files that the second state replaces
     :param not_of_state: says which of the files as they are do not belong to a state
     """
 
@@ -202,7 +203,11 @@ def _can_lead_into(pattern: _Pattern, folder: str) -> bool:
 
 
 def _through(link: str, folder: str, pattern: _Pattern) -> _Pattern:
-    """Return what a pattern becomes through a link; if it does not say what is below, only the end is certain."""
+    """
+    Return what a pattern becomes if a path that fits it goes through a link.
+
+    If the pattern does not say what is below the link, only the end of the name of the file is certain.
+    """
     first, *rest = pattern
     if first.startswith(link):
         return (folder + first.removeprefix(link), *rest)
@@ -262,9 +267,11 @@ _BESIDE_SQLITE: Final = re.compile(r"-(?:journal|shm|wal)\Z")
 
 def kept_by_airflow(repository: Path, names: Collection[str]) -> set[str]:
     """
-    Return those of the files ``names`` that Git ignores, and that Airflow writes or this Python is installed in.
+    Return those of ``names`` that Git ignores, and that Airflow writes or this Python is installed in.
 
     They are the same for the DAG files of both states: both are imported by this Python, with these settings.
+
+    :param names: the paths of files in ``repository``
     """
     has = _airflow_has(repository)
     by_name = {name: _BESIDE_SQLITE.sub("", name) for name in names}

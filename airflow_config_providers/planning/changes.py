@@ -26,9 +26,10 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class KeyChange:
     """
-    A key whose value changes, with its entries; None where no layer sets it.
+    A key whose value changes. It can be the label of an argument with references, such as ``env_vars['TOKEN']``.
 
-    It can be the label of an argument with references, such as ``env_vars['TOKEN']``.
+    :param before: its entry before the change; None if no layer set it
+    :param after: its entry after the change; None if no layer sets it any longer
     """
 
     key: str
@@ -45,7 +46,12 @@ class KeyChange:
 
 @dataclass(frozen=True, slots=True)
 class TaskChange:
-    """A task whose configuration changes, with its layers: none before if it is new, none after if it is removed."""
+    """
+    A task whose configuration changes.
+
+    :param before: the layers before the change; none if the task is new
+    :param after: the layers after the change; none if the task is removed
+    """
 
     task: ConfigResource
     keys: Sequence[KeyChange]
@@ -61,6 +67,7 @@ class Comparison:
     Compares two states.
 
     :param sealed: the keys whose encrypted secret is replaced, although both states show ``[hidden]``
+    :param warn: is called with each note for the reader
     :param tick: is called after each task
     """
 
@@ -71,7 +78,11 @@ class Comparison:
     tick: Callable[[], object] = lambda: None
 
     def changes(self, tasks: Collection[ConfigResource]) -> Iterator[TaskChange]:
-        """Yield those of ``tasks`` whose configuration differs, in order. Tasks with equal layers are compared once."""
+        """
+        Yield those of ``tasks`` whose configuration differs, in order.
+
+        Tasks with equal layers are compared once.
+        """
         known: dict[Hashable, list[KeyChange]] = {}
         for task in sorted(tasks):
             before, after = (state.layers(task, warn=self.warn) for state in (self.before, self.after))

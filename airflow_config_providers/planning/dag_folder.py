@@ -29,7 +29,11 @@ Jobs = dict[ConfigResource, AuthoredJob]
 
 
 def stored_dag_ids() -> Sequence[str]:
-    """Return the ids of the DAGs whose files are still there, in order."""
+    """
+    Return the ids of the DAGs whose files are still there, in order.
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
     from airflow.models.dag import DagModel  # noqa: PLC0415 - heavy
     from airflow.models.serialized_dag import SerializedDagModel  # noqa: PLC0415 - heavy
 
@@ -42,6 +46,8 @@ def stored_jobs(dag_ids: Iterable[str], *, warn: Warn, tick: Callable[[], object
     """
     Return the jobs of DAGs.
 
+    :param warn: is called with what a job does not show
+    :param tick: is called after each DAG
     :raises UnknownResourceError: there is no such DAG
     :raises ProviderUnavailableError: the database is unavailable, or another version has stored the DAG
     """
@@ -72,8 +78,9 @@ _SETTINGS: Final = {
 @dataclass(frozen=True, slots=True)
 class DagFolder:
     """
-    Reads the DAG files of the deployment, or of a revision of them.
+    Reads the DAG files of the deployment.
 
+    :param checkout: the revision to read; None for the files as they are
     :param seconds: the longest time for one file
     :param is_lenient: whether a file that cannot be imported only causes a note
     """
@@ -86,6 +93,7 @@ class DagFolder:
         """
         Return the jobs of all DAGs in the folder, with the paths of the deployment.
 
+        :param warn: is called with what a job does not show
         :raises ConfigException: a DAG file cannot be imported; lists each
         """
         read = self._read(progress)

@@ -42,7 +42,12 @@ _PREFIX: Final = "config-providers-plan-"
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """A repository, and the folder that has its files as they are in a revision."""
+    """
+    The files of a revision.
+
+    :param repository: the folder of the repository
+    :param folder: the folder that has its files as they are in the revision
+    """
 
     repository: Path
     folder: Path
@@ -64,8 +69,9 @@ class Checkout:
 @contextmanager
 def checked_out(revision: str, *, folder: str) -> Iterator[Checkout]:
     """
-    Yield the files of a revision, as ``git rev-parse`` understands it, until the block ends.
+    Yield the files of a revision, until the block ends.
 
+    :param revision: a commit, a branch, a tag, or anything else that ``git rev-parse`` understands
     :param folder: a folder in the repository
     :raises ConfigException: there is no Git, no repository, or no such revision
     """
@@ -99,6 +105,7 @@ class _Filler:
     """
     Writes the files of commits.
 
+    :param revision: the revision, for messages
     :param needed: the folder in which no submodule may be missing
     :param index: the environment variable that names the index to use
     """
@@ -108,7 +115,11 @@ class _Filler:
     index: Mapping[str, str]
 
     def fill(self, checkout: Checkout, commit: str) -> None:
-        """Write the files of a commit, with those of its submodules that are here; one that is needed must be."""
+        """
+        Write the files of a commit, with those of its submodules that are here.
+
+        :raises ConfigException: files cannot be read, or a submodule that is needed is missing
+        """
         self._git(checkout.repository, "read-tree", commit)
         self._git(checkout.repository, "checkout-index", "--all", "--quiet", f"--prefix={checkout.folder}/")
         for path, inner in _submodules(checkout.repository, commit):

@@ -29,7 +29,13 @@ from airflow_config_providers.planning.state import State
 
 @dataclass(frozen=True, slots=True)
 class PlannedAlter:
-    """A change of dynamic configuration that is checked, but not made, with the layer of the resource after it."""
+    """
+    A change of dynamic configuration that is checked, but not made.
+
+    :param request: what policies see of it
+    :param layer: the layer of the resource after the change
+    :param keys: the keys of the resource that change
+    """
 
     resource: ConfigResource
     request: RequestMetadata
@@ -38,7 +44,11 @@ class PlannedAlter:
 
     @classmethod
     def checked(cls, resource: ConfigResource, operations: Sequence[AlterConfigOp], *, warn: Warn) -> PlannedAlter:
-        """Return the change that ``alter`` would make, or refuse it as ``alter`` would. Policies are not asked yet."""
+        """
+        Return the change that ``alter`` would make. Policies are not asked yet.
+
+        :raises ConfigProvidersError: ``alter`` would refuse it, with the same problems
+        """
         seen = LastRequest()
         done = admin(warn, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]
         return cls(resource, seen.request, done.layers[0], done.entries.keys())
@@ -46,7 +56,12 @@ class PlannedAlter:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The policies that are asked about the second state, and those of the deployment now; the same object if equal."""
+    """
+    The policies that are asked.
+
+    :param after: those that are asked about the second state
+    :param before: those of the deployment now; the same object if they do not change
+    """
 
     after: Sequence[NamedPolicy]
     before: Sequence[NamedPolicy]
@@ -63,7 +78,11 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict of a policy on a task or a change; old if the deployment's policy says it without the change, too."""
+    """
+    The verdict of a policy on a task or on a change.
+
+    :param is_old: whether the policy says the same without the change: the deployment has it, and it denies or warns
+    """
 
     resource: ConfigResource
     verdict: PolicyVerdict
@@ -95,7 +114,12 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What changes, and what policies say of it, denials first. What changes in ``undecided`` tasks, a run decides."""
+    """
+    What changes between two states.
+
+    :param judgements: the verdicts of the policies, denials first, then warnings
+    :param undecided: the tasks of which only a run knows what changes, because it chooses a layer file
+    """
 
     tasks: Sequence[TaskChange] = ()
     judgements: Sequence[Judgement] = ()

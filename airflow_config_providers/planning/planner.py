@@ -81,7 +81,13 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True)
 class PlanMaker:
-    """Makes plans. If ``policies`` change, tasks whose configuration stays the same are judged, too."""
+    """
+    Makes plans.
+
+    :param policies: the policies to ask; if they change, tasks whose configuration stays the same are judged, too
+    :param warn: is called with each note for the reader
+    :param progress: shows progress
+    """
 
     policies: Policies
     warn: Warn
@@ -196,7 +202,11 @@ def _unread(path: str, choosing: Sequence[ConfigResource]) -> str:
 
 
 def _require_first_revision(request: PlanRequest) -> None:
-    """Make sure that a revision of the DAGs folder is not compared with stored DAGs that are from elsewhere."""
+    """
+    Make sure that a revision of the DAGs folder is not compared with stored DAGs that are from elsewhere.
+
+    :raises ConfigException: the deployment has other bundles of DAG files
+    """
     if request.after and not request.before and (bundles := bundles_elsewhere(dags_folder())):
         raise ConfigException(
             f"--to alone compares with the DAGs that Airflow has stored, and those of "
@@ -209,7 +219,11 @@ def _checkout(revision: str, stack: ExitStack) -> Checkout | None:
 
 
 def _selected(resource: ConfigResource | None, tasks: Collection[ConfigResource]) -> Collection[ConfigResource]:
-    """Return those of ``tasks`` that a resource configures; there must be one."""
+    """
+    Return those of ``tasks`` that a resource configures.
+
+    :raises UnknownResourceError: there is no such task or DAG
+    """
     if resource is None or not resource.dag_id:
         return tasks
     found = {task for task in tasks if task.dag_id == resource.dag_id and resource.task_id in ("", task.task_id)}
@@ -223,7 +237,11 @@ def _selected(resource: ConfigResource | None, tasks: Collection[ConfigResource]
 def reasons(
     altered: PlannedAlter, keys: Iterable[str], tasks: Mapping[ConfigResource, Sequence[ConfigLayer]]
 ) -> Iterator[str]:
-    """Yield a sentence, without values, for each of ``keys`` that change in none of ``tasks``, and each reason why."""
+    """
+    Yield a sentence, without values, for each of ``keys`` and each reason why it stays the same.
+
+    :param keys: keys that the change names, and that change in none of ``tasks``
+    """
     layered = {task: LayeredConfig(layers, spark_definition()) for task, layers in tasks.items()}
     for key in sorted(set(keys)):
         shown = f"'{printable(key)}'"

@@ -46,8 +46,10 @@ class RunningJob:
 
 def running_jobs(changes: Iterable[TaskChange], jobs: Jobs, *, warn: Warn) -> list[RunningJob]:
     """
-    Return the running jobs of the tasks in ``changes``, given the deployed jobs.
+    Return the running jobs of the tasks in ``changes``.
 
+    :param jobs: the deployed jobs
+    :param warn: is called with what cannot be known
     :raises ProviderUnavailableError: the database is unavailable
     """
     by_task = {change.task: change for change in changes}

@@ -50,7 +50,13 @@ def read_environment(text: str, *, name: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state of a deployment. ``dynamic`` returns the dynamic layers of a task, weakest last, without empty ones."""
+    """
+    A state of a deployment.
+
+    :param dynamic: returns the dynamic layers of a task, weakest last, without empty ones
+    :param read_file: reads a layer file
+    :param environ: the environment variables of the jobs
+    """
 
     jobs: Jobs = field(repr=False)
     dynamic: DynamicLayers
@@ -87,7 +93,11 @@ class State:
 
 
 def stored_dynamic_layers(changed: Mapping[ConfigResource, ConfigLayer]) -> DynamicLayers:
-    """Return a reader of dynamic layers, each document once, as tasks read them, but with the layers in ``changed``."""
+    """
+    Return a reader of the dynamic layers of tasks, which reads each document once, as the tasks do.
+
+    :param changed: resource -> its layer in place of the stored one
+    """
     if not settings.dynamic_enabled():
         return lambda task: ()
     store = VariableStore()
@@ -106,7 +116,8 @@ def file_reader(checkout: Checkout | None, replaced: Mapping[str, str]) -> ReadF
     Return what reads the layer files of a state, each once.
 
     :param checkout: the revision whose files are read in place of those of the deployment
-    :param replaced: path of a layer file -> the file that is read in place of it, wherever that is; it must be readable
+    :param replaced: path of a layer file -> the file that is read in place of it, wherever that is
+    :raises ConfigException: a file that is to be read in place of another cannot be, or has another format
     """
     _require_readable(replaced)
     by_real = {os.path.realpath(path): other for path, other in replaced.items()}
@@ -138,10 +149,13 @@ def _can_be_at(file: str, path: str) -> bool:
 
 def refuse_broken_files(state: State, before: Checkout | None, after: Checkout | None) -> None:
     """
-    Make sure that the layer files of the repository can be read in ``state``, the second one.
+    Make sure that the layer files of the repository can be read in the second of two states.
 
-    What neither revision has could be made where tasks run, so it is not refused.
+    What neither state has could be made where tasks run, so it is not refused.
 
+    :param state: the second state
+    :param before: the revision of the first state; None for the files as they are
+    :param after: the revision of the second state; None for the files as they are
     :raises ConfigException: a file is malformed, or it is no longer there; lists all problems
     """
     problems: list[str] = []

@@ -30,7 +30,11 @@ read_runs: Final = requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE)
 
 
 def may_read_default(user: GetUserDep) -> None:
-    """Allow users with permission to read the configuration of Airflow."""
+    """
+    Allow users with permission to read the configuration of Airflow.
+
+    :raises ForbiddenError: the user lacks this permission
+    """
     # Not Airflow's own dependency, which takes the section from the query, and so from the user.
     details = ConfigurationDetails(section=settings.SECTION)
     is_allowed = get_auth_manager().is_authorized_configuration(method="GET", details=details, user=user)
@@ -43,6 +47,8 @@ def may_edit_stored(request: Request, user: GetUserDep) -> None:
 
     Without this check, permission to pause a DAG would be permission to load code into its jobs. The variable belongs
     to no team, also that of a team's DAG, so the auth manager is asked about one without a team.
+
+    :raises ForbiddenError: the user lacks this permission
     """
     dag_id = request.path_params.get("dag_id", "")  # a parameter would come from the query if the path had none
     name = name_of(ConfigResource(ResourceType.DAG, dag_id) if dag_id else DEPLOYMENT)
@@ -51,7 +57,11 @@ def may_edit_stored(request: Request, user: GetUserDep) -> None:
 
 
 def may_read_references(request: Request, user: GetUserDep) -> None:
-    """Allow users who may read the task instances of all DAGs, or of any. The answer has those of no others."""
+    """
+    Allow users with permission to read the task instances of all DAGs, or of any. The answer has those of no others.
+
+    :raises ForbiddenError: the user may read none
+    """
     # Not Airflow's own dependency, which takes the DAG from the query, and so from the user.
     manager = get_auth_manager()
     is_allowed = manager.is_authorized_dag(method="GET", access_entity=DagAccessEntity.TASK_INSTANCE, user=user)

@@ -37,7 +37,12 @@ _FORBIDDEN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The problems of a request, in sentences without values, under a kind of ``FAILURES``."""
+    """
+    The problems of a request.
+
+    :param kind: a kind of ``FAILURES``
+    :param problems: sentences without values
+    """
 
     status: int
     kind: str

@@ -45,7 +45,12 @@ _WORDS: Final = {bool: "true or false", int: "a number", list: "a list", str: "a
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request for which the user has the permission, what works on behalf of the user, and notes for the reader."""
+    """
+    A request for which the user has the permission.
+
+    :param configurations: describes and alters on behalf of the user
+    :param notes: the notes for the reader
+    """
 
     resource: ConfigResource
     configurations: DeployedConfigurations
@@ -113,7 +118,11 @@ def without_files(task: Any, name: str, warn: Warn) -> AuthoredJob | None:
 
 
 def _resource(dag_id: str | None, task_id: str | None) -> ConfigResource:
-    """Return the resource that the URL names; refuse any for which the permission was not checked."""
+    """
+    Return the resource that the URL names.
+
+    :raises UnknownResourceError: it is not the resource for which the permission was checked
+    """
     if dag_id is None:
         return ConfigResource(ResourceType.DEFAULT)
     if not is_storable(task_id or ""):
@@ -129,6 +138,7 @@ def refuse_unstorable_id(request: Request, user: GetUserDep) -> None:
     Refuse the id of a DAG that no database can have, before Airflow searches its database for it.
 
     :param user: is not used; with it, FastAPI first makes sure that the user is signed in
+    :raises UnknownResourceError: it is such an id
     """
     dag_id = request.path_params.get("dag_id", "")
     if not is_storable(dag_id):
@@ -197,7 +207,11 @@ def _of_setting(setting: str) -> Iterator[str]:
 
 
 def refuse_fields(body: Mapping[str, Any]) -> None:
-    """Refuse a body that is not ``{}``."""
+    """
+    Refuse a body that is not ``{}``.
+
+    :raises MalformedRequestError: names its fields
+    """
     _Fields(body).end()
 
 
@@ -212,7 +226,11 @@ def _unknown(names: Iterable[str], known: Collection[str], what: str, where: str
 
 
 class _Fields:
-    """Reads the fields of an object one by one, and collects problems, in which ``where`` is before their names."""
+    """
+    Reads the fields of an object one by one, and collects problems.
+
+    :param where: the prefix of the fields' names in messages
+    """
 
     def __init__(self, content: Mapping[str, Any], where: str = "", problems: list[str] | None = None) -> None:
         self._content = content
@@ -231,7 +249,11 @@ class _Fields:
         return default
 
     def end(self) -> None:
-        """Raise the problems, if there are any, also of fields that were not read."""
+        """
+        Raise the problems, if there are any.
+
+        :raises MalformedRequestError: lists all problems, including fields that were not read
+        """
         self.refuse_others()
         if self.problems:
             raise MalformedRequestError(*self.problems)
@@ -265,7 +287,8 @@ async def _json_object(request: Request) -> Mapping[str, Any]:
     Return the body of a request whose permissions were checked before.
 
     :raises HTTPException: the body is too long or compressed, or its type is not JSON
-    :raises MalformedRequestError: it is not a JSON object, or comes from a page of another site, or has a condition
+    :raises MalformedRequestError: it is not a JSON object, the request comes from a page of another site, or it has a
+        condition in its headers
     """
     _refuse_other_sites(request)
     _refuse_ignored(request.headers)

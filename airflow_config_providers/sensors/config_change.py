@@ -35,6 +35,9 @@ class ConfigChangeTrigger(BaseTrigger):
 
     Its arguments and its event contain references, and no value. A triggerer that is restarted starts it anew, so a
     change between the two is not noticed.
+
+    :param references: the references, such as ``${vault:apps/db:password}``
+    :param config_conn_id: the connection that defines the providers
     """
 
     def __init__(self, references: Sequence[str], config_conn_id: str) -> None:
@@ -97,7 +100,11 @@ class ConfigChangeSensor(BaseOperator):
         self.defer(trigger=trigger, method_name="execute_complete", timeout=self.execution_timeout)
 
     def execute_complete(self, context: Any, event: Mapping[str, Any]) -> list[str]:
-        """Return the references that can have changed, or raise why they cannot be watched."""
+        """
+        Return the references that can have changed.
+
+        :raises ConfigException: they cannot be watched
+        """
         if problems := event.get("error"):
             raise ConfigException(*problems)
         changed = [str(reference) for reference in event["changed"]]
@@ -111,6 +118,8 @@ def watching(conn_id: str, places: Mapping[Place, Sequence[ConfigVariable]], cha
     Call ``changed(place)`` after each change at one of ``places``, until the block ends.
 
     Yields a sentence about what is watched and how often, without values.
+
+    :raises ConfigProvidersError: a provider is not defined, or refuses
     """
     with ProvidersConnection(conn_id).on_demand() as providers, ExitStack() as stack:
         _require_known(places, providers, conn_id)
@@ -179,7 +188,11 @@ def _require_known(
 
 
 def _by_place(texts: Iterable[str]) -> dict[Place, list[ConfigVariable]]:
-    """Return (provider, path) -> the references to it; refuse what is no reference, or if there is none."""
+    """
+    Return (provider, path) -> the references to it.
+
+    :raises ConfigException: there is none, or a string is not a reference
+    """
     found: dict[Place, list[ConfigVariable]] = {}
     problems = []
     for text in texts:

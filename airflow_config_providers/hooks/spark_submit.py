@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import groupby
@@ -19,6 +17,7 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
+from airflow_config_providers.hooks.late_kill import LateKill
 from airflow_config_providers.hooks.process_family import ProcessFamily
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
@@ -38,6 +37,9 @@ from airflow_config_providers.spark.spark_env import doubt_of_defaults, doubt_of
 _API_MODE: Final = "spark.api.mode"
 _DEPLOY_MODE: Final = "spark.submit.deployMode"
 _DEPLOY_MODE_VARIABLE: Final = "DEPLOY_MODE"
+
+_SECONDS_TO_END: Final = 30.0
+"""How long Spark can take to end before it is killed."""
 
 _LEFT: Final = (
     "Processes of the stopped job cannot be ended, so they go on beside the next job. End them on this worker. "
@@ -262,8 +264,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
         Only for a driver that runs here; called in another thread, while ``submit`` waits for its end.
         """
-        # seconds in which Spark can end before it is killed
-        if self._submit_sp and (left := self._family.end(self._submit_sp, 30.0)):
+        if self._submit_sp and (left := self._family.end(self._submit_sp, _SECONDS_TO_END)):
             self.log.warning(_LEFT, ", ".join(map(str, left)))
 
     def _is_driver_unknown(self) -> bool:
@@ -390,42 +391,3 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _reversers(self) -> Sequence[ReverseTransformer]:
         return (self._job_run().reverser,)
-
-
-SECONDS_TO_SAY: Final = 3.0
-"""How long spark-submit may continue. Airflow ends the process of a task 5 seconds after it asked for its end."""
-
-
-class LateKill:
-    """
-    Ends spark-submit after a while, unless it has reported before then which driver it started.
-
-    :param seconds: how long it may take to report that
-    """
-
-    __slots__ = ("_seconds", "_timer")
-
-    def __init__(self, seconds: float = SECONDS_TO_SAY) -> None:
-        self._seconds = seconds
-        self._timer: threading.Timer | None = None
-
-    @property
-    def is_due(self) -> bool:
-        """Whether a kill was asked for that has not happened yet."""
-        return self._timer is not None
-
-    def ask(self, process: subprocess.Popen[str]) -> None:
-        """Let ``process`` go on for the time that is left since the first call."""
-        if self._timer is None:
-            self._timer = threading.Timer(self._seconds, process.kill)
-            self._timer.daemon = True
-            try:
-                self._timer.start()
-            except RuntimeError:  # no thread can be started, so nothing would end it later
-                process.kill()
-
-    def forget(self) -> None:
-        """Note that the job was killed, or no longer has to be."""
-        timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()

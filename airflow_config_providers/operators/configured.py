@@ -596,7 +596,7 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _reverse_deferral(self, context: Any, deferred: Any, reverser: ReverseTransformer) -> None:
         """Keep values out of a deferral, except sealed ones for the process that resumes the task."""
-        from airflow_config_providers.operators.task_output import reverse_deferral
+        from airflow_config_providers.operators.deferral import reverse_deferral
 
         reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=self.on_kill)
         if sealed := self._deferral_seal(context).seal(reverser):

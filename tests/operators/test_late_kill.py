@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from airflow_config_providers.airflow_compat import AirflowTaskTimeout
-from airflow_config_providers.hooks.spark_submit import LateKill
+from airflow_config_providers.hooks.late_kill import LateKill
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.limits import LONGEST, eventually
 from tests.operators.standalone_master import JOB

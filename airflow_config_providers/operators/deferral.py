@@ -1,0 +1,42 @@
+"""Reverses what a task that is deferred hands to Airflow: its trigger, and the arguments with which it resumes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import Any
+
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.operators.stored_objects import reverse_stored
+
+
+def reverse_deferral(
+    deferred: Any, reverser: ReverseTransformer, *, carried: Collection[str], stop: Callable[[], Any]
+) -> None:
+    """
+    Keep values out of the trigger, and out of the arguments with which the task resumes.
+
+    :param deferred: a ``TaskDeferred``, or a ``TaskAwaitingInput``, which has no trigger
+    :param carried: arguments that the trigger only passes on, in which references replace values
+    :param stop: called if this fails, since the job could already run
+    :raises ExposedValueError: the trigger would need a value
+    """
+    deferred.kwargs = reverse_stored(deferred.kwargs, reverser)
+    if not hasattr(deferred, "trigger"):
+        return
+    _, arguments = deferred.trigger.serialize()
+    hidden = {name: reverse_stored(value, reverser) for name, value in arguments.items()}
+    changed = {name for name, value in arguments.items() if hidden[name] is not value}
+    if not changed:
+        return
+    if not changed <= set(carried):
+        with suppress(Exception):  # the reason below is more important than an error of stop
+            stop()
+        raise ExposedValueError(
+            f"The trigger {type(deferred.trigger).__name__} would be stored with values, in "
+            f"{', '.join(printable(name) for name in sorted(changed - set(carried)))}. Run this task with "
+            f"deferrable=False, or let the job itself resolve its references."
+        )
+    deferred.trigger = type(deferred.trigger)(**hidden)

@@ -128,6 +128,9 @@ def _odd_comments(source: str) -> Iterator[int]:
 _LEAST: Final = 4
 """A shorter string is not looked for in others."""
 
+_LARGE: Final = 1_000
+"""A smaller number is rarely a secret."""
+
 
 @dataclass(frozen=True, slots=True)
 class SecretTexts:
@@ -163,7 +166,7 @@ class SecretTexts:
 def is_text(value: object) -> bool:
     """Return whether a constant is neither empty, nor a switch, a small number, a reference or a template."""
     if isinstance(value, int | float | complex):
-        return abs(value) >= 1_000  # a smaller number is rarely a secret
+        return abs(value) >= _LARGE
     if isinstance(value, str):
         return _without_references(value).lower() not in {"", "true", "false", "none"}
     return bool(value) and value is not ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.target import NOW, address_in, is_address
@@ -16,6 +16,9 @@ from airflow_config_providers.exceptions import ConfigProvidersError
 
 if TYPE_CHECKING:
     from airflow_config_providers.cli.target import Configurations
+
+
+_LAST_TRY: Final = 999_999_999
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ def _choice(text: str, args: Any) -> RunChoice | None:
     if text == NOW:
         return None
     run, sign, number = text.rpartition("#")
-    tried = whole_number(number, least=1, most=999_999_999)
+    tried = whole_number(number, least=1, most=_LAST_TRY)
     if not sign and args.run and tried:
         return RunChoice(args.run, tried, args.map_index)
     if not sign:

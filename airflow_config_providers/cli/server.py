@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 ROOT: Final = "/config-providers/v1"
 """The path of the REST interface on the server."""
 
+_SECONDS: Final = 60.0
+"""The time limit for an answer. A change takes a few seconds if policies check it and others change the same."""
+
+_SECONDS_TO_CONNECT: Final = 10.0
+
 
 class ServerConfigurations:
     """
@@ -174,7 +179,7 @@ class ServerClient:
 
     address: str
     token: str = field(default="", repr=False)
-    seconds: float = 60.0  # a change takes a few if policies check it and others change the same
+    seconds: float = _SECONDS
 
     @classmethod
     def of(cls, address: str, *, plain_http: bool = False) -> Self:
@@ -231,7 +236,7 @@ class ServerClient:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         with httpx.Client(
             follow_redirects=False,
-            timeout=httpx.Timeout(self.seconds, connect=min(self.seconds, 10.0)),
+            timeout=httpx.Timeout(self.seconds, connect=min(self.seconds, _SECONDS_TO_CONNECT)),
             trust_env=is_encrypted,  # a proxy could read unencrypted requests
         ) as client:
             return client.request(method, f"{self.address}{path}", params=list(query), json=body, headers=headers)

@@ -36,6 +36,9 @@ from airflow_config_providers.spark.audit.records.record_row import Content
 from airflow_config_providers.spark.audit.records.record_tables import RANGE, EntryQueries, RecordTables
 from airflow_config_providers.spark.audit.session import telling_failures
 
+_BATCH: Final = 500
+"""The most records that are read at once."""
+
 _LARGEST_BATCH: Final = 2 * LARGEST
 """The bytes after which no more records are read at once. A task can write large ones."""
 
@@ -122,7 +125,7 @@ class DatabaseRecords:
         :raises ProviderUnavailableError: the database is unavailable
         """
         start = 0
-        while some := names[start : start + 500]:
+        while some := names[start : start + _BATCH]:
             batch = reading(partial(self._batch, some))
             yield batch
             start += len(batch)

@@ -33,6 +33,9 @@ _WRITTEN: Final = ("updated_at", "last_updated", "timestamp", "dttm", "created_a
 _PAGE: Final = 500
 """How many rows are read at a time by this process. No transaction is open between two of these times."""
 
+_BATCH: Final = 32 * 1024 * 1024
+"""About how many characters are given to executors at a time."""
+
 _PART: Final = 20_000
 """How many rows a task reads by JDBC."""
 
@@ -153,8 +156,7 @@ def _text(column: Any) -> Any:
 
 
 def _batches(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
-    # characters for executors at a time
-    for pages in batches(_pages(query, read), _characters, least=32 * 1024 * 1024):
+    for pages in batches(_pages(query, read), _characters, least=_BATCH):
         yield list(chain.from_iterable(pages))
 
 

@@ -22,8 +22,20 @@ from airflow_config_providers.job.record_entries import LARGEST_ENTRY, PREFIX, e
 from airflow_config_providers.job.record_files import RecordFiles
 from airflow_config_providers.lazy import sa
 
+_NAMED: Final = 50
+"""How many of the last runs are searched for a name that resembles that of a missing run."""
+
+_LISTED: Final = 500
+"""How many of the entries of the last records are read for a list of tries; a large record has several."""
+
+_RECENT: Final = 20
+"""How many of the last records are read in search of a submitted job."""
+
 _LAST_INDEX: Final = 2**31 - 1
 """The largest number in a column of Airflow's database."""
+
+_ILLEGAL_MIX_OF_COLLATIONS: Final = 1267
+"""A number of MySQL's errors."""
 
 _Found = TypeVar("_Found")
 
@@ -101,8 +113,7 @@ def last_tries(task: ConfigResource) -> list[TaskTry]:
 
     :raises ProviderUnavailableError: the database is unavailable
     """
-    # of which a large record has several
-    return reading(lambda session: list(dict.fromkeys(one.task for one in recent_tries(session, task, limit=500))))
+    return reading(lambda session: list(dict.fromkeys(one.task for one in recent_tries(session, task, limit=_LISTED))))
 
 
 def _with_followed(record: TryRecord) -> TryRecord:
@@ -203,7 +214,7 @@ def stored_entries(session: Any, one: TaskTry) -> Iterator[Mapping[str, Any]]:
 
 
 def _submitted(session: Any, task: ConfigResource) -> Iterator[TryRecord]:
-    for one in recent_tries(session, task, limit=20):
+    for one in recent_tries(session, task, limit=_RECENT):
         record = kept(session, one.task)
         if record is not None and not record.problems:
             yield record
@@ -281,7 +292,7 @@ def _no_record(session: Any, task: ConfigResource, choice: RunChoice) -> str:
 
     of_dag = sa.select(DagRun.run_id).where(DagRun.dag_id == task.dag_id)
     if session.scalar(of_dag.where(DagRun.run_id == choice.run_id)) is None:
-        known = session.scalars(of_dag.order_by(DagRun.id.desc()).limit(50)).all()
+        known = session.scalars(of_dag.order_by(DagRun.id.desc()).limit(_NAMED)).all()
         return (
             f"DAG '{printable(task.dag_id)}' has no run '{printable(choice.run_id)}'"
             f"{nearest(choice.run_id, known) or '.'} airflow dags list-runs shows its runs."
@@ -307,7 +318,7 @@ def _no_record(session: Any, task: ConfigResource, choice: RunChoice) -> str:
 def _is_impossible(error: Exception) -> bool:
     """Return whether MySQL could not compare an id, whose columns are in utf8mb3, with a longer character."""
     origin = getattr(error, "orig", None)
-    return next(iter(getattr(origin, "args", ())), None) == 1267  # an illegal mix of collations
+    return next(iter(getattr(origin, "args", ())), None) == _ILLEGAL_MIX_OF_COLLATIONS
 
 
 def reading(read: Callable[[Any], _Found]) -> _Found:

@@ -14,6 +14,10 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lazy import sa
 
 _SUCCESS: Final = "success"
+_ENDED: Final = (_SUCCESS, "failed")
+
+_MOST: Final = 1000
+"""How many of the last instances are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +97,12 @@ def _read(session: Any, task: ConfigResource, map_index: int | None) -> list[Run
     query = sa.select(TaskInstance.run_id, TaskInstance.state, TaskInstance.start_date, TaskInstance.map_index).where(
         TaskInstance.dag_id == task.dag_id,
         TaskInstance.task_id == task.task_id,
-        TaskInstance.state.in_((_SUCCESS, "failed")),
+        TaskInstance.state.in_(_ENDED),
         TaskInstance.start_date.is_not(None),  # an instance whose state a person set has not run
     )
     if map_index is not None:
         query = query.where(TaskInstance.map_index == map_index)
-    newest = query.order_by(TaskInstance.start_date.desc()).limit(1000)
+    newest = query.order_by(TaskInstance.start_date.desc()).limit(_MOST)
     rows = session.execute(newest).all()
     return [RunOutcome(run_id, state == _SUCCESS, start.isoformat(), index) for run_id, state, start, index in rows]
 

@@ -124,6 +124,12 @@ def refusals(alter: Callable[..., Any], resource: ConfigResource, key: str, valu
 
 _DEFAULT: Final = ConfigSource.DEFAULT_CONFIG.name
 
+_OTHER_FORMATS: Final = (".json", ".toml")
+
+_MOST_NAMED: Final = 10
+"""The most layers that an answer names."""
+
+
 _READ_AT_ONCE: Final = (
     "A running job that was submitted with restart reads it at once, any other job when it is submitted next."
 )
@@ -309,11 +315,11 @@ def _absence(asked: str, rows: Sequence[Row], reading: Reading) -> str:
         return reading.unread.get(asked) or "No key has this layer."
     if any(_is_same_file(asked, path) for path in reading.files):
         return "It is a layer, but sets no key, or cannot be read on this machine. See the notes."
-    if PurePath(asked).suffix.lower() in {".json", ".toml"}:
+    if PurePath(asked).suffix.lower() in _OTHER_FORMATS:
         return "Layer files are Java properties or YAML. Write the keys into a .properties or a .yaml file."
     written = (one for row in rows for one in row["synonyms"] if one["source"] != _DEFAULT)
     names = dict.fromkeys([*reading.files, *(file_of(one) or str(one["origin"]) for one in written)])
-    known = ", ".join(printable(name) for name in list(names)[:10]) or "none"
+    known = ", ".join(printable(name) for name in list(names)[:_MOST_NAMED]) or "none"
     hint = nearest(asked, names) or "."
     return (
         f"It is not among the layers{hint} The layers are {known}. Files become layers by [config_providers] "

@@ -28,6 +28,8 @@ _PREFIX: Final = "AIRFLOW__CONFIG_PROVIDERS__"
 _INDIRECT: Final = ("_cmd", "_secret")
 """The endings with which Airflow takes a sensitive option from a command or from a secrets backend."""
 
+_BOOLEANS: Final = frozenset({"t", "true", "1", "f", "false", "0"})
+
 _READERS: Final[tuple[Callable[[], object], ...]] = (
     lambda: require_known(settings.apply_to()),
     settings.follow_interval,
@@ -67,11 +69,12 @@ def _is_indirect(name: str) -> bool:
 def _booleans() -> Iterator[Diagnosis]:
     for name, option in OPTIONS.items():
         text = str(conf.get(settings.SECTION, name, fallback=option.default)) if option.type == "boolean" else "true"
-        if text.partition("#")[0].strip().lower() not in {"t", "true", "1", "f", "false", "0"}:
+        if text.partition("#")[0].strip().lower() not in _BOOLEANS:
             yield fault(f"[config_providers] {name} is neither True nor False.", "Correct it in airflow.cfg.")
 
 
 _PROCESSES: Final = {"DagProcessorJob": "DAG processor", "SchedulerJob": "scheduler", "TriggererJob": "triggerer"}
+_ALIVE: Final = timedelta(minutes=5)
 
 
 def check_apply_to(site: Site) -> Iterator[Diagnosis]:
@@ -107,7 +110,7 @@ def _jobs() -> list[Any]:
     from airflow.jobs.job import Job  # noqa: PLC0415 - heavy
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
 
-    since = datetime.now(UTC) - timedelta(minutes=5)
+    since = datetime.now(UTC) - _ALIVE
     query = sa.select(Job.job_type, Job.start_date).where(
         Job.job_type.in_(_PROCESSES), Job.state == "running", Job.latest_heartbeat >= since
     )

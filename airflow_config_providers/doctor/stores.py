@@ -43,6 +43,8 @@ def _migrations() -> Diagnosis:
 
 
 _SECRET: Final = "[config_providers] password_encoder_secret"  # noqa: S105 - the name of a setting
+_FEWEST: Final = 8
+"""A random secret of 16 bytes has at least this many different characters, but for one in a million."""
 
 _NEW: Final = "Create one with 'openssl rand -base64 32', and set it for every process of the deployment."
 
@@ -69,7 +71,7 @@ def check_encryption(site: Site) -> Iterator[Diagnosis]:
 
 def _strength(secret: str) -> Iterator[Diagnosis]:
     settings.sealing_encoder(secret)
-    if len(set(secret)) < 8:  # a random one of 16 bytes has more, but for one in a million
+    if len(set(secret)) < _FEWEST:
         yield doubt(f"{_SECRET} has few different characters, so it can be guessed.", _NEW)
     else:
         yield fine(f"{_SECRET} is set, and long enough.")

@@ -80,6 +80,7 @@ def _private_names() -> Iterator[Diagnosis]:
 
 _BINARY: Final = "spark-submit"
 _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
+_SECONDS: Final = 10
 
 
 def check_spark(site: Site) -> Iterator[Diagnosis]:
@@ -142,7 +143,7 @@ def _major(environ: Mapping[str, str]) -> int | None:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=10,
+            timeout=_SECONDS,
             check=False,
         )
     except (OSError, ValueError, subprocess.SubprocessError):

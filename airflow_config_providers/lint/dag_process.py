@@ -22,17 +22,24 @@ from typing import Any, Final, Self
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.exceptions import ConfigException
 
+_START: Final = 300.0
+"""Seconds in which Airflow is imported, on the busiest machine."""
+
 _ENVIRONMENT: Final = {
     "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "0",  # the limit of this process applies, which nothing can catch
     "AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "True",
     "AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACK_DEPTH": "100",
 }
+_CHUNK: Final = 1 << 16
 
 _HASH_SEED: Final = "PYTHONHASHSEED"
 """The variable that decides the order of a set of texts, and so the text that a DAG file makes of one."""
 
 LARGEST_MESSAGE: Final = 1024
 """How many bytes one message to the process, or from it, has at most."""
+
+_SECONDS_TO_END: Final = 10.0
+"""How long the process may take to kill its copies; then it is killed itself."""
 
 
 class AirflowProcess(ClosedOnExit):
@@ -116,7 +123,7 @@ class _Running:
         :raises ConfigException: Airflow cannot be imported
         """
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        control.settimeout(300.0)  # seconds in which Airflow is imported, on the busiest machine
+        control.settimeout(_START)
         with theirs:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "airflow_config_providers.lint.dag_worker"],
@@ -142,7 +149,7 @@ class _Running:
         """End the process and its copies."""
         self._control.close()  # at which the process kills its copies, and itself
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(10.0)  # seconds for killing its copies
+            self._process.wait(_SECONDS_TO_END)
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -193,7 +200,7 @@ class DagWorker:
         if seconds <= 0:
             raise TimeoutError
         self._stream.settimeout(seconds)
-        if piece := self._stream.recv(1 << 16):
+        if piece := self._stream.recv(_CHUNK):
             return piece
         raise EOFError
 

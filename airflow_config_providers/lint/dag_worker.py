@@ -35,6 +35,9 @@ from airflow_config_providers.job.operator_specs import spec_or_default
 from airflow_config_providers.lint.dag_process import LARGEST_MESSAGE
 from airflow_config_providers.lint.entry import StoredJob, StoredTexts
 
+_SET_CHILD_SUBREAPER: Final = 36
+"""``PR_SET_CHILD_SUBREAPER`` of ``prctl``."""
+
 _DEEPEST: Final = 50
 """Strings that are nested more deeply are left out."""
 
@@ -166,7 +169,7 @@ def _end(pid: int, copies: set[int]) -> None:
 def _keep_orphans() -> None:
     """Let this process be the parent of descendants whose own parent ends, until they end. Linux only."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _children() -> frozenset[int]:

@@ -25,6 +25,8 @@ from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import SourcePlace
 from airflow_config_providers.spark.layer_sources import mapping_layer
 
+_WITH_NAME = (ast.FunctionDef, ast.AsyncFunctionDef)
+
 
 class SourceLines:
     """
@@ -80,7 +82,7 @@ class SourceLines:
 
 
 def _task_names(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.decorator_list:
+    if isinstance(node, _WITH_NAME) and node.decorator_list:
         yield node.name
     elif isinstance(node, ast.Call):
         for keyword in node.keywords:

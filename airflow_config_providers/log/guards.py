@@ -70,6 +70,9 @@ _LAYOUTS: Final = tuple(
 )
 """The layouts in which renderers write JSON. In another one, what was found there could be shown."""
 
+_KEPT_IN_MESSAGES: Final = ("timestamp", "level", "logger")
+"""Entries by which a log is sorted and filtered."""
+
 
 class MessageGuard:
     """
@@ -137,8 +140,7 @@ class RenderGuard(MessageGuard):
         """Return an event whose message is ``text``, reversed: Airflow's supervisor drops what is no JSON."""
         if not isinstance(event, Mapping) or "event" not in event:
             return None
-        # by which a log is sorted and filtered
-        kept = {key: event[key] for key in ("timestamp", "level", "logger") if key in event}
+        kept = {key: event[key] for key in _KEPT_IN_MESSAGES if key in event}
         return self._safe({**kept, "event": self._active.text(text)}, _LAYOUTS[0])
 
     def _safe(self, event: object, layout: json.JSONEncoder) -> str | None:

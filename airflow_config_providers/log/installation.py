@@ -22,6 +22,8 @@ from airflow_config_providers.log.guards import (
     guard_sentry,
 )
 
+_Undo = Callable[[], None]
+
 _CUTS_TOKENS: Final = "redact_jwt"
 """Name of the Airflow processor that shortens what looks like a token. Values must be found before it runs."""
 
@@ -33,7 +35,7 @@ _HANDING_ON: Final = frozenset({"render_to_log_kwargs", "render_to_log_args_and_
 
 _lock: Final = threading.RLock()  # reentrant, since a signal handler can end a task
 _active: Final = ActiveReversers()
-_undo: Final[list[Callable[[], None]]] = []
+_undo: Final[list[_Undo]] = []
 _streams: Final[weakref.WeakSet[GuardedStream[str]]] = weakref.WeakSet()
 """All guards of streams, also those that ``sys`` does not hold now, because output is redirected for a while."""
 

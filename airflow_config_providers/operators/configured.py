@@ -64,6 +64,9 @@ _SETTLED_ANEW: Final = f"{_NOT_ASKED}and {{}}."
 _KNOWN: Final = ("airflow.providers.", "airflow.sdk.", "airflow_config_providers.")
 """The packages of which it is known what their methods do after a deferral: only ``execute`` submits a job."""
 
+_MOST_NAMED: Final = 20
+"""How many keys a note names."""
+
 _ENDS_RUN: Final = "ends_run"
 """The attribute of an ``execute`` that ends the run."""
 
@@ -356,7 +359,7 @@ class ConfiguredOperator(ReloadingOperator):
         changed = keeper.changed_keys(context["ti"], run.layered, run.reverser)
         if changed is None:
             return [_SETTLED_ANEW.format("this try has left no record of what its job was submitted with")]
-        named = first_of(list(map(printable, changed)), 20)
+        named = first_of(list(map(printable, changed)), _MOST_NAMED)
         differs = f"differs from what its job was submitted with, which the record of this try has: {named}"
         return [_SETTLED_ANEW.format(differs)] if changed else []
 

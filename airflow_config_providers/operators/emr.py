@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _QUESTION: Final = "question"
 """Entry of the event of a failure: the arguments with which the trigger asked EMR, and the task asks again."""
 
+_FAILED_RUN: Final = frozenset({"FAILED", "CANCELLED"})
+
 
 class EmrMixin(ConfiguredOperator):
     """
@@ -67,7 +69,7 @@ class EmrServerlessMixin(EmrMixin):
 
     def _failure(self, question: Mapping[str, Any]) -> str:
         run = self.hook.conn.get_job_run(**question)["jobRun"]
-        if run["state"] not in {"FAILED", "CANCELLED"}:  # the stock operator cancels one that takes too long
+        if run["state"] not in _FAILED_RUN:  # the stock operator cancels one that takes too long
             return ""
         return f"Job run {run['jobRunId']} has not succeeded: {run['state']} - {run['stateDetails']}"
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers.job.record import TryRecord
+
+_NAME: Final = "configProviders"
 
 
 def record_facet(task_instance: Any, ti_state: Any) -> dict[str, Any] | None:
@@ -16,7 +18,7 @@ def record_facet(task_instance: Any, ti_state: Any) -> dict[str, Any] | None:
     ``spark_properties`` has, but the layer and the place from which each came, and the hashes of references.
     """
     record = getattr(getattr(task_instance, "task", None), "_kept_record", None)
-    return {"configProviders": _facet(record)} if isinstance(record, TryRecord) else None
+    return {_NAME: _facet(record)} if isinstance(record, TryRecord) else None
 
 
 def _facet(record: TryRecord) -> Any:

@@ -12,6 +12,10 @@ from airflow_config_providers.spark.redaction import REDACTION_KEY
 if TYPE_CHECKING:
     from airflow_config_providers.spark.delivery import Delivery
 
+_CONNECT: Final = "spark_connect"
+"""The type of a connection to a Spark Connect server, which gets its configuration and starts no JVM here."""
+
+_MASTER: Final = "spark.master"
 _REMOTE: Final = "spark.remote"
 _SERVER: Final = "sc://"
 
@@ -38,8 +42,7 @@ class PySparkMixin(ConfiguredOperator):
         delivery = self._job_run.delivery(self.config_kwargs, in_process=True)
         with guarded_descriptors(self._job_run.reverser):
             connection = BaseHook.get_connection(self.conn_id) if self.conn_id else None
-            # a server, which gets its configuration and starts no JVM here
-            if connection and connection.conn_type == "spark_connect":
+            if connection and connection.conn_type == _CONNECT:
                 return self._call_connected(str(self.conn_id), delivery)
             settings = _settings(connection, delivery.configs)
             if (url := str(settings.get(_REMOTE) or "")).startswith(_SERVER):  # no JVM would read the private file
@@ -92,4 +95,4 @@ def _master(connection: Any, settings: Mapping[str, Any]) -> str:
     """Return the master, by the order of the stock operator; a session with ``spark.remote`` has none."""
     if settings.get(_REMOTE):
         return ""
-    return str(settings.get("spark.master") or (connection and connection.host) or "")
+    return str(settings.get(_MASTER) or (connection and connection.host) or "")

@@ -18,12 +18,17 @@ from airflow_config_providers.exceptions import SubmitError
 API_GROUP: Final = "spark.apache.org"
 KIND: Final = "SparkApplication"
 
+_PLURAL: Final = "sparkapplications"
 _ENDED: Final = frozenset({"ResourceReleased", "TerminatedWithoutReleaseResources"})
+_SUCCEEDED: Final = "Succeeded"
 
 _SECONDS_TO_END: Final = 300.0
 """How long a driver can take to end after its application was deleted; Kubernetes' default is 30."""
 
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
+
+_SECONDS_OF_RETRIES: Final = 600.0
+"""How long a request is repeated that the API server could not answer."""
 
 
 def wait_until_gone(is_gone: Callable[[], bool], *, what: str) -> None:
@@ -47,7 +52,7 @@ def _could_not_answer(error: BaseException) -> bool:
 
 _patiently = retry(
     retry=retry_if_exception(_could_not_answer),
-    stop=stop_after_delay(600.0),  # seconds in which a request is repeated that the API server could not answer
+    stop=stop_after_delay(_SECONDS_OF_RETRIES),
     wait=wait_random_exponential(max=10),
     reraise=True,
 )
@@ -80,7 +85,7 @@ class ApplicationState:
     @property
     def has_succeeded(self) -> bool:
         """Whether the last attempt has ended well."""
-        return self.has_ended and self.summary == "Succeeded"
+        return self.has_ended and self.summary == _SUCCEEDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +180,7 @@ class SparkApplication:
     def _place(self) -> dict[str, str]:
         group, _, version = str(self.resource["apiVersion"]).partition("/")
         namespace = self.resource["metadata"]["namespace"]
-        return {"group": group, "version": version, "namespace": namespace, "plural": "sparkapplications"}
+        return {"group": group, "version": version, "namespace": namespace, "plural": _PLURAL}
 
     def _state(self) -> ApplicationState:
         found = self._found()

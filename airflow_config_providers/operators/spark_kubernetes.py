@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _VALUES_KEY: Final = "config_providers_values"
 """The key in the task's state store that holds the values of earlier tries, sealed."""
 
+_CONTAINER_KEY: Final = "spark.kubernetes.driver.podTemplateContainerName"
 _ELSEWHERE: Final = {
     "deferrable": "the task follows this application itself. Set deferrable=False.",
     "image": "this application has none. Set spark.kubernetes.container.image in its sparkConf.",
@@ -231,7 +232,7 @@ class SparkKubernetesMixin(ConfiguredOperator):
         """Return the name of the container with Spark; the author of the application can give it another one."""
         names: list[str] = [container.name for container in pod.spec.containers]
         conf = self._application.get("spec", {}).get("sparkConf") or {}
-        wanted = conf.get("spark.kubernetes.driver.podTemplateContainerName", self.BASE_CONTAINER_NAME)
+        wanted = conf.get(_CONTAINER_KEY, self.BASE_CONTAINER_NAME)
         return str(wanted) if wanted in names else names[0]
 
     def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:

@@ -222,6 +222,9 @@ def _absolute(path: str) -> str:
 _POINTER: Final = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\nsize (\d+)\n")
 """What Git has in place of such a file. In a revision, it stays: nothing is fetched."""
 
+_LARGEST: Final = 1024
+"""How many bytes a pointer has at most."""
+
 
 def have_same_content(first: str, second: str) -> bool:
     """
@@ -239,7 +242,7 @@ def have_same_content(first: str, second: str) -> bool:
 def _pointer(path: str) -> Iterator[tuple[str, int]]:
     """Yield the hash and the size of what the pointer at a path leads to; nothing if it is another file."""
     with Path(path).open("rb") as file:
-        found = _POINTER.fullmatch(file.read(1024 + 1))  # no pointer is as large
+        found = _POINTER.fullmatch(file.read(_LARGEST + 1))
     if found:
         yield found[1].decode(), int(found[2])
 

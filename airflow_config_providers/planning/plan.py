@@ -240,6 +240,9 @@ def _rank(one: Judgement) -> int:
 _NAMED: Final = 3
 """How many of the tasks with the same change are named to people."""
 
+_NAMED_IF_DENIED: Final = 20
+"""How many of them are named if a policy denies them, or warns."""
+
 _Item = TypeVar("_Item")
 
 
@@ -302,7 +305,7 @@ def verdicts(plan: Plan) -> list[Row]:
 
 def _named_first(row: Row, resources: Sequence[ConfigResource]) -> Row:
     """Return a row with the resources before the reasons, which are long; with reasons, more are named."""
-    most = 20 if row["verdict"] in {DENIES, WARNS} else _NAMED
+    most = _NAMED_IF_DENIED if row["verdict"] in {DENIES, WARNS} else _NAMED
     judged = {column: row[column] for column in ("policy", "at", "verdict")}
     return {**judged, "of": named(resources, most), "reasons": row["reasons"]}
 

@@ -105,12 +105,14 @@ _MACROS: Final = frozenset(
 )
 """The macros of Airflow; others are those of plugins."""
 
+_FILTERS: Final = ("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz")
+"""The filters of Airflow; others are those of Jinja, or of users."""
+
 
 def depends_on_code(template: str) -> bool:
     """Return whether code of DAGs has a part in what a run makes of ``template``; also if that is not known."""
     environment = Environment()  # noqa: S701 - it renders nothing
-    # others are those of Jinja, or of users
-    environment.filters.update(dict.fromkeys(("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"), str))
+    environment.filters.update(dict.fromkeys(_FILTERS, str))
     try:
         written = environment.parse(template)
         names = undeclared_names(written)

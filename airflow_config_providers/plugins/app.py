@@ -43,6 +43,9 @@ from airflow_config_providers.spark.key_notes import key_notes
 
 VERSION: Final = "/v1"
 
+_LONGEST_PATTERN: Final = 2000
+"""The most characters of a pattern of references."""
+
 _MOST_KEYS: Final = 1_000_000_000
 """More keys than any configuration has, and a number that Python can count to."""
 
@@ -187,7 +190,7 @@ def runs(asked: AskedDep) -> Response:
     return asked.answer([{"run": one.run_id, "map_index": one.map_index, "try": one.try_number} for one in found])
 
 
-def references(asked: AskedDep, pattern: Annotated[str, Query(max_length=2000)] = "*") -> Response:
+def references(asked: AskedDep, pattern: Annotated[str, Query(max_length=_LONGEST_PATTERN)] = "*") -> Response:
     """Return the tasks whose last job used a reference that matches ``pattern``."""
     return asked.answer(asked.configurations.references(pattern), about="the DAGs that you may read")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from airflow.sdk import BaseOperator
 from airflow.triggers.base import BaseTrigger, TriggerEvent
@@ -24,6 +24,9 @@ from airflow_config_providers.core.variable import ConfigVariable, some_of, vari
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.providers_connection import ProvidersConnection
 from airflow_config_providers.providers.env import EnvVarConfigProvider
+
+_MOST_NAMED: Final = 10
+"""The most references that the log names."""
 
 Changed = Callable[[Place], object]
 """Is called with the place of values that have changed, in any thread."""
@@ -133,7 +136,7 @@ def watching(conn_id: str, places: Mapping[Place, Sequence[ConfigVariable]], cha
 
 
 def _told(places: Mapping[Place, Sequence[ConfigVariable]], paces: Mapping[str, str]) -> str:
-    references = some_of((str(one) for some in places.values() for one in some), most=10)
+    references = some_of((str(one) for some in places.values() for one in some), most=_MOST_NAMED)
     how_often = "; ".join(f"provider '{printable(name)}' {pace}" for name, pace in paces.items())
     return f"Watching {references} for a change: {how_often}."
 

@@ -11,7 +11,7 @@ from airflow_config_providers.cli.failing import WrongArgumentsError
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.keys import is_reserved
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.spark.known_keys import SPARK
+from airflow_config_providers.spark.key_check import SPARK
 from airflow_config_providers.spark.layer_files import parse, read_text
 
 _PAIR: Final = re.compile(r"\s*([^=\s,\[\]]+)\s*=(?:\[([^\]]*)\]|((?:\$\{[^}]*\}|\$(?!\{)|[^,\[\]$])*+))\s*(?:,|$)")

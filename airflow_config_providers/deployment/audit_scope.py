@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.deployment.known_secrets import KnownSecrets
 from airflow_config_providers.deployment.rows import is_secret
+from airflow_config_providers.spark.audit.html_page import AuditScope
 from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest
 from airflow_config_providers.spark.audit.records.past_records import PastRecords
-from airflow_config_providers.spark.audit.scope import AuditScope
 
 
 @dataclass(frozen=True, slots=True)

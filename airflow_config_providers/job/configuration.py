@@ -20,7 +20,6 @@ from airflow_config_providers.core.variable import scan, unclosed
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation, problems_of
 from airflow_config_providers.job import policies
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
-from airflow_config_providers.job.environment_keys import ANYWHERE, with_environment
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_referring_words
 from airflow_config_providers.job.fields import wins_over
 from airflow_config_providers.job.job_layers import JobLayers, require_unreserved
@@ -35,6 +34,7 @@ from airflow_config_providers.job.resolver import (
 )
 from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.steered_layers import TaskDynamic, dynamic_config, previewed_layers, refresh_mark
+from airflow_config_providers.spark.arguments import ANYWHERE
 from airflow_config_providers.spark.layer_files import ConfigFile
 
 Told = tuple[tuple[str, ...], list[str]]
@@ -252,6 +252,8 @@ class JobConfiguration:
     def _require_one_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> tuple[str, ...]:
         texts = {**self.job.texts, **self._referring_paths()}
         if self.job.environment and settings.policies_file():  # asking for the connection takes time
+            from airflow_config_providers.job.policy_request import with_environment  # noqa: PLC0415 - only with policies
+
             layers = with_environment(layers, self.job.environment, self.environment_prefixes())
         return policies.require_allowed(
             self.resource, layers, texts, warn=warn, spark_version=self.sources.spark_version

@@ -13,7 +13,6 @@ from airflow_config_providers.core.layers import ConfigEntry, LayeredConfig
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import LimitExceededError
-from airflow_config_providers.job.bundle_folder import other_folder, unversioned, version_folder
 
 FORMAT: Final = 1
 """The version of the document. A later one only adds to it, or has another key of the entry."""
@@ -292,6 +291,34 @@ class _Known:
     def hashes(self, name: str) -> dict[str, str | None]:
         found = self.document.get(name)
         return {k: v for k, v in found.items() if isinstance(v, str | None)} if isinstance(found, dict) else {}
+
+
+def version_folder(dag_file: str, version: str) -> str:
+    """Return the folder of a version of a bundle; empty if the path of a DAG file in it does not name the version."""
+    parts = dag_file.split("/")
+    return "/".join(parts[: parts.index(version) + 1]) if version and version in parts else ""
+
+
+def other_folder(other: str, dag_file: str, folder: str) -> str:
+    """
+    Return the folder of another version of a bundle, such as the one from which the DAG processor reads.
+
+    :param other: the path of a DAG file in it
+    :param dag_file: the path of the same file below ``folder``
+    :return: empty if ``other`` is not the same file, or ``folder`` is empty
+    """
+    below = dag_file.removeprefix(folder)
+    return other.removesuffix(below) if folder and other.endswith(below) else ""
+
+
+def unversioned(text: str, folder: str, bundle: str = "") -> str:
+    """
+    Return ``text`` as it is in each version of a bundle. It is for comparisons, and no path.
+
+    :param folder: of a version; empty to change nothing
+    :param bundle: its name, without which texts of different bundles cannot be compared
+    """
+    return text.replace(folder, f"{{bundle {bundle}}}") if folder else text
 
 
 LARGEST: Final = 32 * 1024 * 1024

@@ -134,6 +134,9 @@ ENVIRONMENT_ON_YARN: Final = "spark.yarn.appMasterEnv."
 ENVIRONMENT_ON_KUBERNETES: Final = "spark.kubernetes.driverEnv."
 """The prefixes with which YARN and Kubernetes take the environment of the driver as keys."""
 
+ANYWHERE: Final = (ENVIRONMENT_ON_KUBERNETES, ENVIRONMENT_ON_YARN)
+"""Both, for a job of which it is not known where it runs."""
+
 OVERRIDING_VARIABLES: Final = {"SPARK_LOCAL_DIRS": ("spark.local.dir",)}
 """Environment variable -> the keys that it overrides."""
 

@@ -29,7 +29,7 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import (
     united,
 )
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
-from airflow_config_providers.spark.audit.leaks.private_lines import replace_lines
+from airflow_config_providers.spark.audit.leaks.text_lines import replace_lines
 
 if TYPE_CHECKING:
     from numpy import uint32

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.text import counted, how_many
 from airflow_config_providers.spark.audit.html_page import (
+    NOT_KNOWN,
+    AuditScope,
     Bar,
     Plot,
     moment,
@@ -24,7 +26,6 @@ from airflow_config_providers.spark.audit.html_page import (
     weekly,
 )
 from airflow_config_providers.spark.audit.leaks.leak_finder import without_values
-from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.audit.leaks.leak import Leak

@@ -7,15 +7,18 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from airflow_config_providers.core.reversal.encodings import ENCODINGS, Encoding
+from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, SHORTEST, telling_forms
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.audit.leaks.content import ends_hash, opened
+from airflow_config_providers.spark.audit.leaks.file_format import known_formats
 from airflow_config_providers.spark.audit.leaks.files import FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import (
     DamagedFingerprintsError,
@@ -28,10 +31,9 @@ from airflow_config_providers.spark.audit.leaks.fingerprint import (
 from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.object_store import FAR_BLOCK
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
-from airflow_config_providers.spark.audit.leaks.private_lines import replace_lines
-from airflow_config_providers.spark.audit.leaks.search_version import search_version
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
+from airflow_config_providers.spark.audit.leaks.text_lines import replace_lines
 from airflow_config_providers.spark.audit.leaks.token_finder import FORMATS
 
 _FORMAT: Final = 4
@@ -72,6 +74,32 @@ _DAMAGED: Final = (
 )
 
 _SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
+
+FINDER: Final = 2
+"""
+Increase it if a file can have other leaks than before although values have the same forms.
+
+Examples are more escapes that are undone, shorter parts of a value that are found, or more that is decompressed.
+"""
+
+_PROBES: Final = (
+    "plain-Value.of_0nly-simple-characters",
+    " all the m@rks: !\"#$%&'()*+,-./0;<=>?A[\\]^_`{|}~ and blanks\t",
+    "of several\r\nl\u00efnes, with \u20ac, \U0001f600 and \x7f\x01 in th\u00e9m\n-----or not\nlocalhost",
+)
+"""Strings of which each encoding changes something."""
+
+
+def search_version(encodings: Mapping[str, Encoding] = ENCODINGS) -> str:
+    """
+    Return a name for all that decides what is found in a file, apart from what is searched for.
+
+    After an upgrade that finds more, it is another one, and files that were searched before are searched again.
+    """
+    forms = {name: [list(encoded(probe)) for probe in _PROBES] for name, encoded in encodings.items()}
+    searched = [[form.hex() for form in telling_forms(probe)] for probe in _PROBES]
+    parts = [FINDER, SHORTEST, sorted(COMMON_WORDS), forms, searched, known_formats()]
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 class SearchedFile(NamedTuple):

@@ -10,9 +10,11 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import how_many
-from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
+from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit.html_page import (
     MOST_ROWS,
+    NOT_KNOWN,
+    AuditScope,
     Bar,
     Plot,
     Quoted,
@@ -30,7 +32,6 @@ from airflow_config_providers.spark.audit.records import findings
 from airflow_config_providers.spark.audit.records.findings import BEFORE_FAILURE, DOCUMENTS
 from airflow_config_providers.spark.audit.records.past_records import persisted
 from airflow_config_providers.spark.audit.records.runs import OUTCOMES, TASK, runs_of, values_of, week
-from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

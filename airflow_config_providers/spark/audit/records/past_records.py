@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.lazy import pyspark
-from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
+from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.records.record_row import CONTENT, SCHEMA, TRY, Content, RecordRow
 from airflow_config_providers.spark.audit.records.record_tables import RecordTables, TablesReader

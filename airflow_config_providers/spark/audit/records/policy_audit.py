@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from airflow_config_providers.core.policy import Enforcement
 from airflow_config_providers.core.text import counted
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
+from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit.html_page import (
+    NOT_KNOWN,
+    AuditScope,
     Bar,
     Plot,
     moment,
@@ -26,7 +28,6 @@ from airflow_config_providers.spark.audit.html_page import (
 )
 from airflow_config_providers.spark.audit.records.past_records import persisted
 from airflow_config_providers.spark.audit.records.runs import week
-from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
+from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, predicates
 from airflow_config_providers.spark.audit.records.record_row import CONTENT, TRY
 

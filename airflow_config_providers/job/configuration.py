@@ -17,7 +17,7 @@ from airflow_config_providers.core.resolver import refuse_odd_references
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import in_all, printable
 from airflow_config_providers.core.variable import scan, unclosed
-from airflow_config_providers.exceptions import ConfigException, PolicyViolation, problems_of
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation, problems_of, refuse
 from airflow_config_providers.job import policies
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_referring_words
@@ -201,8 +201,7 @@ class JobConfiguration:
         definitions = driver_definitions(worker.providers, place, self.driver, layered, texts)
         if definitions is None:
             return worker
-        if self.driver.closed:
-            raise ConfigException(*self.driver.closed)
+        refuse(ConfigException, self.driver.closed)
         return DriverResolver(
             worker.providers,
             worker.unresolved,
@@ -215,8 +214,8 @@ class JobConfiguration:
     def _collect(self, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> list[ConfigLayer]:
         """Return all layers, without the keys that each of several clusters overrides."""
         clusters = self.job.clusters
-        if problems := [text for layer in clusters for problem in layer_problems(layer) for text in problem.problems]:
-            raise ConfigException(*problems)
+        problems = (problem for layer in clusters for problem in layer_problems(layer))
+        refuse(ConfigException, (text for problem in problems for text in problem.problems))
         require_unreserved(
             PlacedText(label_below(layer.name, key), key, text)
             for layer in clusters
@@ -245,8 +244,7 @@ class JobConfiguration:
                 problems += _of_cluster(cluster, violation.problems)
             for warning in _of_cluster(cluster, warnings):
                 warn(warning)
-        if problems:
-            raise PolicyViolation(*problems)
+        refuse(PolicyViolation, problems)
         return tuple(in_all(allowed_by))
 
     def _require_one_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Final
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan, variables
-from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.exceptions import ExposedValueError, refuse
 from airflow_config_providers.job.nested_texts import field_of, label_below
 from airflow_config_providers.spark import exposed_keys
 from airflow_config_providers.spark.arguments import IN_COMMAND
@@ -48,14 +48,9 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
     :param secrets: keys with a sealed secret
     :raises ExposedValueError: other people could read a value
     """
-    problems = [
-        _problem(printable(key), "its secret", "Pass it under another key")
-        for key in secrets
-        if exposed_keys.is_exposed(key)
-    ]
-    problems += [problem for _, problem in exposed_texts(list(texts), providers, secrets)]
-    if problems:
-        raise ExposedValueError(*problems)
+    exposed = filter(exposed_keys.is_exposed, secrets)
+    problems = (_problem(printable(key), "its secret", "Pass it under another key") for key in exposed)
+    refuse(ExposedValueError, [*problems, *(problem for _, problem in exposed_texts([*texts], providers, secrets))])
 
 
 def refuse_added(added: Mapping[str, str]) -> None:
@@ -65,10 +60,9 @@ def refuse_added(added: Mapping[str, str]) -> None:
     :param added: key -> string with a value
     :raises ExposedValueError: other people could read one
     """
-    found = [key for key, text in added.items() if exposed_keys.is_exposed(key, text)]
-    if found:
-        value = "the value that the code of the operator has put there"
-        raise ExposedValueError(*(_problem(printable(key), value, "Pass it under another key") for key in found))
+    found = (key for key, text in added.items() if exposed_keys.is_exposed(key, text))
+    value = "the value that the code of the operator has put there"
+    refuse(ExposedValueError, (_problem(printable(key), value, "Pass it under another key") for key in found))
 
 
 def exposed_texts(
@@ -135,8 +129,7 @@ def refuse_shown(layered: LayeredConfig) -> None:
     :raises ExposedValueError: it does
     """
     shown = ((layered.place(key), name) for key, name in _shown_secrets(layered))
-    if problems := [_problem(place, _replaced(name), "Remove it") for place, name in shown]:
-        raise ExposedValueError(*problems)
+    refuse(ExposedValueError, (_problem(place, _replaced(name), "Remove it") for place, name in shown))
 
 
 def put_in_secrets(layered: LayeredConfig, providers: Collection[str]) -> set[tuple[str, str]]:
@@ -186,9 +179,8 @@ def refuse_referring_words(labels: Collection[str], written: Mapping[str, str], 
     :raises ExposedValueError: strings do; all of them are reported
     """
     words = _words(labels, written)
-    found = [label for label, text in words.items() if any(one.provider in providers for one in variables(text))]
-    if found:
-        raise ExposedValueError(*map(_readable_word, found))
+    found = (label for label, text in words.items() if any(one.provider in providers for one in variables(text)))
+    refuse(ExposedValueError, map(_readable_word, found))
 
 
 def refuse_broken_words(
@@ -204,11 +196,9 @@ def refuse_broken_words(
     """
     changed = [label for label, text in _words(labels, written).items() if values.get(label, text) != text]
     if not allow_exposed:
-        problems = [_readable_word(label) for label in changed]
-    else:
-        problems = [_broken_word(label) for label in changed if _inserted(written[label], values[label]) - _SAFE]
-    if problems:
-        raise ExposedValueError(*problems)
+        refuse(ExposedValueError, map(_readable_word, changed))
+    broken = (label for label in changed if _inserted(written[label], values[label]) - _SAFE)
+    refuse(ExposedValueError, map(_broken_word, broken))
 
 
 def _words(labels: Collection[str], written: Mapping[str, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from airflow_config_providers.core.process_environment import all_variables
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction, without_reload_action
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
+from airflow_config_providers.exceptions import ConfigException, ReservedKeyError, refuse
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.exposed_values import PlacedText
@@ -82,8 +82,7 @@ class JobLayers:
         )
         for doubt in found.doubts:
             self.warn(doubt)
-        if found.problems:
-            raise ConfigException(*found.problems)
+        refuse(ConfigException, found.problems)
 
     def _of_file(self, file: ConfigFile) -> ConfigLayer:
         layer = _file_layer(file)
@@ -102,8 +101,8 @@ class JobLayers:
             if is_substituted(key, text.value) and has_inserted(text.value, template=layer.configs[key])
             if key not in brought
         ]
-        if problems and not settings.run_config_references():
-            raise ConfigException(*problems)
+        if not settings.run_config_references():
+            refuse(ConfigException, problems)
         return replace(layer, configs={key: text.value for key, text in configs.items()})
 
     def _environment(self, layers: Iterable[ConfigLayer]) -> Iterable[ConfigLayer]:
@@ -121,9 +120,8 @@ def require_unreserved(texts: Iterable[PlacedText]) -> None:
 
     :raises ReservedKeyError: one does; names all of them
     """
-    problems = [f"{printable(item.name)}: {why}" for item in texts if (why := refusal(item.key, item.text))]
-    if problems:
-        raise ReservedKeyError(*problems)
+    problems = (f"{printable(item.name)}: {why}" for item in texts if (why := refusal(item.key, item.text)))
+    refuse(ReservedKeyError, problems)
 
 
 def _placed(layers: Iterable[ConfigLayer], *, but: Collection[str]) -> Iterator[PlacedText]:
@@ -151,8 +149,7 @@ def with_reload_action(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:
             problems += [f"{problem} It is in {printable(layer.name)}." for problem in error.problems]
         else:
             found.append(_with_one_name(layer, action.value if action else ""))
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
     return found
 
 

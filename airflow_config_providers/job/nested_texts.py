@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from airflow_config_providers.core.nested import ITEMS, is_mapping, items_of, rebuilt
 from airflow_config_providers.core.text import is_storable, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 
 _DEEPEST: Final = 50
 _T = TypeVar("_T")
@@ -81,8 +81,7 @@ def refuse_unstorable(values: Mapping[str, object]) -> None:
 
     :raises ConfigException: PostgreSQL cannot store one
     """
-    if problems := [problem for _, problem in unstorable_arguments(values)]:
-        raise ConfigException(*problems)
+    refuse(ConfigException, (problem for _, problem in unstorable_arguments(values)))
 
 
 def map_texts(value: Any, label: str, change: Callable[[NestedString], str], *, skip: Collection[int] = ()) -> Any:
@@ -123,14 +122,13 @@ def label_below(label: str, step: object) -> str:
 
 
 def _refuse_references_in(value: Mapping[Any, Any], label: str) -> None:
-    problems = [
+    problems = (
         f"{printable(label)}: the key '{printable(key)}' contains a reference. Keys are shown everywhere: write the "
         f"key itself."
         for key in value
         if isinstance(key, str) and scan(key)
-    ]
-    if problems:
-        raise ConfigException(*problems)
+    )
+    refuse(ConfigException, problems)
 
 
 @contextmanager

@@ -370,13 +370,8 @@ def require_known(names: Sequence[str]) -> None:
     :raises ConfigException: one is not; names each
     """
     from airflow_config_providers.core.text import not_one_of  # noqa: PLC0415 - few DAGs need it
-    from airflow_config_providers.exceptions import ConfigException  # noqa: PLC0415 - as above
+    from airflow_config_providers.exceptions import ConfigException, refuse  # noqa: PLC0415 - as above
 
     known = (ALL, *FAMILIES)
-    problems = [
-        f"[config_providers] apply_to: {not_one_of(name, known)} Correct it in airflow.cfg."
-        for name in names
-        if name not in known
-    ]
-    if problems:
-        raise ConfigException(*problems)
+    unknown = (not_one_of(name, known) for name in names if name not in known)
+    refuse(ConfigException, (f"[config_providers] apply_to: {one} Correct it in airflow.cfg." for one in unknown))

@@ -17,7 +17,7 @@ from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError, refuse
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.masker import mask_parameters
 from airflow_config_providers.providers import airflow_secrets
@@ -171,11 +171,11 @@ def json_object(text: str | None, *, what: str) -> Mapping[str, Any]:
 
 def _refuse_odd(conn_id: str, odd: Mapping[str, object]) -> None:
     where = f"Connection '{printable(conn_id)}'"
-    problems = [
-        f"{where}: '{printable(key)}' in the extra is not a string. {_correction(key, odd[key])}" for key in sorted(odd)
-    ]
-    if problems:
-        raise ProviderDefinitionError(*problems)
+    problem = "in the extra is not a string."
+    refuse(
+        ProviderDefinitionError,
+        (f"{where}: '{printable(key)}' {problem} {_correction(key, odd[key])}" for key in sorted(odd)),
+    )
 
 
 def _correction(key: str, value: object) -> str:

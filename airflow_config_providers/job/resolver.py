@@ -13,7 +13,12 @@ from airflow_config_providers.core.provider_definition import ProviderDefinition
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
 from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.core.variable import scan, variables
-from airflow_config_providers.exceptions import ExposedValueError, ProviderDefinitionError, UnresolvedReferenceError
+from airflow_config_providers.exceptions import (
+    ExposedValueError,
+    ProviderDefinitionError,
+    UnresolvedReferenceError,
+    refuse,
+)
 from airflow_config_providers.job.exposed_values import (
     PlacedText,
     placed_texts,
@@ -102,8 +107,7 @@ class JobResolver:
         placed = self._resolved_here(layered, texts, own)
         refusals = self.providers.refusals([text for _, text in placed], self.unresolved)
         found = ((place, one) for place, text in placed for one in dict.fromkeys(variables(text)) if one in refusals)
-        if problems := [f"{place}: {refusals[variable]}" for place, variable in found]:
-            raise UnresolvedReferenceError(*problems)
+        refuse(UnresolvedReferenceError, (f"{place}: {refusals[variable]}" for place, variable in found))
 
     def _resolved_here(
         self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText]
@@ -233,8 +237,7 @@ class DriverResolver(JobResolver):
         self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
     ) -> Mapping[str, ConfigProvider]:
         """Return what resolves ``texts``, after the same check, and one that the driver can resolve what it is left."""
-        if problems := list(self._problems(layered, texts, own)):
-            raise ExposedValueError(*problems)
+        refuse(ExposedValueError, self._problems(layered, texts, own))
         providers = self.providers.needed_by(texts.values())
         if not self.allow_exposed:
             refuse_shown(layered)

@@ -20,7 +20,7 @@ from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, refuse
 from airflow_config_providers.job.exposed_values import refuse_added
 from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, map_texts
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
@@ -346,9 +346,8 @@ class JobRun:
         :raises ConfigException: strings do; all of them are reported
         """
         resolver = self._resolver
-        late = [one.label for one in added if resolver is not None and resolver.comes_too_late(one.text)]
-        if late:
-            raise ConfigException(*map(_late_problem, late))
+        late = (one.label for one in added if resolver is not None and resolver.comes_too_late(one.text))
+        refuse(ConfigException, map(_late_problem, late))
 
     def texts(self) -> dict[str, str]:
         """Return name -> value of the additional strings, as a new mapping on each call."""
@@ -473,8 +472,8 @@ def _late_problem(label: str) -> str:
 def _refuse_odd_names(names: Collection[str], prefix: str) -> None:
     """Refuse environment variables whose names would truncate a key of Spark."""
     keys = [f"{prefix}{name}" for name in names]
-    if problems := [text for problem in key_problems(keys, lambda _: "of env_vars") for text in problem.problems]:
-        raise ConfigException(*problems)
+    found = key_problems(keys, lambda _: "of env_vars")
+    refuse(ConfigException, (text for problem in found for text in problem.problems))
 
 
 def _refuse_option(application: object) -> None:

@@ -14,7 +14,7 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY
 from airflow_config_providers.spark.expansion import is_substituted
@@ -176,8 +176,7 @@ def _refuse_references(layer: ConfigLayer) -> None:
         for key, text in layer.configs.items()
         if is_substituted(key, text) and not scan(text)
     ]
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
 
 
 def refuse_keys_of_author(layers: Iterable[ConfigLayer]) -> None:
@@ -188,14 +187,13 @@ def refuse_keys_of_author(layers: Iterable[ConfigLayer]) -> None:
 
     :raises ConfigException: a layer has one; names all of them
     """
-    problems = [
+    problems = (
         f"'{key}' in {printable(layer.origin(key))} is read-only: {READ_ONLY[key]}"
         for layer in layers
         if layer.source.is_steered
         for key in sorted(OF_AUTHOR.keys() & layer.configs.keys())
-    ]
-    if problems:
-        raise ConfigException(*problems)
+    )
+    refuse(ConfigException, problems)
 
 
 def with_kept_redaction(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from airflow_config_providers.core.process_environment import all_variables
 from airflow_config_providers.core.text import octets, printable
-from airflow_config_providers.exceptions import ConfigException, SubmitError
+from airflow_config_providers.exceptions import ConfigException, SubmitError, refuse
 
 _USUAL: Final = 2 * 1024 * 1024
 """The limit of Linux, unless stacks are smaller; if they are unlimited, ``SC_ARG_MAX`` is too high."""
@@ -73,8 +73,7 @@ def refuse_unpassable(variables: Mapping[object, object], texts: Mapping[str, ob
     for label, value in {**values, **texts}.items():
         if problem := _problem(value):
             problems.append(f"{printable(label)}: its value {problem}")
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
 
 
 def _problems_of_names(variables: Mapping[object, object]) -> Iterator[str]:

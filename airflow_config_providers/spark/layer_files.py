@@ -17,7 +17,7 @@ from airflow_config_providers.core import properties
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.named_file import LARGEST, read_named
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException, system_reason
+from airflow_config_providers.exceptions import ConfigException, refuse, system_reason
 from airflow_config_providers.providers.real_path import Steps, is_inside, open_real, steps
 from airflow_config_providers.spark.installation import conf_directory, find_command, is_file
 
@@ -144,8 +144,7 @@ def parse(text: str, *, name: str, path: str) -> list[properties.Property]:
 def _whole(parts: tuple[list[properties.Property], list[str]]) -> list[properties.Property]:
     """Return the entries of parts without problems."""
     entries, problems = parts
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
     return entries
 
 
@@ -159,13 +158,12 @@ def _parts(text: str, *, name: str, path: str) -> tuple[list[properties.Property
 
 
 def _refuse_repeated(lines: Mapping[str, Sequence[int]], *, name: str) -> None:
-    problems = [
+    problems = (
         f"{printable(name)}: '{printable(key)}' is set in lines {', '.join(map(str, found))}. Keep one."
         for key, found in lines.items()
         if len(found) > 1
-    ]
-    if problems:
-        raise ConfigException(*problems)
+    )
+    refuse(ConfigException, problems)
 
 
 def _lines_by_key(entries: Iterable[properties.Property]) -> dict[str, list[int]]:
@@ -216,8 +214,8 @@ def read_layer_file(path: str, *, name: str, bounds: Iterable[AllowedDirectories
     """
     try:
         real = steps(os.path.realpath(path))
-        if outside := [bound.problem for bound in bounds if not bound.holds(real)]:
-            raise ConfigException(*(f"The file '{printable(name)}' {problem}" for problem in outside))
+        outside = (bound.problem for bound in bounds if not bound.holds(real))
+        refuse(ConfigException, (f"The file '{printable(name)}' {problem}" for problem in outside))
         return _read(real)
     except OSError as error:
         problem = system_reason(error)

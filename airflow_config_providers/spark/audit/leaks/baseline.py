@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException, system_reason
+from airflow_config_providers.exceptions import ConfigException, refuse, system_reason
 from airflow_config_providers.spark.audit.leaks.fingerprint import FOUND_DIGITS, KEY_DIGITS
 from airflow_config_providers.spark.audit.leaks.leak import ID_DIGITS, Leak
 from airflow_config_providers.spark.audit.leaks.text_lines import lines_of
@@ -77,13 +77,8 @@ def _baseline(lines: Iterable[str], path: str) -> Baseline:
             found[words[0]].add(words[1])
         if len(odd) == _MOST_ODD:
             break
-    if odd:
-        raise ConfigException(
-            *(
-                f"{printable(path)}:{number}: this is not the id of a leak. Correct it, or remove the line."
-                for number in odd
-            )
-        )
+    wrong = "this is not the id of a leak. Correct it, or remove the line."
+    refuse(ConfigException, (f"{printable(path)}:{number}: {wrong}" for number in odd))
     return Baseline(dict(found))
 
 

@@ -1,4 +1,4 @@
-"""The format of a file, recognized by its first bytes, also inside of tar archives, whose files are not decompressed."""
+"""The format of a file, recognized by its first bytes, also of the files in a tar archive, which is not unpacked."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.leaks.baseline import Baseline, read_baseline
 from airflow_config_providers.spark.audit.leaks.files import (
@@ -134,9 +134,8 @@ class LeakRequest:
             "--fingerprints": self.fingerprints,
             "--write-fingerprints": (self.write_fingerprints,),
         }
-        wrong = [option for option, paths in given.items() if any(is_stored(path) for path in paths if path)]
-        if wrong:  # the path is not shown, because it could have a password
-            raise ConfigException(*(f"{option}: {_NOT_STORED}" for option in wrong))
+        wrong = (option for option, paths in given.items() if any(is_stored(path) for path in paths if path))
+        refuse(ConfigException, (f"{option}: {_NOT_STORED}" for option in wrong))  # the path could have a password
 
 
 def audit_leaks(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from airflow_config_providers.core.policy import Enforcement
 from airflow_config_providers.core.text import counted
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit.html_page import (
     NOT_KNOWN,
@@ -121,8 +121,7 @@ def stopped_runs(
 
 def _stopped(verdicts: DataFrame, records: DataFrame) -> StoppedRuns:
     problems = verdicts.where(F.col("problem") != "").select("file", "problem").distinct().collect()
-    if unopened := sorted({row.problem for row in problems if not row.file}):
-        raise ConfigException(*unopened)
+    refuse(ConfigException, sorted({row.problem for row in problems if not row.file}))
     judged = verdicts.where(F.col("problem") == "")
     by_policy = judged.groupBy("policy", "dag", "task", "enforcement").agg(
         F.count_distinct("run").alias("runs"), F.min("at").alias("first"), F.max("at").alias("last"),

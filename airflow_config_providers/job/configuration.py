@@ -77,23 +77,17 @@ class JobConfiguration:
         with JobProviders(self.job.options.conn_id) as providers:
             worker = self._worker(providers)
             layered = worker.settle(layers)
-            notes += problems_of(lambda: self._require_allowed(layers, notes.append))
-            notes += problems_of(lambda: self._refuse_odd_references(layered))
-            notes += problems_of(lambda: self._check_exposure(worker, layered))
-            notes += problems_of(lambda: self._require_unreferring(worker))
-            notes += problems_of(lambda: self._require_answerable(worker, layered))
-            notes += problems_of(lambda: worker.require_fitting(layered))
+            texts, own = self._texts(layered)
+            checks: Sequence[Callable[[], object]] = (
+                lambda: self._require_allowed(layers, notes.append),
+                lambda: refuse_odd_references(layered, {**texts, **{item.name: item.text for item in own}}),
+                lambda: self._placed(worker, layered).checked_providers(layered, texts, own),
+                lambda: self._require_unreferring(worker),
+                lambda: self._placed(worker, layered).require_answerable(layered, texts, own),
+                lambda: worker.require_fitting(layered),
+            )
+            notes += [note for check in checks for note in problems_of(check)]
         return layered, list(dict.fromkeys(notes))  # two checks can find that the connection is missing
-
-    def _refuse_odd_references(self, layered: LayeredConfig) -> None:
-        texts, own = self._texts(layered)
-        refuse_odd_references(layered, {**texts, **{item.name: item.text for item in own}})
-
-    def _check_exposure(self, worker: JobResolver, layered: LayeredConfig) -> None:
-        self._placed(worker, layered).checked_providers(layered, *self._texts(layered))
-
-    def _require_answerable(self, worker: JobResolver, layered: LayeredConfig) -> None:
-        self._placed(worker, layered).require_answerable(layered, *self._texts(layered))
 
     def _require_unreferring(self, worker: JobResolver) -> None:
         if self.words and self.job.texts and not worker.allow_exposed:

@@ -74,7 +74,8 @@ def exposed_texts(
             for variable in dict.fromkeys(variables(item.text)):
                 if variable.provider in providers:
                     value = f"the value of {printable(str(variable))}"
-                    yield item, _problem(printable(item.name), value, f"Pass it {_elsewhere(item)}")
+                    elsewhere = "through conf" if _is_in_command(item) else "under another key"
+                    yield item, _problem(printable(item.name), value, f"Pass it {elsewhere}")
     for item, key in substituted_secrets(texts, providers, secrets):
         yield item, put_in_problem(item.name, key)
 
@@ -230,7 +231,3 @@ def _inserted(written: str, value: str) -> frozenset[str]:
 def _is_in_command(item: PlacedText) -> bool:
     """Return whether spark-submit gets a string as an argument; other operators have fields such as application_id."""
     return field_of(item.key) in IN_COMMAND
-
-
-def _elsewhere(item: PlacedText) -> str:
-    return "through conf" if _is_in_command(item) else "under another key"

@@ -223,7 +223,10 @@ class JobReload(ClosedOnExit):
     def _note(self, run: JobRun, what: str) -> None:
         """Plan a reload, also if one is under way that can have read the values before this change."""
         settling = self._limits.settling
-        at = self._timetable.between(settling, 2 * settling)
+        self._plan_reload(run, what, self._timetable.between(settling, 2 * settling))
+
+    def _plan_reload(self, run: object, what: str, at: float) -> None:
+        """Plan a reload because of ``what``, unless another run is watched meanwhile."""
         with self._lock:
             if self._run is run:
                 self._changed.add(what)
@@ -243,11 +246,8 @@ class JobReload(ClosedOnExit):
         self._scheduler.plan(run, due, ReloadAction.RESTART)
 
     def _note_end_of_ttl(self, run: object) -> None:
-        """Have the values of ``run`` read again now, because a ttl is over, unless another run is watched meanwhile."""
-        with self._lock:
-            if self._run is run:
-                self._changed.add(_SECRETS)
-                self._timetable.ensure(self, self._timetable.clock(), self._reload)
+        """Have the values of ``run`` read again now, because a ttl is over."""
+        self._plan_reload(run, _SECRETS, self._timetable.clock())
 
     def _reload(self) -> None:
         """Stop the job if it can begin anew with other values."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -293,7 +293,6 @@ class JobRun:
     def _submitted(
         self, read: ReadField, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
-        resolved = self._needed
         configs, added = self._with_added(conf, values)
         written: Mapping[str, Any] = read("env_vars") or {}
         environment = self._environment(written)
@@ -306,15 +305,28 @@ class JobRun:
             in_process = {name: str(value) for name, value in in_process.items()}
         refuse_unpassable(in_process, _words(read, arguments))
         _refuse_option(arguments.get("application", read("application")))
-        sensitive = self._sensitive(configs, added) | set(variables)
-        delivery = plan(
-            {**configs, **variables},
-            sensitive=sensitive | ({_JAVA_COMMAND} if arguments else set()),
-            written=resolved.layered.settled,
-            filed=_filed(resolved) - added,
-            room=room(os.environ),
-        )
+        hidden = {*variables, *([_JAVA_COMMAND] if arguments else [])}
+        delivery = self._planned({**configs, **variables}, added, hidden=hidden)
         return Submission(delivery, arguments, environment, properties_file=bool(read("properties_file")))
+
+    def _planned(
+        self, configs: Mapping[str, str], added: Set[str], *, hidden: Set[str] = frozenset(), in_process: bool = False
+    ) -> Delivery:
+        """
+        Return ``configs``, split into what may be in a command and what may not.
+
+        :param added: the keys that were added since rendering
+        :param hidden: more keys that must not be seen
+        """
+        layered = self._needed.layered
+        return plan(
+            configs,
+            sensitive=self._sensitive(configs, added) | hidden,
+            written=layered.settled,
+            filed=_filed(layered) - added,
+            room=room(os.environ),
+            in_process=in_process,
+        )
 
     def commands_afterwards(self, written: Sequence[str]) -> Sequence[str]:
         """
@@ -398,16 +410,8 @@ class JobRun:
         :raises ConfigException: a reference was added
         :raises UndeliverableValueError: a value would not arrive unchanged
         """
-        resolved = self._needed
         configs, added = self._with_added(self.shown if conf is None else conf, NO_VALUES)
-        return plan(
-            configs,
-            sensitive=self._sensitive(configs, added),
-            written=resolved.layered.settled,
-            filed=_filed(resolved) - added,
-            room=room(os.environ),
-            in_process=in_process,
-        )
+        return self._planned(configs, added, in_process=in_process)
 
     def session_configs(self, delivery: Delivery) -> dict[str, str]:
         """
@@ -497,9 +501,8 @@ def _words(read: ReadField, resolved: Mapping[str, Any]) -> dict[str, object]:
     return found
 
 
-def _filed(resolved: ResolvedConfig) -> set[str]:
+def _filed(layered: LayeredConfig) -> set[str]:
     """Return the keys that come from files: a command must not show what it did not show before."""
-    layered = resolved.layered
     return {key for key in layered.settled if layered.source(key) is ConfigSource.STATIC_FILE_CONFIG}
 
 

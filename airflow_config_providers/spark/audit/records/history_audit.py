@@ -11,23 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import how_many
 from airflow_config_providers.spark.audit import F
-from airflow_config_providers.spark.audit.html_page import (
-    MOST_ROWS,
-    NOT_KNOWN,
-    AuditScope,
-    Bar,
-    Plot,
-    Quoted,
-    moment,
-    page_of,
-    paragraph,
-    plots,
-    ranking,
-    section,
-    table,
-    verdict,
-    weekly,
-)
+from airflow_config_providers.spark.audit import html_page as html
 from airflow_config_providers.spark.audit.records import findings
 from airflow_config_providers.spark.audit.records.findings import BEFORE_FAILURE, DOCUMENTS
 from airflow_config_providers.spark.audit.records.past_records import persisted
@@ -203,7 +187,7 @@ UNKNOWN: Final = (
 """The note for a page, whose readers would otherwise think that there were no failures."""
 
 
-def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: AuditScope = NOT_KNOWN) -> str:
+def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: html.AuditScope = html.NOT_KNOWN) -> str:
     """
     Return the page, in which nothing that came from outside is markup.
 
@@ -211,13 +195,13 @@ def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: AuditScope 
     """
     runs = f"{how_many(drift.runs, 'run')} of {how_many(drift.tasks, 'task')} with a record: "
     changes = f"{how_many(drift.changes, 'change')} of a key from one run of a task to the next."
-    return page_of(
+    return html.page_of(
         "History of the configuration",
         (
-            verdict(f"{how_many(len(findings), 'finding')}." if findings else "Nothing found."),
-            paragraph(f"{runs}{changes}"),
+            html.verdict(f"{how_many(len(findings), 'finding')}." if findings else "Nothing found."),
+            html.paragraph(f"{runs}{changes}"),
             scope.first(),
-            plots(_plots(findings, drift)),
+            html.plots(_plots(findings, drift)),
             scope.section(),
             *_sections(findings),
         ),
@@ -225,31 +209,31 @@ def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: AuditScope 
 
 
 def _plots(findings: Iterable[Mapping[str, Any]], drift: Drift) -> Iterator[str]:
-    yield weekly(Plot("Changes by week", "changes", is_bad=False), _bars(drift.by_week))
+    yield html.weekly(html.Plot("Changes by week", "changes", is_bad=False), _bars(drift.by_week))
     yield _ranking("Keys that change most", drift.by_key)
     yield _ranking("DAGs whose configuration changes most", drift.by_dag)
     kinds = Counter(str(row["kind"]) for row in findings).most_common()
-    yield ranking(Plot("Findings by kind", "findings", is_bad=False), _bars(kinds))
+    yield html.ranking(html.Plot("Findings by kind", "findings", is_bad=False), _bars(kinds))
 
 
 def _ranking(title: str, ranked: Ranking) -> str:
-    return ranking(Plot(title, "changes", is_bad=False), _bars(ranked.counts), count=ranked.names)
+    return html.ranking(html.Plot(title, "changes", is_bad=False), _bars(ranked.counts), count=ranked.names)
 
 
-def _bars(counts: Iterable[tuple[str, int]]) -> list[Bar]:
-    return [Bar(*one) for one in counts]
+def _bars(counts: Iterable[tuple[str, int]]) -> list[html.Bar]:
+    return [html.Bar(*one) for one in counts]
 
 
 def _sections(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a table for each kind. No table is longer than what all of them may have together."""
-    room = MOST_ROWS
+    room = html.MOST_ROWS
     for kind, meaning in _MEANINGS.items():
         if rows := [row for row in findings if row["kind"] == kind]:
             shown = [_cells(row) for row in rows[: max(room, 1)]]
-            yield section(kind, paragraph(meaning), table(_HEADS, shown, count=len(rows)))
+            yield html.section(kind, html.paragraph(meaning), html.table(_HEADS, shown, count=len(rows)))
             room -= len(shown)
 
 
 def _cells(row: Mapping[str, Any]) -> list[object]:
-    shown = {**row, "detail": Quoted(row["detail"])}
-    return [*(shown[name] for name in _COLUMNS[:-2]), moment(row["first"]), moment(row["last"])]
+    shown = {**row, "detail": html.Quoted(row["detail"])}
+    return [*(shown[name] for name in _COLUMNS[:-2]), html.moment(row["first"]), html.moment(row["last"])]

@@ -11,21 +11,7 @@ from airflow_config_providers.core.policy import Enforcement
 from airflow_config_providers.core.text import counted
 from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.audit import F
-from airflow_config_providers.spark.audit.html_page import (
-    NOT_KNOWN,
-    AuditScope,
-    Bar,
-    Plot,
-    moment,
-    page_of,
-    paragraph,
-    percent,
-    plots,
-    ranking,
-    table_section,
-    verdict,
-    weekly,
-)
+from airflow_config_providers.spark.audit import html_page as html
 from airflow_config_providers.spark.audit.records.past_records import persisted
 from airflow_config_providers.spark.audit.records.runs import week
 
@@ -152,29 +138,29 @@ _COLUMNS: Final = ("policy", "enforcement", "dag", "owner", "task", "runs")
 _HEADS: Final = (*_COLUMNS, "first (UTC)", "last (UTC)", "reason")
 
 
-def page(stopped: StoppedRuns, owners: Mapping[str, str], scope: AuditScope = NOT_KNOWN) -> str:
+def page(stopped: StoppedRuns, owners: Mapping[str, str], scope: html.AuditScope = html.NOT_KNOWN) -> str:
     """
     Return the page, in which nothing that came from outside is markup.
 
     :param owners: DAG -> owner; empty if they are not known
     :param scope: what was read
     """
-    return page_of(
+    return html.page_of(
         "What the policies would have stopped",
         (
-            verdict(_verdict(stopped)),
-            paragraph(summary(stopped)),
-            plots(_plots(stopped, owners)),
+            html.verdict(_verdict(stopped)),
+            html.paragraph(summary(stopped)),
+            html.plots(_plots(stopped, owners)),
             scope.section(),
             _rows(stopped.rows_with(owners)),
-            table_section("Not judged", ("record", "why"), sorted(stopped.unjudged.items())),
+            html.table_section("Not judged", ("record", "why"), sorted(stopped.unjudged.items())),
         ),
     )
 
 
 def _verdict(stopped: StoppedRuns) -> str:
     if stopped.runs:
-        return f"{percent(stopped.runs, stopped.all_runs)} of all runs of tasks would have been stopped."
+        return f"{html.percent(stopped.runs, stopped.all_runs)} of all runs of tasks would have been stopped."
     return "No run would have been stopped."
 
 
@@ -187,37 +173,38 @@ def summary(stopped: StoppedRuns) -> str:
 
 
 def _plots(stopped: StoppedRuns, owners: Mapping[str, str]) -> Iterator[str]:
-    yield weekly(Plot("Share of all runs, by week", "stopped"), map(_bar, stopped.by_week))
+    yield html.weekly(html.Plot("Share of all runs, by week", "stopped"), map(_bar, stopped.by_week))
     policies = Counter[str]()
     for row in stopped.rows:
         if row["enforcement"] == Enforcement.DENY.value:
             policies[row["policy"]] += row["runs"]
-    yield _ranking("By policy", [Bar(name, runs, stopped.all_runs) for name, runs in policies.items()])
+    yield _ranking("By policy", [html.Bar(name, runs, stopped.all_runs) for name, runs in policies.items()])
     yield _ranking("By DAG", [_bar(one) for one in stopped.by_dag])
     if owners:
         yield _ranking("By owner", _by_owner(stopped.by_dag, owners))
 
 
-def _ranking(title: str, bars: Sequence[Bar]) -> str:
+def _ranking(title: str, bars: Sequence[html.Bar]) -> str:
     worst_first = sorted((bar for bar in bars if bar.count), key=lambda bar: (-bar.count, bar.label))
-    return ranking(Plot(title, "stopped"), worst_first)
+    return html.ranking(html.Plot(title, "stopped"), worst_first)
 
 
-def _by_owner(by_dag: Sequence[RunShare], owners: Mapping[str, str]) -> list[Bar]:
+def _by_owner(by_dag: Sequence[RunShare], owners: Mapping[str, str]) -> list[html.Bar]:
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for one in by_dag:
         of = counts[owners.get(one.name) or "(unknown)"]
         of[0] += one.stopped
         of[1] += one.runs
-    return [Bar(owner, stopped, runs) for owner, (stopped, runs) in counts.items()]
+    return [html.Bar(owner, stopped, runs) for owner, (stopped, runs) in counts.items()]
 
 
-def _bar(share: RunShare) -> Bar:
-    return Bar(share.name, share.stopped, share.runs)
+def _bar(share: RunShare) -> html.Bar:
+    return html.Bar(share.name, share.stopped, share.runs)
 
 
 def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
     cells = [
-        (*(row[name] for name in _COLUMNS), moment(row["first"]), moment(row["last"]), row["reason"]) for row in rows
+        (*(row[name] for name in _COLUMNS), html.moment(row["first"]), html.moment(row["last"]), row["reason"])
+        for row in rows
     ]
-    return table_section("What would have been stopped, or warned of, and why", _HEADS, cells)
+    return html.table_section("What would have been stopped, or warned of, and why", _HEADS, cells)

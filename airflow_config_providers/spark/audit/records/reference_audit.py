@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow_config_providers.core.text import how_many
 from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.spark.audit import F
-from airflow_config_providers.spark.audit.html_page import (
-    NOT_KNOWN,
-    AuditScope,
-    Bar,
-    Plot,
-    moment,
-    page_of,
-    paragraph,
-    plots,
-    ranking,
-    table_section,
-    verdict,
-)
+from airflow_config_providers.spark.audit import html_page as html
 from airflow_config_providers.spark.audit.records.past_records import persisted
 from airflow_config_providers.spark.audit.records.runs import unversioned
 
@@ -118,26 +106,26 @@ _ROOM: Final = 16
 """With so many zeros for each long word, the ten columns fit into a window of 1,200 pixels."""
 
 
-def page(rows: Sequence[Mapping[str, Any]], scope: AuditScope = NOT_KNOWN) -> str:
+def page(rows: Sequence[Mapping[str, Any]], scope: html.AuditScope = html.NOT_KNOWN) -> str:
     """
     Return the page, in which nothing that came from outside is markup.
 
     :param scope: what was read
     """
-    return page_of(
+    return html.page_of(
         "Who uses which reference",
         (
-            verdict(_verdict(rows)),
-            paragraph(_counts(rows)),
-            plots(_plots(rows)),
+            html.verdict(_verdict(rows)),
+            html.paragraph(_counts(rows)),
+            html.plots(_plots(rows)),
             scope.section(),
-            table_section("References", _HEADS, list(map(_cells, rows)), most_room=_ROOM),
+            html.table_section("References", _HEADS, list(map(_cells, rows)), most_room=_ROOM),
         ),
     )
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[object, ...]:
-    return (*(row[name] for name in _COLUMNS), moment(row["first"]), moment(row["last"]))
+    return (*(row[name] for name in _COLUMNS), html.moment(row["first"]), html.moment(row["last"]))
 
 
 def _verdict(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -166,7 +154,7 @@ def _ranking(  # noqa: PLR0913 - the column, and how it is shown
 ) -> str:
     counts = [(_size(row[column]), str(row["reference"])) for row in rows]
     most_first = sorted((one for one in counts if one[0] >= least), key=lambda one: (-one[0], one[1]))
-    return ranking(Plot(title, of, is_bad), [Bar(reference, count) for count, reference in most_first])
+    return html.ranking(html.Plot(title, of, is_bad), [html.Bar(reference, count) for count, reference in most_first])
 
 
 def _size(cell: object) -> int:
@@ -192,7 +180,7 @@ def reference_runs(records: DataFrame, pattern: str = "*") -> list[dict[str, Any
         return [row.asDict() for row in chosen.orderBy("reference", "at", *_TRY).collect()]
 
 
-def runs_page(rows: Sequence[Mapping[str, Any]], scope: AuditScope = NOT_KNOWN) -> str:
+def runs_page(rows: Sequence[Mapping[str, Any]], scope: html.AuditScope = html.NOT_KNOWN) -> str:
     """
     Return the page, in which nothing that came from outside is markup.
 
@@ -201,10 +189,10 @@ def runs_page(rows: Sequence[Mapping[str, Any]], scope: AuditScope = NOT_KNOWN) 
     references = len({row["reference"] for row in rows})
     counts = f"{how_many(references, 'reference')}, {how_many(len(rows), 'use')}."
     heads = ("reference", *_TRY, "at (UTC)", "refused")
-    table = table_section("Uses", heads, list(map(_run_cells, rows)))
-    return page_of("Which run used which reference", (paragraph(counts), scope.section(), table))
+    table = html.table_section("Uses", heads, list(map(_run_cells, rows)))
+    return html.page_of("Which run used which reference", (html.paragraph(counts), scope.section(), table))
 
 
 def _run_cells(row: Mapping[str, Any]) -> tuple[object, ...]:
     refused = "refused" if row["refused"] else ""
-    return (row["reference"], *(row[name] for name in _TRY), moment(row["at"]), refused)
+    return (row["reference"], *(row[name] for name in _TRY), html.moment(row["at"]), refused)

@@ -48,9 +48,7 @@ class JobConfiguration:
 
     :param job: what the author wrote, with rendered templates
     :param files: all properties files, strongest last
-    :param driver: the driver of the job
     :param run_conf: ``dag_run.conf``
-    :param sources: collects the layers
     :param words: labels of strings, or of lists of strings, that are later split into words, or read as a program
     :param environment_prefixes: returns the prefixes under which environment variables are keys; called for policies
     :param when_settled: is called with the settled layers, before policies and providers are asked
@@ -105,11 +103,7 @@ class JobConfiguration:
             return self._resolved(worker, layers, stack, dynamic=dynamic, earlier=earlier)
 
     def resolve_if_restarted(self) -> JobRun | None:
-        """
-        Return the run as ``resolve`` does; None if the running job would not be restarted when its secrets change.
-
-        :raises ConfigProvidersError: as for ``resolve``
-        """
+        """Return what ``resolve`` does; None if the running job would not be restarted when its secrets change."""
         with ExitStack() as stack:
             worker, layers, dynamic = self._layers(stack)
             layered = worker.settle(layers)
@@ -219,13 +213,7 @@ class JobConfiguration:
         return _without_beaten(layers, clusters) if clusters else layers
 
     def _require_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> tuple[str, ...]:
-        """
-        Check the configuration, or that of each of several clusters, with the deployment's policies.
-
-        :param warn: is called with each reason of a policy that only warns
-        :return: the names of the policies that allow it
-        :raises PolicyViolation: policies deny it
-        """
+        """Check the configuration, or that of each of several clusters, and return the policies that allow it."""
         if not self.job.clusters:
             return self._require_one_allowed(layers, warn)
         allowed_by: list[tuple[str, ...]] = []

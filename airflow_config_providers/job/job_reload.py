@@ -81,10 +81,6 @@ class JobReload(ClosedOnExit):
     When values have changed, the whole configuration is resolved again, with its types and policies. Only if that
     succeeds, a value differs and all values can be delivered, the job is stopped; otherwise it goes on, and the log
     says why. A job never gets values from before and after.
-
-    :param job: the job that runs
-    :param log: the log of the task
-    :param timetable: makes the calls
     """
 
     def __init__(
@@ -185,11 +181,7 @@ class JobReload(ClosedOnExit):
             self._is_given_up = True
 
     def refuse_after_kill(self) -> None:
-        """
-        Raise an error if the task was killed.
-
-        :raises SubmitError: it was
-        """
+        """Raise a SubmitError if the task was killed."""
         if self._is_given_up:
             raise SubmitError("The task was killed while its job was restarted. Nothing was submitted.")
 

@@ -26,8 +26,6 @@ def authors_texts(operator: Any) -> dict[int, str] | None:
     Return id -> the author's string; None if all strings that Airflow renders are the author's.
 
     Airflow also renders data: what ``expand_kwargs`` maps over, and what an operator copies when it is created.
-
-    :param operator: an instance of a mapped task, or a task that is not mapped
     """
     task = _written_task(operator)
     if task is None or not task.is_mapped:

@@ -64,11 +64,7 @@ def instances(kind: type[_T], value: object, depth: int = _DEEPEST) -> Iterator[
 
 
 def unstorable_arguments(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """
-    Yield each argument with a string that PostgreSQL cannot store, which ends the DAG processor, with the reason.
-
-    :param values: the name of each argument, or of the attribute that has it, with its value
-    """
+    """Yield each argument with a string that PostgreSQL cannot store, which ends the DAG processor, with the reason."""
     for name, value in values.items():
         if not all(map(is_storable, strings(value))):
             argument = name.lstrip("_")
@@ -133,11 +129,7 @@ def _refuse_references_in(value: Mapping[Any, Any], label: str) -> None:
 
 @contextmanager
 def refusing_depth() -> Iterator[None]:
-    """
-    Refuse what is nested too deeply for Python, such as a list that a template inserts.
-
-    :raises ConfigException: instead of a RecursionError
-    """
+    """Raise a ConfigException for what is nested too deeply for Python, such as a list that a template inserts."""
     is_too_deep = False
     try:
         yield

@@ -42,11 +42,7 @@ def deployment_registry() -> ProviderRegistry:
 
 
 class ProvidersConnection:
-    """
-    A ``config_providers`` connection, which is read once.
-
-    :param conn_id: the id of the connection
-    """
+    """A ``config_providers`` connection, which is read once."""
 
     def __init__(self, conn_id: str) -> None:
         self.conn_id = conn_id
@@ -155,7 +151,6 @@ def json_object(text: str | None, *, what: str) -> Mapping[str, Any]:
     """
     Parse an extra. With ``extra_dejson``, Airflow would mask parameters of a provider called ``secrets``.
 
-    :param what: what people call the extra
     :raises ProviderDefinitionError: it is not a JSON object
     """
     try:

@@ -77,7 +77,6 @@ class TryRecord:
     """
     What one try was configured with. It holds references and never a value.
 
-    :param task: the try
     :param at: when the configuration was settled, in ISO 8601
     :param configs: key -> its values, the winner first
     :param references: reference -> keyed hash of its value; None without one
@@ -85,7 +84,6 @@ class TryRecord:
     :param versions: what was installed, by name
     :param policies: the names of the policies that allowed it
     :param problems: why the try was refused, such as the denials of policies
-    :param notes: sentences for the reader
     :param job: the external id of the submitted job; None if it is unknown
     :param follows: the try that submitted the job, if this one only follows it
     :param restarts: how often the job was submitted again in this try, because its secrets changed

@@ -61,7 +61,6 @@ class JobResolver:
         """
         Return settled layers, ``texts`` and ``own`` with their references resolved.
 
-        :param layered: the result of ``settle``
         :param own: the own configuration of each of several clusters; the result has it among the additional strings
         :raises ExposedValueError: other people could read a value; no secret is read then
         """
@@ -98,9 +97,7 @@ class JobResolver:
         self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
     ) -> None:
         """
-        Make sure that the definitions of the providers allow the references that ``resolve`` resolves here.
-
-        No provider is opened.
+        Make sure, without opening a provider, that the definitions allow the references that are resolved here.
 
         :raises UnresolvedReferenceError: a reference will never have a value; names all of them
         """
@@ -223,7 +220,6 @@ class DriverResolver(JobResolver):
         """
         Return settled layers and ``own`` with their references, and ``texts``, which the worker resolves.
 
-        :param own: the own configuration of each of several clusters
         :raises ExposedValueError: the driver cannot resolve a reference, or others could read its value
         """
         providers = self.checked_providers(layered, texts, own)

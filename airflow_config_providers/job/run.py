@@ -274,7 +274,6 @@ class JobRun:
         """
         Return what spark-submit gets.
 
-        :param read: reads the fields of the operator
         :param conf: the hook's configuration with references, including what Airflow has added since rendering
         :param environment_prefix: the prefix of its keys if the driver's environment is configuration; otherwise None
         :param values: further keys, whose strings are values: what looks like a reference in them is none
@@ -332,7 +331,6 @@ class JobRun:
         """
         Return the commands that run after the job with their values, also after a kill; nothing is asked for them.
 
-        :param written: the commands of the operator, with references
         :raises ConfigProvidersError: the values are no longer known
         """
         found: Sequence[str] | None = self._field("post_submit_commands", written)
@@ -376,7 +374,6 @@ class JobRun:
         """
         Make sure that other people cannot read a value that code has put under a key.
 
-        :param added: key -> string that code has added
         :raises ExposedValueError: other people could read one
         """
         if self._resolver is not None and not self._resolver.allow_exposed:

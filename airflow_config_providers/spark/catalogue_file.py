@@ -52,7 +52,6 @@ class _Groups:
     A file in which rows that are the same in several versions are written once.
 
     :param versions: minor version -> the version from which its rows were generated, oldest first
-    :param groups: rows, each group with the minor versions that have them
     """
 
     versions: Mapping[str, str]
@@ -79,11 +78,7 @@ def versions() -> Mapping[str, str]:
 
 
 def catalogued(version: str | None) -> str:
-    """
-    Return the minor version in the catalogue that describes Spark ``version`` best.
-
-    :param version: None for the newest; one that is older or newer than all gets the nearest
-    """
+    """Return the minor version in the catalogue that is nearest to Spark ``version``; None means the newest."""
     return _nearest(minor_version(version) if version else None)
 
 

@@ -25,9 +25,6 @@ def room(environ: Mapping[str, str], *, sysconf: Callable[[str], int] = os.sysco
 
     That is half of the limit for a command and its environment: the rest is for the other arguments, and for what
     Spark's scripts add to the command and to the environment.
-
-    :param environ: the environment of the command
-    :param sysconf: ``os.sysconf``, or a replacement
     """
     limit = sysconf("SC_ARG_MAX")
     taken = sum(_size(name) + _size(value) + _POINTER for name, value in all_variables(environ).items())
@@ -36,11 +33,7 @@ def room(environ: Mapping[str, str], *, sysconf: Callable[[str], int] = os.sysco
 
 @contextmanager
 def refusing_too_long() -> Iterator[None]:
-    """
-    Explain what to do if a command cannot be started because it is too long.
-
-    :raises SubmitError: instead of the error of the operating system
-    """
+    """Raise a SubmitError that says what to do if a command cannot be started because it is too long."""
     try:
         yield
     except OSError as error:
@@ -64,8 +57,6 @@ def refuse_unpassable(variables: Mapping[object, object], texts: Mapping[str, ob
     """
     Refuse what the operating system cannot pass to a program; its own error would name nothing.
 
-    :param variables: the environment variables
-    :param texts: label -> argument
     :raises ConfigException: lists all of them, without values
     """
     problems = [*_problems_of_names(variables)]

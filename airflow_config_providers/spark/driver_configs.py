@@ -53,8 +53,6 @@ class DriverConfigs:
     ``spark.conf`` has as long as the driver runs. Searching for all of them would take longer with each change.
 
     :param resolve: resolves the references of the configuration, in another thread; never called twice at a time
-    :param first: its first result
-    :param clock: seconds that never go back
     :param kept: how many earlier values of each reference are known besides the first one
     """
 

@@ -37,9 +37,8 @@ _BELOW: Final = re.compile(r"\s+(- |[\w.\"'-]+:(\s|$)).*")
 @dataclass(frozen=True, slots=True)
 class AllowedDirectories:
     """
-    The directories in which a file must be, after following all symbolic links.
+    The directories inside one of which a file must be, after following all symbolic links.
 
-    :param directories: the file must be inside one of these
     :param problem: what is wrong with a file elsewhere, and what to do
     """
 
@@ -134,7 +133,6 @@ def parse(text: str, *, name: str, path: str) -> list[properties.Property]:
     """
     Return the entries of ``text`` in order, read as the name of its file says.
 
-    :param name: the name of the file in messages
     :param path: the path of the file; one that ends with ``.yaml`` or ``.yml`` is YAML, any other Java properties
     :raises ConfigException: the text is malformed, or in another format
     """

@@ -18,12 +18,7 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PrivateFile:
-    """
-    What a child process needs to read the file.
-
-    :param path: the path of the file for the child
-    :param pass_fds: the descriptors that it must inherit for that: the ``pass_fds`` of ``subprocess.Popen``
-    """
+    """The path of a file for a child process, and the descriptors that it must inherit, as ``Popen`` takes them."""
 
     path: str
     pass_fds: tuple[int, ...] = ()

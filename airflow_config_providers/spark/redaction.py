@@ -111,11 +111,7 @@ def _shown_as(key: str) -> Iterator[str]:
 
 
 def other_names(key: str) -> set[str]:
-    """
-    Return Hadoop's other names of ``key``. If one of a key's names is set, Hadoop sets all of them.
-
-    :param key: the key without ``spark.hadoop.``, as in the names
-    """
+    """Return Hadoop's other names of ``key``, without ``spark.hadoop.``; if one is set, Hadoop sets all of them."""
     current = OLDER_NAMES.get(f"{HADOOP_PREFIX}{key}", f"{HADOOP_PREFIX}{key}")
     return {name.removeprefix(HADOOP_PREFIX) for name in (current, *_former_names().get(current, ()))} - {key}
 

@@ -1,8 +1,4 @@
-"""
-A page of HTML that needs nothing else: no script, no font and no image from elsewhere.
-
-Its plots are SVG, each with its numbers in a table.
-"""
+"""Pages of HTML that need no script, font or image from elsewhere. Plots are SVG, each with its numbers in a table."""
 
 from __future__ import annotations
 
@@ -144,11 +140,7 @@ class AuditScope:
         return paragraph(self.unknown) if self.unknown else ""
 
     def section(self, show: Callable[[str], str] = str) -> str:
-        """
-        Return the section; nothing if nothing is known.
-
-        :param show: returns a string as people may see it
-        """
+        """Return the section with strings as ``show`` returns them; nothing if nothing is known."""
         rows = [(name, _each(value, show)) for name, value in self.rows if value not in (None, "", [], ())]
         notes = [paragraph(show(note)) for note in self.notes]
         return section("What was audited", table(("what", "which"), rows), *notes) if rows or notes else ""
@@ -274,9 +266,8 @@ def percent(part: int, whole: int) -> str:
 
 def ranking(plot: Plot, bars: Iterable[Bar], *, count: int = 0) -> str:
     """
-    Return the longest bars, in their order, from left to right.
+    Return the longest of sorted bars, from left to right.
 
-    :param bars: sorted
     :param count: how many there are in all, if that is more than ``bars``
     """
     found = list(bars)
@@ -288,11 +279,7 @@ def ranking(plot: Plot, bars: Iterable[Bar], *, count: int = 0) -> str:
 
 
 def weekly(plot: Plot, bars: Iterable[Bar]) -> str:
-    """
-    Return a column for each week, also for weeks without anything, of the last year with anything.
-
-    :param bars: their labels are the Mondays of the weeks, in ISO 8601
-    """
+    """Return a column for each week of the last year with anything, also for empty ones; labels are their Mondays."""
     found = sorted(bars, key=lambda bar: bar.label)
     if not found:
         return ""

@@ -52,11 +52,7 @@ def _begins(target: Path, beginning: bytes) -> bool:
 
 
 def write_page(path: str, html: str) -> None:
-    """
-    Write a page for people, with the rights of any new file.
-
-    :raises ConfigException: the file cannot be written
-    """
+    """Write a page for people, with the rights of any new file; raise a ConfigException if that fails."""
     replace_file(path, lambda file: file.write(html.encode(errors="backslashreplace")), option="--report")
 
 
@@ -131,11 +127,7 @@ REFERENCE_RUN: Final = {
 
 
 def require_places(report: str | None, parquet: str | None) -> None:
-    """
-    Check that the page and the Parquet file of an audit can be written, before it begins.
-
-    :raises ConfigException: one cannot be written
-    """
+    """Check that the page and the Parquet file of an audit can be written, before it begins."""
     require_writable(report, option="--report", beginning=_PAGE)
     require_writable(parquet, option="--output-parquet", beginning=_PARQUET)
 

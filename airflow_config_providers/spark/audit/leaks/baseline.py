@@ -25,11 +25,7 @@ _DIGITS: Final = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """
-    Accepted leaks.
-
-    :param accepted: the id of a leak -> the fingerprints of the values that are accepted there; an empty one is any
-    """
+    """Accepted leaks: the id of each -> the fingerprints of the values that are accepted there; an empty one is any."""
 
     accepted: Mapping[str, Collection[str]] = field(default_factory=dict)
 

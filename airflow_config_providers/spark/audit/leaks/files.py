@@ -163,10 +163,9 @@ GroupRow = tuple[Sequence[str], Sequence[int], Sequence[int], Sequence[int | Non
 
 class Split(NamedTuple):
     """
-    A part of a file that one task searches.
+    A part of a file that one task searches; without an ``end``, all of it, which can be compressed.
 
     :param begin: the offset of its first byte; occurrences that begin before it belong to another split
-    :param end: the offset after its last byte; None for all of the file, which can be compressed
     """
 
     file: FoundFile
@@ -187,7 +186,6 @@ def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator
     its row groups are divided among all splits.
 
     :param begin: the offset at which the search begins; 0 for a compressed file
-    :param size: the size of a split
     """
     beginning = _beginning(file) if file.size - begin > size else b""
     if file.size - begin <= size or beginning is None or compression_of(beginning):

@@ -27,7 +27,6 @@ class Leak:
     """
     A place where a value appears. It never shows the value.
 
-    :param file: the path of the file
     :param offset: of the first byte, in the decompressed content; in a file with columns, in its value
     :param line: counted from 1; in a file with columns, the row
     :param encoding: how the value is written, such as ``base64``

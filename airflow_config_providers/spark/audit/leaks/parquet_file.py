@@ -65,12 +65,7 @@ class _Seekable(io.RawIOBase):
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """
-    Rows of a Parquet file that are stored together.
-
-    :param number: counted from 0
-    :param first: the number of its first row in the file, counted from 0
-    """
+    """Rows of a Parquet file that are stored together: the group's number, and that of its first row, from 0."""
 
     number: int
     first: int
@@ -79,10 +74,8 @@ class RowGroup:
 @dataclass(frozen=True, slots=True)
 class SomeRows:
     """
-    Rows that are in memory.
+    Rows in memory, with all or some of the columns that can have texts; the first has this number in the file.
 
-    :param table: a table of Arrow, with all or some of the columns that can have texts
-    :param first: the number of its first row in the file, counted from 0
     :param before: how many columns with texts are before those of the table
     """
 
@@ -93,11 +86,7 @@ class SomeRows:
 
 @dataclass(frozen=True)  # without slots, because its columns are asked for once
 class ParquetFile:
-    """
-    An open Parquet file.
-
-    :param size: in bytes
-    """
+    """An open Parquet file with this size in bytes."""
 
     source: OpenFile
     size: int

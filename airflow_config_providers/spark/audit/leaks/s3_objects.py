@@ -40,12 +40,7 @@ class S3Objects:
         return S3Objects, (self._bucket, self._options)
 
     def below(self, key: str) -> Iterator[StoredObject]:
-        """
-        Yield the object with this key, and those below it.
-
-        :raises FileNotFoundError: there is none, or no such bucket
-        :raises RefusedError: the store refused to list them
-        """
+        """Yield the object with this key, and those below it; raise a FileNotFoundError if there is none."""
         found = False
         for one in self._listed(key):
             found = True
@@ -56,12 +51,7 @@ class S3Objects:
             raise FileNotFoundError
 
     def read(self, key: str, start: int, end: int) -> bytes:
-        """
-        Return the bytes of an object from ``start`` to ``end``; fewer if it ends before.
-
-        :raises FileNotFoundError: it has vanished
-        :raises RefusedError: the store refused to read it
-        """
+        """Return the bytes of an object from ``start`` to ``end``; fewer if it ends before."""
         from botocore.exceptions import IncompleteReadError, ReadTimeoutError, ResponseStreamingError  # noqa: PLC0415
 
         try:

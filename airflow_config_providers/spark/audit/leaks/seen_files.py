@@ -149,9 +149,7 @@ class SeenFiles:
     Of the content of files, only keyed hashes are kept, because readers of the folder could guess what a short file
     contains. Without a key there are none, and a file that has grown is read from its beginning.
 
-    :param folder: where they are kept
     :param sought: what is searched for: also the values that earlier audits knew
-    :param version: that of the search
     :param notes: what people should know of the folder, in sentences
     """
 
@@ -168,7 +166,6 @@ class SeenFiles:
         """
         Return what was kept in ``folder`` for what is ``sought``.
 
-        :param version: that of the search; None for the one of this process
         :raises ConfigException: the folder cannot be used
         """
         seen = cls(Path(os.path.realpath(folder)), sought, version or search_version())
@@ -265,11 +262,7 @@ class SeenFiles:
             raise ConfigException(nothing, *self.notes)
 
     def _earlier(self, path: Path, key: FingerprintKey) -> list[Fingerprint]:
-        """
-        Return the fingerprints that earlier audits have kept.
-
-        :raises ConfigException: they cannot be read
-        """
+        """Return the fingerprints that earlier audits have kept; raise a ConfigException if they are unreadable."""
         try:
             return read_fingerprints(str(path), key) if path.exists() else []
         except OtherKeyError:
@@ -281,11 +274,7 @@ class SeenFiles:
         raise ConfigException(problem)
 
     def _is_current(self) -> bool:
-        """
-        Return whether the parts are those of this search for the same values.
-
-        :raises ConfigException: it cannot be read now
-        """
+        """Return whether the parts are of this search for the same values; raise a ConfigException if unreadable."""
         path = self.folder / "secrets.json"
         if not path.is_file():
             return False
@@ -347,11 +336,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _remove(parts: Iterable[Path]) -> None:
-    """
-    Remove all that can be removed.
-
-    :raises OSError: why one cannot be
-    """
+    """Remove all that can be removed; then, raise the OSError of one that cannot be."""
     problem = None
     for part in parts:
         try:

@@ -109,12 +109,7 @@ class Search(ClosedOnExit):
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """
-    What is found in a split of a file with columns.
-
-    :param are_known: whether the footer can be read
-    :param have_rows: whether rows were searched, or there are none
-    """
+    """What is found in a split of a file with columns: whether its footer is known, and its rows were searched, too."""
 
     progress: FoundSoFar
     are_known: bool = True
@@ -190,8 +185,6 @@ def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: FoundSoFar, 
     Add to ``progress`` the occurrences that begin in the split.
 
     Each is searched for with as many bytes around it as the longest can have, so that the blocks make no difference.
-
-    :param least: how many bytes are searched at a time
     """
     content = joined(progress.until_broken(stretch.content), least)
     if stretch.is_decompressed:

@@ -61,7 +61,6 @@ class Authorship:
         """
         Render all fields, and determine which references in them the author wrote.
 
-        :param render: renders the fields, with ``fill_in`` for each template
         :param is_plain: whether ``fill_in`` may skip Jinja for a string with nothing to fill in
         """
         templates = self._templates = Templates(authors_texts(operator), self._templates)

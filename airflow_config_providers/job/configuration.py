@@ -73,7 +73,7 @@ class JobConfiguration:
         notes += [f"{place} contains a reference, so the file is not shown." for place in self._referring_paths()]
         layers = self._collect(files, previewed_layers(self.resource, warn=notes.append))
         with JobProviders(self.job.options.conn_id) as providers:
-            worker = self._worker(providers)
+            worker = _worker(providers, self.job.options, self.sources.spark_version)
             layered = worker.settle(layers)
             texts, own = self._texts(layered)
             checks: Sequence[Callable[[], object]] = (
@@ -115,11 +115,11 @@ class JobConfiguration:
     def _layers(self, stack: ExitStack) -> tuple[JobResolver, list[ConfigLayer], TaskDynamic]:
         """Return the worker's resolver, whose providers ``stack`` closes, all layers, and those that are dynamic."""
         providers = stack.enter_context(JobProviders(self.job.options.conn_id))
-        worker, dynamic = self._worker(providers), dynamic_config(self.resource)
+        worker, dynamic = (
+            _worker(providers, self.job.options, self.sources.spark_version),
+            dynamic_config(self.resource),
+        )
         return worker, self._collect(worker.locate(self.files), dynamic.layers), dynamic
-
-    def _worker(self, providers: JobProviders) -> JobResolver:
-        return _worker(providers, self.job.options, self.sources.spark_version)
 
     def _resolved(
         self,
@@ -244,11 +244,7 @@ class JobConfiguration:
 
 
 def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterable[str]) -> JobRun:
-    """
-    Return a run that follows a submitted job, with the values of ``texts`` alone.
-
-    :param used: the strings of that job's configuration, whose providers could have leases
-    """
+    """Return a run that follows a submitted job with the values of ``texts`` alone; ``used`` can have had leases."""
     with ExitStack() as stack:
         resolver = _worker(stack.enter_context(JobProviders(options.conn_id)), options)
         resolver.providers.needed_by(used)

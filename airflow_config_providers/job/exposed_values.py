@@ -53,11 +53,7 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
 
 
 def refuse_added(added: Mapping[str, str]) -> None:
-    """
-    Make sure that other people cannot read a value that the code of an operator has ``added`` under a key.
-
-    :raises ExposedValueError: other people could read one
-    """
+    """Refuse, with an ExposedValueError, values that an operator's code has ``added`` where others can read them."""
     found = (key for key, text in added.items() if exposed_keys.is_exposed(key, text))
     value = "the value that the code of the operator has put there"
     refuse(ExposedValueError, (_problem(printable(key), value, "Pass it under another key") for key in found))

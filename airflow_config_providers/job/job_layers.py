@@ -63,7 +63,7 @@ class JobLayers:
         """
         of_files = map(self._of_file, files)
         layers = with_reload_action([*of_files, *others, *run_layers(run_conf or {}, warn=self.warn)])
-        environment = list(self._environment(layers))
+        environment = _environment(layers, all_variables(os.environ), self.warn)
         of_spark = {file.name for file in files if file.is_lenient}
         require_unreserved(_placed([*layers, *environment], but={*of_spark, *settings.config_files()}))
         refuse_keys_of_author(layers)
@@ -103,14 +103,6 @@ class JobLayers:
         if not settings.run_config_references():
             refuse(ConfigException, problems)
         return replace(layer, configs={key: text.value for key, text in configs.items()})
-
-    def _environment(self, layers: Iterable[ConfigLayer]) -> Iterable[ConfigLayer]:
-        if not settings.environment_enabled():
-            return
-        layer, doubts = _environment(layers, all_variables(os.environ))
-        for doubt in doubts:
-            self.warn(doubt)
-        yield layer
 
 
 def require_unreserved(texts: Iterable[PlacedText]) -> None:
@@ -178,19 +170,21 @@ def deployed_layers(
     paths = (*settings.config_files(), *job.files.values())
     layers = [layer for path in paths if (layer := read_file(path, warn))]
     layers += job.layers
-    if settings.environment_enabled():
-        layer, doubts = _environment(layers, environ)
-        layers.append(layer)
-        for doubt in doubts:
-            warn(doubt)
-    return layers
+    return [*layers, *_environment(layers, environ, warn)]
 
 
-def _environment(layers: Iterable[ConfigLayer], environ: Mapping[str, str]) -> tuple[ConfigLayer, list[str]]:
-    """Return the layer of the variables that override a key of another layer or of Spark, and doubts about them."""
+def _environment(
+    layers: Iterable[ConfigLayer], environ: Mapping[str, str], warn: Callable[[str], None]
+) -> list[ConfigLayer]:
+    """Return the layer of the variables that override a key of another layer or of Spark, if it is allowed."""
+    if not settings.environment_enabled():
+        return []
     definition = spark_definition()
     keys = dict.fromkeys([*(key for layer in layers for key in layer.configs), *definition.config_keys])
-    return environment_layer(environ, keys, definition)
+    layer, doubts = environment_layer(environ, keys, definition)
+    for doubt in doubts:
+        warn(doubt)
+    return [layer]
 
 
 def _file_layer(file: ConfigFile) -> ConfigLayer:

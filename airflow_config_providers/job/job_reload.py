@@ -51,11 +51,7 @@ class ReloadLimits:
 
     @classmethod
     def of_deployment(cls) -> Self:
-        """
-        Return the limits that the deployment has set.
-
-        :raises ConfigException: a setting is wrong
-        """
+        """Return the limits that the deployment has set; raise a ConfigException if a setting is wrong."""
         return cls(settings.reload_settling(), settings.reloads_per_hour(), settings.follow_interval())
 
 
@@ -172,11 +168,7 @@ class JobReload(ClosedOnExit):
         return next_run
 
     def give_up(self) -> None:
-        """
-        Begin no further job, because the task is killed; do nothing if ``stop`` is what kills.
-
-        This takes no lock, since Airflow kills a task in a signal handler.
-        """
+        """Begin no further job after a kill, unless ``stop`` kills; in a signal handler, so without a lock."""
         if threading.get_ident() != self._stops_in:
             self._is_given_up = True
 

@@ -38,11 +38,7 @@ def authors_texts(operator: Any) -> dict[int, str] | None:
 
 
 def unrendered_texts(operator: Any) -> dict[int, str]:
-    """
-    Return id -> string for the strings in the DAG that Airflow puts into fields as they are.
-
-    They are in ``literal``, and in what the mapped task groups around an operator are mapped over.
-    """
+    """Return id -> string for what Airflow leaves as it is: ``literal``, and what mapped groups are mapped over."""
     groups = [list(_literals(_group_mapped_over(group))) for group in operator.iter_mapped_task_groups()]
     made = [each.value for each in instances(_LITERAL, _written_arguments(operator))]
     return {id(text): text for text in strings([groups, made])}

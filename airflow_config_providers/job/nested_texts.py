@@ -22,11 +22,7 @@ _UNSTORABLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class NestedString:
-    """
-    A string in a field.
-
-    :param label: its place as a Python expression: ``spark_params['args'][0]``
-    """
+    """A string in a field, with its place as a Python expression, such as ``spark_params['args'][0]``."""
 
     label: str
     text: str = field(repr=False)
@@ -72,11 +68,7 @@ def unstorable_arguments(values: Mapping[str, object]) -> Iterator[tuple[str, st
 
 
 def refuse_unstorable(values: Mapping[str, object]) -> None:
-    """
-    Make sure that every database can store the strings of an operator.
-
-    :raises ConfigException: PostgreSQL cannot store one
-    """
+    """Raise a ConfigException if PostgreSQL cannot store a string of an operator."""
     refuse(ConfigException, (problem for _, problem in unstorable_arguments(values)))
 
 

@@ -128,17 +128,7 @@ class OperatorSpec:
         return self.family in _REMOTE
 
 
-_SUBMIT: Final = "airflow_config_providers.operators.spark_submit:ConfiguredSparkSubmitOperator"
-_JDBC: Final = "airflow_config_providers.operators.spark_jdbc:ConfiguredSparkJDBCOperator"
-_SQL: Final = "airflow_config_providers.operators.spark_sql:SparkSqlMixin"
-_PIPELINES: Final = "airflow_config_providers.operators.spark_pipelines:SparkPipelinesMixin"
-_PYSPARK: Final = "airflow_config_providers.operators.pyspark:PySparkMixin"
-_KUBERNETES: Final = "airflow_config_providers.operators.spark_kubernetes:SparkKubernetesMixin"
-_LIVY: Final = "airflow_config_providers.operators.livy:LivyMixin"
 _DATAPROC: Final = "airflow_config_providers.operators.dataproc:DataprocMixin"
-_DATABRICKS: Final = "airflow_config_providers.operators.databricks:DatabricksMixin"
-_EMR_STEPS: Final = "airflow_config_providers.operators.emr:EmrStepsMixin"
-_EMR_SERVERLESS: Final = "airflow_config_providers.operators.emr:EmrServerlessMixin"
 
 _LIVY_ARGUMENTS: Final = (
     *("file", "class_name", "args", "jars", "py_files", "files", "driver_memory", "driver_cores", "executor_memory"),
@@ -198,7 +188,7 @@ def _of_kubernetes() -> Iterator[JvmSign]:
 SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": OperatorSpec(
         "spark_submit",
-        _SUBMIT,
+        "airflow_config_providers.operators.spark_submit:ConfiguredSparkSubmitOperator",
         conf=(ConfLocation("conf"),),
         named=arguments.SUBMIT,
         texts=_SUBMIT_TEXTS,
@@ -208,7 +198,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.apache.spark.operators.spark_jdbc.SparkJDBCOperator": OperatorSpec(
         "spark_jdbc",
-        _JDBC,
+        "airflow_config_providers.operators.spark_jdbc:ConfiguredSparkJDBCOperator",
         conf=(ConfLocation("_spark_conf"),),
         named=arguments.JDBC,
         texts=_SUBMIT_TEXTS,
@@ -218,7 +208,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.apache.spark.operators.spark_sql.SparkSqlOperator": OperatorSpec(
         "spark_sql",
-        _SQL,
+        "airflow_config_providers.operators.spark_sql:SparkSqlMixin",
         conf=(ConfLocation("_conf"),),
         named=arguments.SQL,
         held=("_conf",),
@@ -229,11 +219,15 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         jvm=(JvmSign("sql"),),
     ),
     "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator": OperatorSpec(
-        "pyspark", _PYSPARK, conf=(ConfLocation("config_kwargs"),), held=("config_kwargs",), binary="spark-submit"
+        "pyspark",
+        "airflow_config_providers.operators.pyspark:PySparkMixin",
+        conf=(ConfLocation("config_kwargs"),),
+        held=("config_kwargs",),
+        binary="spark-submit",
     ),
     "airflow.providers.apache.spark.operators.spark_pipelines.SparkPipelinesOperator": OperatorSpec(
         "spark_pipelines",
-        _PIPELINES,
+        "airflow_config_providers.operators.spark_pipelines:SparkPipelinesMixin",
         conf=(ConfLocation("conf"),),
         named=arguments.PIPELINES,
         held=("conf", "env_vars"),
@@ -243,7 +237,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.apache.livy.operators.livy.LivyOperator": OperatorSpec(
         "livy",
-        _LIVY,
+        "airflow_config_providers.operators.livy:LivyMixin",
         conf=(ConfLocation("spark_params", ("conf",)),),
         named=arguments.LIVY,
         jvm=(
@@ -255,17 +249,19 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.cncf.kubernetes.operators.spark_kubernetes.SparkKubernetesOperator": OperatorSpec(
         "kubernetes",
-        _KUBERNETES,
+        "airflow_config_providers.operators.spark_kubernetes:SparkKubernetesMixin",
         conf=(
             ConfLocation("template_spec", ("spark", "spec", "sparkConf")),
             ConfLocation("template_spec", ("spec", "sparkConf")),
         ),
         jvm=tuple(_of_kubernetes()),
     ),
-    "airflow.providers.amazon.aws.operators.emr.EmrAddStepsOperator": OperatorSpec("emr", _EMR_STEPS, words=("steps",)),
+    "airflow.providers.amazon.aws.operators.emr.EmrAddStepsOperator": OperatorSpec(
+        "emr", "airflow_config_providers.operators.emr:EmrStepsMixin", words=("steps",)
+    ),
     "airflow.providers.amazon.aws.operators.emr.EmrServerlessStartJobOperator": OperatorSpec(
         "emr",
-        _EMR_SERVERLESS,
+        "airflow_config_providers.operators.emr:EmrServerlessMixin",
         conf=(
             ConfLocation(
                 "configuration_overrides",
@@ -293,7 +289,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.databricks.operators.databricks.DatabricksSubmitRunOperator": OperatorSpec(
         "databricks",
-        _DATABRICKS,
+        "airflow_config_providers.operators.databricks:DatabricksMixin",
         conf=(
             ConfLocation("json", ("new_cluster", "spark_conf")),
             ConfLocation("json", ("tasks", PART, "new_cluster", "spark_conf")),

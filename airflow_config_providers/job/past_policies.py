@@ -1,8 +1,4 @@
-"""
-Asks policies about past tries, in executors of Spark.
-
-Needs no Airflow there: the file of policies comes as text, and what the deployment allows comes with it.
-"""
+"""Asks policies about past tries in executors of Spark, which have no Airflow: all that policies need comes along."""
 
 from __future__ import annotations
 

@@ -68,11 +68,7 @@ class ProvidersConnection:
         return driver_definitions_of(self.conn_id, self._connection)
 
     def require_provider(self, definitions: Mapping[str, Any]) -> None:
-        """
-        Make sure that a misspelt field of the extra is not the reason why there are no ``definitions``.
-
-        :raises ProviderDefinitionError: it is
-        """
+        """Raise a ProviderDefinitionError if a misspelt field is why there are no ``definitions``."""
         if self._connection is None or str(definitions.get(CONFIG_PROVIDERS, "")).strip():
             return
         if hints := misspelt_fields(self._connection, definitions):
@@ -184,11 +180,7 @@ def _properties(text: str, *, name: str) -> dict[str, str]:
 
 
 def misspelt_fields(connection: Connection, definitions: Iterable[str]) -> list[str]:
-    """
-    Return a sentence for each name that is not read, but resembles one that is, and for a URI without ``?``.
-
-    :param definitions: the keys that were found in the extra of ``connection``, and in its properties
-    """
+    """Return a sentence for each name that is not read but resembles one that is, and for a URI without ``?``."""
     fields = json_object(connection.extra, what=f"The extra of connection '{printable(connection.conn_id)}'")
     places = {**dict.fromkeys(definitions, "properties"), **dict.fromkeys(fields, "extra")}
     hints = [

@@ -176,12 +176,7 @@ class TryRecord:
         )
 
     def clean(self, of_names: Clean, of_texts: Clean) -> Self:
-        """
-        Return the record without values in its strings, with those cut that are too long.
-
-        :param of_names: cleans keys and references
-        :param of_texts: cleans all other strings
-        """
+        """Return the record with long strings cut, and cleaned of values: keys and references, and all other texts."""
         keys = _cleaned([*self.configs], of_names)
         references = _cleaned([*self.references], of_names)
         found = [one for of in self.configs.values() for one in of]
@@ -327,11 +322,7 @@ _MOST_VALUES: Final = 500_000
 
 
 def written(record: TryRecord) -> bytes:
-    """
-    Return ``record`` as one line of JSON.
-
-    :raises LimitExceededError: the record is too large to be read again
-    """
+    """Return ``record`` as one line of JSON; raise a LimitExceededError if that is too large to be read again."""
     text = json.dumps(record.document(), separators=(",", ":")).encode()
     if not _fits(text):
         raise LimitExceededError(f"The record has more than {LARGEST} bytes or {_MOST_VALUES} values.")

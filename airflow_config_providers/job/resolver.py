@@ -86,11 +86,7 @@ class JobResolver:
         return providers
 
     def require_fitting(self, layered: LayeredConfig) -> None:
-        """
-        Make sure that the values without references fit their types, without reading a secret.
-
-        :raises ConfigException: one does not; names all of them
-        """
+        """Raise a ConfigException that names all values without references that do not fit their types."""
         self._resolver({}).require_fitting(layered)
 
     def require_answerable(

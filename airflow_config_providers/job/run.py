@@ -198,19 +198,11 @@ class JobRun:
         mask_secrets([*(value for _, value in earlier.pairs), *earlier.hidden])
 
     def differs_from(self, submitted: ReverseTransformer, *, besides: Collection[ConfigVariable] = ()) -> bool:
-        """
-        Return whether a value is another one than in ``submitted``, which knows the values of an earlier run.
-
-        :param besides: references whose values do not matter
-        """
+        """Return whether a value, ``besides`` some, is another than in ``submitted``, which knows an earlier run's."""
         return not self.reverser.changed_from(submitted) <= {*besides} or not self.reverser.hidden <= submitted.hidden
 
     def again(self) -> JobRun:
-        """
-        Settle and resolve the configuration again, with the same rules.
-
-        :raises ConfigProvidersError: as for the first time
-        """
+        """Settle and resolve the configuration again, with the same rules and errors."""
         if self._source is None:
             raise ConfigException("This run cannot be resolved again.")
         return self._source.again(self.reverser)
@@ -312,10 +304,7 @@ class JobRun:
         self, configs: Mapping[str, str], added: Set[str], *, hidden: Set[str] = frozenset(), in_process: bool = False
     ) -> Delivery:
         """
-        Return ``configs``, split into what may be in a command and what may not.
-
-        :param added: the keys that were added since rendering
-        :param hidden: more keys that must not be seen
+        Return ``configs``, split into what may be in a command and what may not; ``added`` and ``hidden`` are keys.
         """
         layered = self._needed.layered
         return plan(
@@ -371,11 +360,7 @@ class JobRun:
         return self._needed.written.get(one.label) == one.text
 
     def refuse_exposed(self, added: Mapping[str, str]) -> None:
-        """
-        Make sure that other people cannot read a value that code has put under a key.
-
-        :raises ExposedValueError: other people could read one
-        """
+        """Raise an ExposedValueError if other people can read a value that code has ``added`` under a key."""
         if self._resolver is not None and not self._resolver.allow_exposed:
             refuse_added({key: added[key] for key in self._having_values(added)})
 
@@ -393,7 +378,6 @@ class JobRun:
         """
         Return the values of the configuration, or what a driver needs to resolve it, as a new mapping.
 
-        :param conf: the configuration with references, including what was added since rendering
         :raises ConfigException: a reference was added
         """
         return self._with_added(conf, self._carried)[0]

@@ -48,11 +48,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """
-    A file in which rows that are the same in several versions are written once.
-
-    :param versions: minor version -> the version from which its rows were generated, oldest first
-    """
+    """A file in which rows that are the same in several versions, oldest first, are written once."""
 
     versions: Mapping[str, str]
     groups: tuple[Mapping[str, Any], ...]

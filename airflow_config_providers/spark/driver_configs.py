@@ -87,11 +87,7 @@ class DriverConfigs:
             self._good_until = self._clock()
 
     def __call__(self) -> Mapping[str, str]:
-        """
-        Return key -> value.
-
-        :raises ConfigProvidersError: a reference can no longer be resolved
-        """
+        """Return key -> value; raise a ConfigProvidersError if a reference can no longer be resolved."""
         reading = self._read_if_due()
         if reading is not None and self._waits:
             self._wait_for(reading)

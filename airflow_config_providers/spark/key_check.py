@@ -50,7 +50,6 @@ def find_in(
     Check the names of keys.
 
     :param places: key -> where it was written; empty if messages need not say it
-    :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
     """
     if unknown is UnknownKeys.IGNORE:
         return KeyFindings()

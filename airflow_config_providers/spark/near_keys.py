@@ -35,11 +35,7 @@ part resembles too many words: ``spark.live.x`` does not mean ``spark.hive.x``.
 
 
 class NearKeys:
-    """
-    Finds the key that is meant by one with a slip in its words, or with a few wrong letters.
-
-    :param free: the names below which people choose the rest of a key
-    """
+    """Finds the key meant by one with a slip in its words or letters. Below ``free`` names, people choose the rest."""
 
     def __init__(self, names: Iterable[str], free: Iterable[str] = ()) -> None:
         self._names = list(names)

@@ -84,11 +84,7 @@ def _remove(directory: Path) -> None:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """
-    Write ``content`` to a new file of mode 0600, whatever the umask.
-
-    :raises FileExistsError: something exists at ``path``, even if it is a broken link
-    """
+    """Write ``content`` to a new file of mode 0600, whatever the umask; FileExistsError if anything is there."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(descriptor, 0o600)

@@ -217,11 +217,7 @@ _WIDE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """
-    A number with its name.
-
-    :param whole: the number of which ``count`` is a part; None if it is not a part
-    """
+    """A number with its name, and the ``whole`` of which it is a part; None if it is not a part."""
 
     label: str
     count: int
@@ -245,12 +241,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """
-    What a plot is about.
-
-    :param of: what is counted
-    :param is_bad: whether less is better, which the colour shows
-    """
+    """What a plot is about: what is counted, and whether less is better, which the colour shows."""
 
     title: str
     of: str
@@ -265,11 +256,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def ranking(plot: Plot, bars: Iterable[Bar], *, count: int = 0) -> str:
-    """
-    Return the longest of sorted bars, from left to right.
-
-    :param count: how many there are in all, if that is more than ``bars``
-    """
+    """Return the longest of sorted bars from left to right; ``count`` is how many there are, if more than ``bars``."""
     found = list(bars)
     if not found:
         return ""

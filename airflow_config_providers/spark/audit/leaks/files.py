@@ -60,7 +60,6 @@ class FileListing:
     """
     What is below some paths.
 
-    :param files: the regular files
     :param skipped: path -> why it was not read, for links, pipes, sockets and devices
     :param unread: path -> why it could not be listed
     """
@@ -162,11 +161,7 @@ GroupRow = tuple[Sequence[str], Sequence[int], Sequence[int], Sequence[int | Non
 
 
 class Split(NamedTuple):
-    """
-    A part of a file that one task searches; without an ``end``, all of it, which can be compressed.
-
-    :param begin: the offset of its first byte; occurrences that begin before it belong to another split
-    """
+    """A part of a file that one task searches: what begins in it. Without an ``end``, it is the whole file."""
 
     file: FoundFile
     begin: int = 0

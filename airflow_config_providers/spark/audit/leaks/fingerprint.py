@@ -93,11 +93,7 @@ class Fingerprint:
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> Self:
-        """
-        Return the fingerprint of a row.
-
-        :raises ValueError: a field is missing, or cannot be that of a fingerprint
-        """
+        """Return the fingerprint of a row; raise a ValueError if a field is missing, or cannot be right."""
         import msgspec  # noqa: PLC0415 - executors do not need it
 
         found = msgspec.convert(row, cls).of_age(CURRENT)

@@ -16,7 +16,6 @@ from weakref import ref
 
 from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.audit.batches import packed
-from airflow_config_providers.spark.audit.leaks.baseline import Baseline, read_baseline
 from airflow_config_providers.spark.audit.leaks.files import (
     FileListing,
     FoundFile,
@@ -28,17 +27,22 @@ from airflow_config_providers.spark.audit.leaks.files import (
     splits_of,
 )
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
-from airflow_config_providers.spark.audit.leaks.leak import Leak, iso_moment
+from airflow_config_providers.spark.audit.leaks.leak import Baseline, Leak, iso_moment, read_baseline
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mount, mounted
 from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
-from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
+from airflow_config_providers.spark.audit.leaks.seen_files import (
+    SearchedFile,
+    SeenFiles,
+    grown_since,
+    is_unchanged,
+    locked,
+)
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, SplitColumns, SplitLeaks
 from airflow_config_providers.spark.audit.leaks.split_search import Search
-from airflow_config_providers.spark.audit.leaks.state_folder import locked
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
 from airflow_config_providers.spark.audit.leaks.tables import (
     SearchedRows,

@@ -45,13 +45,7 @@ class KnownSecret:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Occurrence:
-    """
-    A place of a value.
-
-    :param encoding: how it is written, such as ``base64``
-    :param age: as that of a leak
-    :param fingerprint: as that of a leak
-    """
+    """A place of a value: from its first byte to the one after its last, with what a leak has of it."""
 
     start: int
     end: int

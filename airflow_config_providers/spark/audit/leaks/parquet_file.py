@@ -73,11 +73,7 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class SomeRows:
-    """
-    Rows in memory, with all or some of the columns that can have texts; the first has this number in the file.
-
-    :param before: how many columns with texts are before those of the table
-    """
+    """Rows in memory from the ``first`` of a file on, with columns that can have texts, after ``before`` others."""
 
     table: Any = field(repr=False)
     first: int

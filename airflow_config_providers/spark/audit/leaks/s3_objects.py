@@ -25,11 +25,7 @@ _one_at_a_time: Final = Lock()
 
 
 class S3Objects:
-    """
-    The objects in a bucket. Each process that reads them makes a client of its own.
-
-    :param options: of ``boto3.client``, with credentials; without them, each machine uses its own
-    """
+    """The objects in a bucket. Each process makes a client of its own, with ``options`` such as credentials."""
 
     def __init__(self, bucket: str, options: Mapping[str, Any]) -> None:
         self._bucket = bucket

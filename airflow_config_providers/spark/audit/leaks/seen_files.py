@@ -1,14 +1,16 @@
-"""What earlier audits have searched, so that the next one reads only what is new or has grown."""
+"""What earlier audits have searched, in a folder, so that the next one reads only what is new or has grown."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import re
+import stat
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -186,11 +188,7 @@ class SeenFiles:
         raise ConfigException(f"--state {printable(folder)}: {problem}. Name a folder that can be written.")
 
     def keep(self, found: Iterable[SearchedFile]) -> None:
-        """
-        Keep what was found in some files, all or nothing.
-
-        If the disk is full, a note says so, and the audit goes on.
-        """
+        """Keep what was found in files, all or nothing. If the disk is full, a note says so, and the audit goes on."""
         rows = [one._replace(ends=self.sought.key.of_ends(one.ends) if self.sought.key else "") for one in found]
         if problem := self._write(rows):
             self._note(_NOT_KEPT, problem)
@@ -295,11 +293,7 @@ class SeenFiles:
         replace_lines(self.folder / "secrets.json", [json.dumps(known)])
 
     def _digest(self, salt: bytes) -> str:
-        """
-        Return a hash of the search and of all values together.
-
-        It is slow enough that a weak value among strong ones cannot be guessed from it.
-        """
+        """Return a hash of the search and of all values together, too slow to guess a weak one among strong ones."""
         values = [json.dumps([str(one.variable), one.value, one.age]) for one in self.sought.secrets]
         fingerprints = [json.dumps([*one.row().values(), one.age]) for one in self.sought.fingerprints]
         key = self.sought.key.id if self.sought.key else ""  # that of the fingerprints of leaks
@@ -383,3 +377,55 @@ def grown_since(
 def _lines(path: Path) -> Iterator[str]:
     with opened_text(str(path)) as file:
         yield from file
+
+
+_LOCK: Final = ".lock"
+
+
+@contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """
+    Make a folder, and keep other audits out of it. The lock ends with the process, whatever ends that.
+
+    :raises ConfigException: the folder cannot be used, others can write to it, or another audit uses it
+    """
+    try:
+        descriptor, problem = _locked(Path(os.path.realpath(folder))), ""
+    except BlockingIOError:
+        descriptor, problem = -1, "another audit uses it. Wait until that has ended, or name another folder"
+    except OSError as error:
+        descriptor, problem = -1, f"{system_reason(error)}. Name a folder that can be written"
+    if problem:
+        raise ConfigException(f"--state {printable(folder)}: {problem}.")
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locked(folder: Path) -> int:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _require_private(folder)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(folder / _LOCK, flags, mode=0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _require_private(folder: Path) -> None:
+    """Raise an error if another user can write to ``folder``: files would pass for searched."""
+    status = folder.stat()
+    if status.st_uid not in {0, os.geteuid()}:
+        problem = "it belongs to another user"
+    elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        problem = "others can write to it"
+    else:
+        return
+    raise ConfigException(
+        f"--state {printable(str(folder))}: {problem}, and could hide leaks there. Name a folder of your own, to which "
+        f"only you can write, as after chmod go-w."
+    )

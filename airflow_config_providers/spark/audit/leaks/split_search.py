@@ -135,13 +135,7 @@ def _searched_columns(source: OpenFile, split: Split, finder: OccurrenceFinder) 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """
-    The content in which a split is searched for.
-
-    :param first: the offset of its first byte
-    :param begin: the offset of the split; what begins before it belongs to another
-    :param end: the offset after the split; None if it ends with the content
-    """
+    """The content in which a split is searched for, and the offsets of its first byte and of the split's ends."""
 
     content: Iterator[bytes]
     first: int = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -26,6 +26,11 @@ class NestedString:
 
     label: str
     text: str = field(repr=False)
+
+
+def by_label(texts: Iterable[NestedString]) -> dict[str, str]:
+    """Return label -> string."""
+    return {text.label: text.text for text in texts}
 
 
 def field_of(label: str) -> str:

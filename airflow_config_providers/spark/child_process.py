@@ -115,7 +115,7 @@ _READ_BY_CHILDREN_TOO: Final = ("AIRFLOW_CTX_", "CONDA_", "LC_")
 
 def withheld(names: Collection[str]) -> frozenset[str]:
     """Return those of ``names`` to keep from a child: not all, since a provider's pattern can also match ``PATH``."""
-    return frozenset(name for name in names if not _is_kept(name))
+    return frozenset(name for name in {*names} - _READ_BY_CHILDREN if not name.startswith(_READ_BY_CHILDREN_TOO))
 
 
 def without(environ: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
@@ -126,7 +126,3 @@ def without(environ: Mapping[str, str], names: Collection[str]) -> dict[str, str
 def command_without(command: Sequence[str], names: Collection[str]) -> list[str]:
     """Return a command that runs ``command``, in the same process, without the variables ``names``."""
     return ["env", *(word for name in sorted(names) for word in ("-u", name)), *command] if names else [*command]
-
-
-def _is_kept(name: str) -> bool:
-    return name in _READ_BY_CHILDREN or name.startswith(_READ_BY_CHILDREN_TOO)

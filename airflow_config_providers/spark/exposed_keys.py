@@ -84,16 +84,8 @@ _READ_EARLY: Final = frozenset({"spark.driver.cores", "spark.driver.log.dfsDir",
 """Keys that are read before Python runs, besides those of ``_WRITTEN_OUT``, which ``is_early`` includes as well."""
 
 _READ_EARLY_BELOW: Final = (
-    "spark.driver.defaultJavaOptions",
-    "spark.driver.extra",
-    "spark.driver.memory",
-    "spark.driver.resource.",
-    "spark.driver.supervise",
-    "spark.jars.",
-    "spark.kerberos.",
-    "spark.kubernetes.",
-    "spark.submit.",
-    "spark.yarn.",
+    *("spark.driver.defaultJavaOptions", "spark.driver.extra", "spark.driver.memory", "spark.driver.resource."),
+    *("spark.driver.supervise", "spark.jars.", "spark.kerberos.", "spark.kubernetes.", "spark.submit.", "spark.yarn."),
 )
 """Prefixes of more keys that spark-submit or the driver's JVM reads before Python runs."""
 

@@ -118,31 +118,17 @@ def _where(key: str, place: str) -> str:
 
 
 _FREE: Final = (
-    "spark.driver.resource",
-    "spark.executor.resource",
-    "spark.executorEnv",
-    "spark.hadoop",
-    "spark.hive",
+    *("spark.driver.resource", "spark.executor.resource", "spark.executorEnv", "spark.hadoop", "spark.hive"),
     *(
         f"spark.kubernetes.{role}.{part}"
         for role in ("driver", "executor")
         for part in ("annotation", "label", "node.selector", "secretKeyRef", "secrets", "volumes")
     ),
-    "spark.kubernetes.driver.service.annotation",
-    "spark.kubernetes.driver.service.label",
-    "spark.kubernetes.driverEnv",
-    "spark.kubernetes.node.selector",
-    "spark.metrics.conf",
-    "spark.plugins.internal.conf",
-    "spark.scheduler.listenerbus.eventqueue",
-    "spark.sql.catalog",
-    "spark.ssl",
-    "spark.task.resource",
-    "spark.worker.resource",
-    "spark.yarn.am.resource",
-    "spark.yarn.appMasterEnv",
-    "spark.yarn.driver.resource",
-    "spark.yarn.executor.resource",
+    *("spark.kubernetes.driver.service.annotation", "spark.kubernetes.driver.service.label"),
+    *("spark.kubernetes.driverEnv", "spark.kubernetes.node.selector", "spark.metrics.conf"),
+    *("spark.plugins.internal.conf", "spark.scheduler.listenerbus.eventqueue", "spark.sql.catalog", "spark.ssl"),
+    *("spark.task.resource", "spark.worker.resource", "spark.yarn.am.resource", "spark.yarn.appMasterEnv"),
+    *("spark.yarn.driver.resource", "spark.yarn.executor.resource"),
 )
 """The keys below which people choose the names."""
 

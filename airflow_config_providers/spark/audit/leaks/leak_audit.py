@@ -272,7 +272,7 @@ class LeakAudit:
         groups = [[(one.file, target(one.file.path)) for one in group] for group in grouped(map(Split, files))]
         tasks = self._context.parallelize(groups, max(1, len(groups)))
         with telling_failures(job_failed):
-            problems = tasks.flatMap(lambda group: _copy_all(group, sent)).collect()
+            problems = tasks.flatMap(lambda group: write_copies(group, _finder(sent.value))).collect()
         return {file.path: problem for file, problem in zip(files, problems, strict=True) if problem}
 
     def search_database(self, database: TextDatabase) -> SearchedRows:
@@ -315,10 +315,6 @@ def _columns(results: Sequence[SplitLeaks]) -> SplitColumns:
 
 def _search_rows(sent: Any, table: TextTable, rows: Iterable[Sequence[Any]]) -> SearchedRows:
     return search_rows(table, rows, _finder(sent.value))
-
-
-def _copy_all(group: Iterable[tuple[FoundFile, Path]], sent: Any) -> list[str]:
-    return write_copies(group, _finder(sent.value))
 
 
 def _finder(sent: SentToExecutors) -> SoughtFinder:

@@ -26,12 +26,7 @@ from airflow_config_providers.job.job_layers import JobLayers, require_unreserve
 from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.job.options import JobOptions
 from airflow_config_providers.job.providers import JobProviders
-from airflow_config_providers.job.resolver import (
-    Driver,
-    DriverResolver,
-    JobResolver,
-    driver_definitions,
-)
+from airflow_config_providers.job.resolver import Driver, DriverResolver, JobResolver, driver_definitions
 from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.steered_layers import TaskDynamic, dynamic_config, previewed_layers, refresh_mark
 from airflow_config_providers.spark.arguments import ANYWHERE

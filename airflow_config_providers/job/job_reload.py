@@ -79,14 +79,7 @@ class JobReload(ClosedOnExit):
     says why. A job never gets values from before and after.
     """
 
-    def __init__(
-        self,
-        job: JobControl,
-        *,
-        log: Any,
-        limits: ReloadLimits,
-        timetable: Timetable | None = None,
-    ) -> None:
+    def __init__(self, job: JobControl, *, log: Any, limits: ReloadLimits, timetable: Timetable | None = None) -> None:
         self._job = job
         self._log = log
         self._limits = limits

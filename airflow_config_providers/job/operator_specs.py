@@ -240,10 +240,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         "airflow_config_providers.operators.livy:LivyMixin",
         conf=(ConfLocation("spark_params", ("conf",)),),
         named=arguments.LIVY,
-        jvm=(
-            JvmSign("spark_params", ("class_name",)),
-            JvmSign("spark_params", ("file",), _is_other_file),
-        ),
+        jvm=(JvmSign("spark_params", ("class_name",)), JvmSign("spark_params", ("file",), _is_other_file)),
         carried=("spark_params",),
         arguments={name: ("spark_params", name) for name in _LIVY_ARGUMENTS},
     ),

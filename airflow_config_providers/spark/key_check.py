@@ -173,12 +173,7 @@ def with_prefix(key: str) -> str:
 @cache
 def _names() -> frozenset[str]:
     return frozenset().union(
-        all_names(),
-        OLDER_NAMES.keys(),
-        OLDER_NAMES.values(),
-        arguments.SUBMIT.keys.values(),
-        READ_ONLY,
-        _OF_PLATFORMS,
+        all_names(), OLDER_NAMES.keys(), OLDER_NAMES.values(), arguments.SUBMIT.keys.values(), READ_ONLY, _OF_PLATFORMS
     )
 
 

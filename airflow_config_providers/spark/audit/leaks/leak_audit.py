@@ -240,12 +240,7 @@ class LeakAudit:
     """
 
     def __init__(
-        self,
-        session: SparkSession,
-        sought: Sought,
-        *,
-        stores: Sequence[ObjectStore] = (),
-        tick: Tick = no_tick,
+        self, session: SparkSession, sought: Sought, *, stores: Sequence[ObjectStore] = (), tick: Tick = no_tick
     ) -> None:
         self._session = session
         self._context = session.sparkContext

@@ -16,7 +16,7 @@ from airflow_config_providers.core.text import octets
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit.batches import packed
-from airflow_config_providers.spark.audit.records.record_row import CONTENT, SCHEMA, TRY, Content, RecordRow
+from airflow_config_providers.spark.audit.records.record_row import CONTENT, LISTED, SCHEMA, TRY, Content, RecordRow
 from airflow_config_providers.spark.audit.records.record_tables import RecordTables, TablesReader
 from airflow_config_providers.spark.audit.session import NO_PATH, Tick
 
@@ -268,7 +268,7 @@ class RecordReader:
         :param batches: returns the contents of records, whose length is 0; what cannot be read has no bytes
         """
         files = [(file, modified, 0, source) for file, modified in known.items()]
-        listed = self.session.createDataFrame(files, f"{CONTENT.removesuffix(', content binary')}, folder string")
+        listed = self.session.createDataFrame(files, LISTED)
         if not self.parquet:
             self._expect(lambda: len(known))
             contents = [one for batch in batches(list(known)) for one in batch]

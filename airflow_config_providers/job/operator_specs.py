@@ -166,10 +166,6 @@ def _has_class(words: str) -> bool:
     return any(word.partition("=")[0] == "--class" for word in words.split())
 
 
-def _is_other_language(name: str) -> bool:
-    return name.lower() in _OTHER_LANGUAGES
-
-
 def _of_databricks() -> Iterator[JvmSign]:
     for way in _TASKS:
         jar, submit = (*way, "spark_jar_task"), (*way, "spark_submit_task", "parameters")
@@ -180,7 +176,7 @@ def _of_databricks() -> Iterator[JvmSign]:
 
 def _of_kubernetes() -> Iterator[JvmSign]:
     for way in (("spark", "spec"), ("spec",)):
-        yield JvmSign("template_spec", (*way, "type"), _is_other_language)  # of Kubeflow's application
+        yield JvmSign("template_spec", (*way, "type"), lambda name: name.lower() in _OTHER_LANGUAGES)  # of Kubeflow's
         for name in ("jars", "mainClass", "sparkRFiles"):  # of Apache's, whose jars are stronger than its pyFiles
             yield JvmSign("template_spec", (*way, name))
 

@@ -187,15 +187,11 @@ def _session(master: str | None, configs: Mapping[str, str]) -> Any:
         launch(conf)
     context = pyspark.SparkContext(conf=conf)
     try:
-        return _session_in(context, conf)
+        context.setLogLevel("ERROR")
+        return pyspark.sql.SparkSession.builder.config(conf=conf).getOrCreate()
     except BaseException:  # also Ctrl-C: the next audit would take the context for one of others
         context.stop()
         raise
-
-
-def _session_in(context: Any, conf: Any) -> Any:
-    context.setLogLevel("ERROR")
-    return pyspark.sql.SparkSession.builder.config(conf=conf).getOrCreate()
 
 
 def _session_beside(configs: Mapping[str, str]) -> Any:

@@ -97,15 +97,16 @@ class FileListing:
         return any("/".join(steps[:count]) in self.unread for count in range(1, len(steps) + 1))
 
     def _add(self, path: str, seen: set[str]) -> None:
-        folders = [path]
         try:
             status = os.lstat(path)
         except OSError as error:
             self.unread[path] = system_reason(error)
             return
-        if not stat.S_ISDIR(status.st_mode):
-            folders = []
-            self._add_given(path, status)
+        folders = [path] if stat.S_ISDIR(status.st_mode) else []
+        if stat.S_ISREG(status.st_mode):
+            self._add_one(path, status)
+        elif not folders:  # unlike below a folder, it must not only be skipped
+            self.unread[path] = "It is neither a folder nor a regular file."
         while folders:
             folder = folders.pop()
             if folder not in seen:
@@ -139,13 +140,6 @@ class FileListing:
         except OSError as error:
             self.unread[folder] = system_reason(error)
         return folders
-
-    def _add_given(self, path: str, status: os.stat_result) -> None:
-        """Add a given path that is no folder. Unlike what is below a folder, it must not only be skipped."""
-        if stat.S_ISREG(status.st_mode):
-            self._add_one(path, status)
-        else:
-            self.unread[path] = "It is neither a folder nor a regular file."
 
     def _add_one(self, path: str, status: os.stat_result) -> None:
         if stat.S_ISREG(status.st_mode):

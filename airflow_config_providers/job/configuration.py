@@ -151,7 +151,6 @@ class JobConfiguration:
         return ReloadSource(self.resolve, partial(refresh_mark, self.resource), dynamic.mark)
 
     def _reloads(self, layered: LayeredConfig, providers: JobProviders) -> bool:
-        """Return whether the running job is reloaded when its secrets change."""
         in_layers = ReloadAction.of(layered.settled)
         action = self.job.options.when_changed(in_layers, in_connection=providers.reload_action)
         return action is ReloadAction.RESTART

@@ -304,7 +304,6 @@ class JobReload(ClosedOnExit):
         return next_run, not made or next_run.differs_from(run.reverser, besides=made)
 
     def _pause(self) -> float:
-        """Return the seconds until the next reload is allowed."""
         now = self._timetable.clock()
         self._reloads = [at for at in self._reloads if now - at < _HOUR]
         return self._reloads[-self._limits.per_hour] + _HOUR - now if len(self._reloads) >= self._limits.per_hour else 0

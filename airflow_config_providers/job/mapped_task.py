@@ -99,13 +99,11 @@ def _group_mapped_over(group: Any) -> Any:
 
 
 def _may_map_params(task: Any) -> bool:
-    """Return whether another task could set the parameters of a mapped task."""
     given = _mapped_over(task)
     return not isinstance(given, Mapping) or "params" in given
 
 
 def _made_paths(task: Any, operator: Any, run: Mapping[str, Any]) -> set[str]:
-    """Return the paths that come from objects of the author."""
     read = task.partial_kwargs.get if task.is_mapped else partial(getattr, task)
     return set(strings([list(_made(read(field, None), getattr(operator, field, None), run)) for field in _PATHS]))
 

@@ -211,7 +211,6 @@ def meant_field(name: str) -> str:
 
 
 def _is_misspelt(key: str) -> bool:
-    """Return whether ``key`` of an extra could be meant to define providers."""
     return key.startswith("config.") and not is_reserved(key) and key not in RELOAD_ACTION_KEYS
 
 

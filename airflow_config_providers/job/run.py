@@ -303,9 +303,7 @@ class JobRun:
     def _planned(
         self, configs: Mapping[str, str], added: Set[str], *, hidden: Set[str] = frozenset(), in_process: bool = False
     ) -> Delivery:
-        """
-        Return ``configs``, split into what may be in a command and what may not; ``added`` and ``hidden`` are keys.
-        """
+        """Return ``configs``, split into what may be in a command and what may not, like the keys in ``hidden``."""
         layered = self._needed.layered
         return plan(
             configs,

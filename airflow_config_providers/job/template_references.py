@@ -200,7 +200,6 @@ def _references(value: Any) -> list[list[str]]:
 
 
 def _referring(value: Any) -> tuple[str, ...]:
-    """Return the strings in ``value`` that have references."""
     return tuple(text for text in strings(value) if scan(text))
 
 

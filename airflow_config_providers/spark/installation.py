@@ -108,7 +108,6 @@ def _finds_java_itself(binary: Path, environ: Mapping[str, str]) -> bool:
 
 
 def _homes(scripts: Path) -> Iterator[Path]:
-    """Yield the possible homes of the Spark whose scripts are in ``scripts``."""
     prefix = scripts.parent
     if not is_file(scripts / "find_spark_home.py"):
         yield prefix

@@ -131,7 +131,6 @@ def parse(text: str, *, name: str, path: str) -> list[properties.Property]:
 
 
 def _whole(parts: tuple[list[properties.Property], list[str]]) -> list[properties.Property]:
-    """Return the entries of parts without problems."""
     entries, problems = parts
     refuse(ConfigException, problems)
     return entries

@@ -131,9 +131,7 @@ def sql_of(statement: Any, url: Any) -> str:
 
 
 def predicates(columns: Sequence[str], bounds: Sequence[Sequence[Any]]) -> list[str]:
-    """
-    Return conditions on ``columns``, of which each row meets exactly one; ``bounds`` are some of the keys, in order.
-    """
+    """Return conditions on ``columns``, of which each row meets exactly one; ``bounds`` are some keys, in order."""
     key = f"({', '.join(columns)})"
     edges = [f"({', '.join(map(_literal, bound))})" for bound in bounds if all(map(_is_plain, bound))]
     if not edges:

@@ -92,7 +92,6 @@ class FileListing:
         return {path for path in paths if path in listed or (self.unread and self._is_unread(path))}
 
     def _is_unread(self, path: str) -> bool:
-        """Return whether a path, or a folder that it is in, could not be listed."""
         steps = path.split("/")
         return any("/".join(steps[:count]) in self.unread for count in range(1, len(steps) + 1))
 

@@ -433,7 +433,6 @@ class _Middles:
                     yield Occurrence(place, place + size, reference, one_line(known.encoding), known.age)
 
     def _known(self, text: _DigestedText, place: int, size: int, edges: _OfEdges) -> Fingerprint | None:
-        """Return the fingerprint of the form at a place; None if there is none."""
         data, end = text.data, place + size
         if place < 0 or end > len(data):
             return None

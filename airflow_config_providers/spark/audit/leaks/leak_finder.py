@@ -190,7 +190,6 @@ class LeakFinder:
                 yield Occurrence(start, end, label.decode("utf-8", "replace"), encoding, age)
 
     def _describe(self, label: bytes, matched: bytes) -> tuple[str, str]:
-        """Return the encoding of a match, and the age of its value."""
         secrets = sorted(self._of_label[label], key=lambda one: one.age)
         for is_whole in (True, False):
             for one in secrets:

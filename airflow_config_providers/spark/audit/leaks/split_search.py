@@ -100,7 +100,6 @@ class Search(ClosedOnExit):
             progress.problems.append(reason)
 
     def _columns(self, split: Split, source: OpenFile) -> _Columns:
-        """Return what is found in a file in Parquet."""
         try:
             return self._readers.read(source, split, self.tick)
         except ContentError as error:

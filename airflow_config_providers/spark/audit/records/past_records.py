@@ -357,7 +357,6 @@ def _past(rows: DataFrame, wanted: RecordFilter, listed: DataFrame) -> PastRecor
 
 
 def _not_in(rows: DataFrame, listed: DataFrame) -> DataFrame:
-    """Return the files in ``listed`` of which there is no row."""
     return listed.join(rows.select(*_FILE), [*_FILE], "left_anti")
 
 

@@ -29,7 +29,7 @@ message, its ``args``, its cause or its context.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Self, TypeVar
 
 _Error = TypeVar("_Error", bound="ConfigProvidersError")
@@ -98,6 +98,16 @@ def problems_of(check: Callable[[], object]) -> tuple[str, ...]:
     except ConfigProvidersError as error:
         return error.problems
     return ()
+
+
+def refuse(kind: type[ConfigProvidersError], problems: Iterable[str]) -> None:
+    """
+    Report all ``problems`` in one error; do nothing if there are none.
+
+    :raises ConfigProvidersError: of that ``kind``
+    """
+    if found := [*problems]:
+        raise kind(*found)
 
 
 def system_reason(error: Exception) -> str:

@@ -17,6 +17,7 @@ from airflow_config_providers.exceptions import (
     ConfigProvidersError,
     ProviderUnavailableError,
     problems_of,
+    refuse,
 )
 from airflow_config_providers.secrets.refusal import SecretRefusedError, refusal
 from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
@@ -141,3 +142,12 @@ def test_each_error_that_means_unavailable_is_retried(make):
 
     assert len(provider.calls) == 3
     assert isinstance(answers.failures["p", ""], ProviderUnavailableError)
+
+
+def test_all_problems_are_refused_in_one_error():
+    refuse(ConfigException, ())
+
+    with pytest.raises(ConfigException) as raised:
+        refuse(ConfigException, (text for text in ("This is wrong.", "That, too.")))
+
+    assert raised.value.problems == ("This is wrong.", "That, too.")

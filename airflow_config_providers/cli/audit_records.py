@@ -31,7 +31,7 @@ from airflow_config_providers.deployment.known_secrets import references_in_file
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.job.past_policies import PastPolicies
 from airflow_config_providers.spark.audit.html_page import moment
-from airflow_config_providers.spark.audit.records import history_audit, policy_audit, reference_audit, reference_runs
+from airflow_config_providers.spark.audit.records import history_audit, policy_audit, reference_audit
 from airflow_config_providers.spark.audit.records.findings import BEFORE_FAILURE
 from airflow_config_providers.spark.audit.records.history_audit import (
     KINDS,
@@ -160,7 +160,7 @@ def _show_reference_runs(args: Any) -> None:
         raise WrongArgumentsError("--runs lists tries, and --known lists references without one. Remove one of them.")
     notes = Notes()
     with audited(args, notes) as found:
-        rows = reference_runs.reference_runs(found.records.frame, args.pattern)
+        rows = reference_audit.reference_runs(found.records.frame, args.pattern)
     scope = scope_of_records(found.choice, found.records, [("references like", args.pattern)], notes=notes.printed)
-    with writing_found(args, rows, REFERENCE_RUN, partial(reference_runs.page, rows, scope)):
+    with writing_found(args, rows, REFERENCE_RUN, partial(reference_audit.runs_page, rows, scope)):
         show_found(rows, args.output, nothing="No record has such a reference.")

@@ -13,7 +13,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import JobFields
-from airflow_config_providers.job.nested_texts import NestedString
+from airflow_config_providers.job.nested_texts import NestedString, by_label
 from airflow_config_providers.job.operator_specs import spec_of_path
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 
@@ -55,9 +55,11 @@ class AuthoredJob:
         :param is_written: returns whether the references in a string are the author's; others are no references
         :raises ConfigException: something in a field is not a configuration
         """
-        texts = {text.label: text.text for text in fields.other_texts() if is_written(text)}
+        texts = by_label(filter(is_written, fields.other_texts()))
         environment = fields.environment()
-        return cls(fields.layers(), texts, _files(fields), fields.clusters(), options, environment=environment)
+        return cls(
+            fields.layers(), texts, by_label(fields.files()), fields.clusters(), options, environment=environment
+        )
 
     @classmethod
     def of_unrendered(cls, fields: JobFields, options: JobOptions = NO_OPTIONS) -> Self:
@@ -65,13 +67,19 @@ class AuthoredJob:
         unrendered = fields.unrendered()
         rest: dict[str, Any] = {"options": options, "environment": unrendered.environment()}
         with suppress(ConfigException):
-            return cls(unrendered.layers(), _texts(unrendered), _files(unrendered), **rest)
+            return cls(unrendered.layers(), by_label(unrendered.other_texts()), by_label(unrendered.files()), **rest)
         with suppress(ConfigException, RecursionError):
             known, unknown = fields.known()
-            job = cls(known.layers(), _texts(known), _files(unrendered), unknown=tuple(unknown), **rest)
+            job = cls(
+                known.layers(),
+                by_label(known.other_texts()),
+                by_label(unrendered.files()),
+                unknown=tuple(unknown),
+                **rest,
+            )
             if unknown and any(layer.configs for layer in job.layers):
                 return job
-        return cls(files=_files(unrendered), is_known=False, **rest)
+        return cls(files=by_label(unrendered.files()), is_known=False, **rest)
 
     @classmethod
     def read(cls, text: Any) -> Self:
@@ -162,22 +170,10 @@ def _read_options(options: Mapping[str, Any]) -> JobOptions:
 
 
 def _strings(found: Mapping[str, Any]) -> Mapping[str, str]:
-    """
-    Return ``found``.
-
-    :raises TypeError: it has something other than strings
-    """
+    """Return ``found``; raise a TypeError if it has something other than strings."""
     if all(isinstance(text, str) for item in found.items() for text in item):
         return found
     raise TypeError
-
-
-def _texts(fields: JobFields) -> dict[str, str]:
-    return {text.label: text.text for text in fields.other_texts()}
-
-
-def _files(fields: JobFields) -> dict[str, str]:
-    return {text.label: text.text for text in fields.files()}
 
 
 def referring_paths(paths: Iterable[str]) -> dict[str, str]:

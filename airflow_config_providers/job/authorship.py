@@ -12,7 +12,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
 from airflow_config_providers.job.mapped_task import authors_params, authors_texts, unrendered_texts
-from airflow_config_providers.job.nested_texts import NestedString, field_of
+from airflow_config_providers.job.nested_texts import NestedString, by_label, field_of
 from airflow_config_providers.job.template_references import (
     FilledIn,
     Render,
@@ -61,13 +61,10 @@ class Authorship:
         """
         Render all fields, and determine which references in them the author wrote.
 
-        :param render: renders the fields, with ``fill_in`` for each template
-        :param before: the strings in the fields that will be rendered
-        :param after: returns the strings in all fields
         :param is_plain: whether ``fill_in`` may skip Jinja for a string with nothing to fill in
         """
         templates = self._templates = Templates(authors_texts(operator), self._templates)
-        self._before = {text.label: text.text for text in before if templates.is_authors(text.text)}
+        self._before = by_label(text for text in before if templates.is_authors(text.text))
         self._unrendered = unrendered_texts(operator)
         fields = operator.template_fields
         self._functions = frozenset(name for name in fields if callable(getattr(operator, name, None)))
@@ -78,13 +75,12 @@ class Authorship:
         finally:
             self.is_rendering = False
         texts = list(after())
-        written = (text for text in texts if templates.is_written(text.text) or self._is_unchanged(text))
-        self._written = {text.label: text.text for text in written}
-        rendered_texts = (text for text in texts if not self._is_unrendered(text))
-        before_and_after = ((self._before.get(text.label, ""), text) for text in rendered_texts)
-        self._inserted = {
-            text.label: text.text for template, text in before_and_after if has_inserted(text.text, template=template)
-        }
+        self._written = by_label(text for text in texts if templates.is_written(text.text) or self._is_unchanged(text))
+        self._inserted = by_label(
+            text
+            for text in texts
+            if not self._is_unrendered(text) and has_inserted(text.text, template=self._before.get(text.label, ""))
+        )
 
     def _is_unchanged(self, text: NestedString) -> bool:
         if self._is_unrendered(text):
@@ -152,11 +148,7 @@ class Authorship:
                 yield brought_problem(text.label, template=self._template_of(text), goes_up=goes_up)
 
     def inserted_problems(self, configs: Iterable[tuple[str, NestedString]]) -> Iterator[str]:
-        """
-        Yield an error for each value into which a template has inserted what Spark or Hadoop would replace.
-
-        :param configs: keys of Spark, and their values
-        """
+        """Yield an error for each value of a key into which a template has inserted what Spark or Hadoop replaces."""
         for key, text in configs if self._inserted and not settings.run_config_references() else ():
             is_inserted = self._inserted.get(text.label) == text.text
             if is_inserted and is_substituted(key, text.text) and not scan(text.text):
@@ -169,7 +161,7 @@ class Authorship:
     def add_written(self, texts: Iterable[NestedString]) -> None:
         """Count ``texts``, which were not in a field when it was rendered, among what the author wrote."""
         if self._written is not None:
-            self._written = {**self._written, **{text.label: text.text for text in texts}}
+            self._written = {**self._written, **by_label(texts)}
 
 
 def rendered(text: str, *, environment: Environment, context: Any) -> FilledIn:

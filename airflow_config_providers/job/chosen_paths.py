@@ -83,12 +83,7 @@ class PathTemplate:
     author: AuthorsChoices
 
     def bounds(self, path: str, config_paths: tuple[str, ...]) -> tuple[AllowedDirectories, ...]:
-        """
-        Return the bounds for the file.
-
-        :param path: the result of the template
-        :param config_paths: the setting; empty for no such bound
-        """
+        """Return the bounds for the file at ``path``, the result of the template; ``config_paths`` is the setting."""
         directories = list(self._directories())
         if not (config_paths or directories or self._is_authors(path)):
             if (leading := self._leading_literal(path)) is None:
@@ -213,7 +208,8 @@ def reads(written: nodes.Template) -> Iterator[tuple[str, ...]]:
             steps = _steps(node)
             seen.update(map(id, steps))
             if isinstance(name := steps[-1], nodes.Name):
-                yield (name.name, *takewhile(_is_constant, map(_key, reversed(steps[:-1]))))
+                keys = map(_key, reversed(steps[:-1]))
+                yield (name.name, *takewhile(lambda key: isinstance(key, str), keys))
 
 
 def _steps(node: nodes.Node) -> list[nodes.Node]:
@@ -227,10 +223,6 @@ def _steps(node: nodes.Node) -> list[nodes.Node]:
 def _key(node: Any) -> Any:
     """Return the key of a ``Getattr`` or a ``Getitem``; None if it is not constant."""
     return getattr(node, "attr", None) or getattr(getattr(node, "arg", None), "value", None)
-
-
-def _is_constant(key: object) -> bool:
-    return isinstance(key, str)
 
 
 def _mark(written: nodes.Template, mark: str) -> list[str]:

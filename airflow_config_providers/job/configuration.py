@@ -17,24 +17,19 @@ from airflow_config_providers.core.resolver import refuse_odd_references
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import in_all, printable
 from airflow_config_providers.core.variable import scan, unclosed
-from airflow_config_providers.exceptions import ConfigException, PolicyViolation, problems_of
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation, problems_of, refuse
 from airflow_config_providers.job import policies
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
-from airflow_config_providers.job.environment_keys import ANYWHERE, with_environment
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_referring_words
 from airflow_config_providers.job.fields import wins_over
 from airflow_config_providers.job.job_layers import JobLayers, require_unreserved
 from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.job.options import JobOptions
 from airflow_config_providers.job.providers import JobProviders
-from airflow_config_providers.job.resolver import (
-    Driver,
-    DriverResolver,
-    JobResolver,
-    driver_definitions,
-)
+from airflow_config_providers.job.resolver import Driver, DriverResolver, JobResolver, driver_definitions
 from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.steered_layers import TaskDynamic, dynamic_config, previewed_layers, refresh_mark
+from airflow_config_providers.spark.arguments import ANYWHERE
 from airflow_config_providers.spark.layer_files import ConfigFile
 
 Told = tuple[tuple[str, ...], list[str]]
@@ -48,9 +43,7 @@ class JobConfiguration:
 
     :param job: what the author wrote, with rendered templates
     :param files: all properties files, strongest last
-    :param driver: the driver of the job
     :param run_conf: ``dag_run.conf``
-    :param sources: collects the layers
     :param words: labels of strings, or of lists of strings, that are later split into words, or read as a program
     :param environment_prefixes: returns the prefixes under which environment variables are keys; called for policies
     :param when_settled: is called with the settled layers, before policies and providers are asked
@@ -75,25 +68,19 @@ class JobConfiguration:
         notes += [f"{place} contains a reference, so the file is not shown." for place in self._referring_paths()]
         layers = self._collect(files, previewed_layers(self.resource, warn=notes.append))
         with JobProviders(self.job.options.conn_id) as providers:
-            worker = self._worker(providers)
+            worker = _worker(providers, self.job.options, self.sources.spark_version)
             layered = worker.settle(layers)
-            notes += problems_of(lambda: self._require_allowed(layers, notes.append))
-            notes += problems_of(lambda: self._refuse_odd_references(layered))
-            notes += problems_of(lambda: self._check_exposure(worker, layered))
-            notes += problems_of(lambda: self._require_unreferring(worker))
-            notes += problems_of(lambda: self._require_answerable(worker, layered))
-            notes += problems_of(lambda: worker.require_fitting(layered))
+            texts, own = self._texts(layered)
+            checks: Sequence[Callable[[], object]] = (
+                lambda: self._require_allowed(layers, notes.append),
+                lambda: refuse_odd_references(layered, {**texts, **{item.name: item.text for item in own}}),
+                lambda: self._placed(worker, layered).checked_providers(layered, texts, own),
+                lambda: self._require_unreferring(worker),
+                lambda: self._placed(worker, layered).require_answerable(layered, texts, own),
+                lambda: worker.require_fitting(layered),
+            )
+            notes += [note for check in checks for note in problems_of(check)]
         return layered, list(dict.fromkeys(notes))  # two checks can find that the connection is missing
-
-    def _refuse_odd_references(self, layered: LayeredConfig) -> None:
-        texts, own = self._texts(layered)
-        refuse_odd_references(layered, {**texts, **{item.name: item.text for item in own}})
-
-    def _check_exposure(self, worker: JobResolver, layered: LayeredConfig) -> None:
-        self._placed(worker, layered).checked_providers(layered, *self._texts(layered))
-
-    def _require_answerable(self, worker: JobResolver, layered: LayeredConfig) -> None:
-        self._placed(worker, layered).require_answerable(layered, *self._texts(layered))
 
     def _require_unreferring(self, worker: JobResolver) -> None:
         if self.words and self.job.texts and not worker.allow_exposed:
@@ -111,11 +98,7 @@ class JobConfiguration:
             return self._resolved(worker, layers, stack, dynamic=dynamic, earlier=earlier)
 
     def resolve_if_restarted(self) -> JobRun | None:
-        """
-        Return the run as ``resolve`` does; None if the running job would not be restarted when its secrets change.
-
-        :raises ConfigProvidersError: as for ``resolve``
-        """
+        """Return what ``resolve`` does; None if the running job would not be restarted when its secrets change."""
         with ExitStack() as stack:
             worker, layers, dynamic = self._layers(stack)
             layered = worker.settle(layers)
@@ -127,11 +110,11 @@ class JobConfiguration:
     def _layers(self, stack: ExitStack) -> tuple[JobResolver, list[ConfigLayer], TaskDynamic]:
         """Return the worker's resolver, whose providers ``stack`` closes, all layers, and those that are dynamic."""
         providers = stack.enter_context(JobProviders(self.job.options.conn_id))
-        worker, dynamic = self._worker(providers), dynamic_config(self.resource)
+        worker, dynamic = (
+            _worker(providers, self.job.options, self.sources.spark_version),
+            dynamic_config(self.resource),
+        )
         return worker, self._collect(worker.locate(self.files), dynamic.layers), dynamic
-
-    def _worker(self, providers: JobProviders) -> JobResolver:
-        return _worker(providers, self.job.options, self.sources.spark_version)
 
     def _resolved(
         self,
@@ -168,7 +151,6 @@ class JobConfiguration:
         return ReloadSource(self.resolve, partial(refresh_mark, self.resource), dynamic.mark)
 
     def _reloads(self, layered: LayeredConfig, providers: JobProviders) -> bool:
-        """Return whether the running job is reloaded when its secrets change."""
         in_layers = ReloadAction.of(layered.settled)
         action = self.job.options.when_changed(in_layers, in_connection=providers.reload_action)
         return action is ReloadAction.RESTART
@@ -201,8 +183,7 @@ class JobConfiguration:
         definitions = driver_definitions(worker.providers, place, self.driver, layered, texts)
         if definitions is None:
             return worker
-        if self.driver.closed:
-            raise ConfigException(*self.driver.closed)
+        refuse(ConfigException, self.driver.closed)
         return DriverResolver(
             worker.providers,
             worker.unresolved,
@@ -215,8 +196,8 @@ class JobConfiguration:
     def _collect(self, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> list[ConfigLayer]:
         """Return all layers, without the keys that each of several clusters overrides."""
         clusters = self.job.clusters
-        if problems := [text for layer in clusters for problem in layer_problems(layer) for text in problem.problems]:
-            raise ConfigException(*problems)
+        problems = (problem for layer in clusters for problem in layer_problems(layer))
+        refuse(ConfigException, (text for problem in problems for text in problem.problems))
         require_unreserved(
             PlacedText(label_below(layer.name, key), key, text)
             for layer in clusters
@@ -226,13 +207,7 @@ class JobConfiguration:
         return _without_beaten(layers, clusters) if clusters else layers
 
     def _require_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> tuple[str, ...]:
-        """
-        Check the configuration, or that of each of several clusters, with the deployment's policies.
-
-        :param warn: is called with each reason of a policy that only warns
-        :return: the names of the policies that allow it
-        :raises PolicyViolation: policies deny it
-        """
+        """Check the configuration, or that of each of several clusters, and return the policies that allow it."""
         if not self.job.clusters:
             return self._require_one_allowed(layers, warn)
         allowed_by: list[tuple[str, ...]] = []
@@ -245,13 +220,14 @@ class JobConfiguration:
                 problems += _of_cluster(cluster, violation.problems)
             for warning in _of_cluster(cluster, warnings):
                 warn(warning)
-        if problems:
-            raise PolicyViolation(*problems)
+        refuse(PolicyViolation, problems)
         return tuple(in_all(allowed_by))
 
     def _require_one_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> tuple[str, ...]:
         texts = {**self.job.texts, **self._referring_paths()}
         if self.job.environment and settings.policies_file():  # asking for the connection takes time
+            from airflow_config_providers.job.policy_request import with_environment  # noqa: PLC0415 - only with policies
+
             layers = with_environment(layers, self.job.environment, self.environment_prefixes())
         return policies.require_allowed(
             self.resource, layers, texts, warn=warn, spark_version=self.sources.spark_version
@@ -262,11 +238,7 @@ class JobConfiguration:
 
 
 def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterable[str]) -> JobRun:
-    """
-    Return a run that follows a submitted job, with the values of ``texts`` alone.
-
-    :param used: the strings of that job's configuration, whose providers could have leases
-    """
+    """Return a run that follows a submitted job with the values of ``texts`` alone; ``used`` can have had leases."""
     with ExitStack() as stack:
         resolver = _worker(stack.enter_context(JobProviders(options.conn_id)), options)
         resolver.providers.needed_by(used)

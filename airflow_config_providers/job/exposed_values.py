@@ -9,7 +9,7 @@ from typing import Final
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan, variables
-from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.exceptions import ExposedValueError, refuse
 from airflow_config_providers.job.nested_texts import field_of, label_below
 from airflow_config_providers.spark import exposed_keys
 from airflow_config_providers.spark.arguments import IN_COMMAND
@@ -44,31 +44,19 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
     """
     Make sure that other people cannot read a value.
 
-    :param providers: the names of the providers that are defined
     :param secrets: keys with a sealed secret
     :raises ExposedValueError: other people could read a value
     """
-    problems = [
-        _problem(printable(key), "its secret", "Pass it under another key")
-        for key in secrets
-        if exposed_keys.is_exposed(key)
-    ]
-    problems += [problem for _, problem in exposed_texts(list(texts), providers, secrets)]
-    if problems:
-        raise ExposedValueError(*problems)
+    exposed = filter(exposed_keys.is_exposed, secrets)
+    problems = (_problem(printable(key), "its secret", "Pass it under another key") for key in exposed)
+    refuse(ExposedValueError, [*problems, *(problem for _, problem in exposed_texts([*texts], providers, secrets))])
 
 
 def refuse_added(added: Mapping[str, str]) -> None:
-    """
-    Make sure that other people cannot read a value that the code of an operator has put under a key.
-
-    :param added: key -> string with a value
-    :raises ExposedValueError: other people could read one
-    """
-    found = [key for key, text in added.items() if exposed_keys.is_exposed(key, text)]
-    if found:
-        value = "the value that the code of the operator has put there"
-        raise ExposedValueError(*(_problem(printable(key), value, "Pass it under another key") for key in found))
+    """Refuse, with an ExposedValueError, values that an operator's code has ``added`` where others can read them."""
+    found = (key for key, text in added.items() if exposed_keys.is_exposed(key, text))
+    value = "the value that the code of the operator has put there"
+    refuse(ExposedValueError, (_problem(printable(key), value, "Pass it under another key") for key in found))
 
 
 def exposed_texts(
@@ -80,7 +68,8 @@ def exposed_texts(
             for variable in dict.fromkeys(variables(item.text)):
                 if variable.provider in providers:
                     value = f"the value of {printable(str(variable))}"
-                    yield item, _problem(printable(item.name), value, f"Pass it {_elsewhere(item)}")
+                    elsewhere = "through conf" if _is_in_command(item) else "under another key"
+                    yield item, _problem(printable(item.name), value, f"Pass it {elsewhere}")
     for item, key in substituted_secrets(texts, providers, secrets):
         yield item, put_in_problem(item.name, key)
 
@@ -135,8 +124,7 @@ def refuse_shown(layered: LayeredConfig) -> None:
     :raises ExposedValueError: it does
     """
     shown = ((layered.place(key), name) for key, name in _shown_secrets(layered))
-    if problems := [_problem(place, _replaced(name), "Remove it") for place, name in shown]:
-        raise ExposedValueError(*problems)
+    refuse(ExposedValueError, (_problem(place, _replaced(name), "Remove it") for place, name in shown))
 
 
 def put_in_secrets(layered: LayeredConfig, providers: Collection[str]) -> set[tuple[str, str]]:
@@ -181,14 +169,11 @@ def refuse_referring_words(labels: Collection[str], written: Mapping[str, str], 
     Make sure that no string that is split into words, or read as a program, has a reference to a provider.
 
     :param labels: the labels of such strings, or of lists of them
-    :param written: label -> string with references
-    :param providers: the names of the providers that are defined
     :raises ExposedValueError: strings do; all of them are reported
     """
     words = _words(labels, written)
-    found = [label for label, text in words.items() if any(one.provider in providers for one in variables(text))]
-    if found:
-        raise ExposedValueError(*map(_readable_word, found))
+    found = (label for label, text in words.items() if any(one.provider in providers for one in variables(text)))
+    refuse(ExposedValueError, map(_readable_word, found))
 
 
 def refuse_broken_words(
@@ -198,17 +183,13 @@ def refuse_broken_words(
     Make sure that values do not change how a string is split into words, or read as a program.
 
     :param labels: the labels of such strings, or of lists of them
-    :param written: label -> string with references
-    :param values: label -> string with values
     :raises ExposedValueError: values do, or would be readable by others; all such strings are reported
     """
     changed = [label for label, text in _words(labels, written).items() if values.get(label, text) != text]
     if not allow_exposed:
-        problems = [_readable_word(label) for label in changed]
-    else:
-        problems = [_broken_word(label) for label in changed if _inserted(written[label], values[label]) - _SAFE]
-    if problems:
-        raise ExposedValueError(*problems)
+        refuse(ExposedValueError, map(_readable_word, changed))
+    broken = (label for label in changed if _inserted(written[label], values[label]) - _SAFE)
+    refuse(ExposedValueError, map(_broken_word, broken))
 
 
 def _words(labels: Collection[str], written: Mapping[str, str]) -> dict[str, str]:
@@ -240,7 +221,3 @@ def _inserted(written: str, value: str) -> frozenset[str]:
 def _is_in_command(item: PlacedText) -> bool:
     """Return whether spark-submit gets a string as an argument; other operators have fields such as application_id."""
     return field_of(item.key) in IN_COMMAND
-
-
-def _elsewhere(item: PlacedText) -> str:
-    return "through conf" if _is_in_command(item) else "under another key"

@@ -13,7 +13,7 @@ from airflow_config_providers.core.process_environment import all_variables
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction, without_reload_action
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
+from airflow_config_providers.exceptions import ConfigException, ReservedKeyError, refuse
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.exposed_values import PlacedText
@@ -59,12 +59,11 @@ class JobLayers:
         """
         Return the layers of a job that is run with ``dag_run.conf`` = ``run_conf``.
 
-        :param files: properties files, strongest last
         :param others: the layers that the author of the DAG wrote, and the dynamic ones
         """
         of_files = map(self._of_file, files)
         layers = with_reload_action([*of_files, *others, *run_layers(run_conf or {}, warn=self.warn)])
-        environment = list(self._environment(layers))
+        environment = _environment(layers, all_variables(os.environ), self.warn)
         of_spark = {file.name for file in files if file.is_lenient}
         require_unreserved(_placed([*layers, *environment], but={*of_spark, *settings.config_files()}))
         refuse_keys_of_author(layers)
@@ -82,8 +81,7 @@ class JobLayers:
         )
         for doubt in found.doubts:
             self.warn(doubt)
-        if found.problems:
-            raise ConfigException(*found.problems)
+        refuse(ConfigException, found.problems)
 
     def _of_file(self, file: ConfigFile) -> ConfigLayer:
         layer = _file_layer(file)
@@ -102,17 +100,9 @@ class JobLayers:
             if is_substituted(key, text.value) and has_inserted(text.value, template=layer.configs[key])
             if key not in brought
         ]
-        if problems and not settings.run_config_references():
-            raise ConfigException(*problems)
+        if not settings.run_config_references():
+            refuse(ConfigException, problems)
         return replace(layer, configs={key: text.value for key, text in configs.items()})
-
-    def _environment(self, layers: Iterable[ConfigLayer]) -> Iterable[ConfigLayer]:
-        if not settings.environment_enabled():
-            return
-        layer, doubts = _environment(layers, all_variables(os.environ))
-        for doubt in doubts:
-            self.warn(doubt)
-        yield layer
 
 
 def require_unreserved(texts: Iterable[PlacedText]) -> None:
@@ -121,9 +111,8 @@ def require_unreserved(texts: Iterable[PlacedText]) -> None:
 
     :raises ReservedKeyError: one does; names all of them
     """
-    problems = [f"{printable(item.name)}: {why}" for item in texts if (why := refusal(item.key, item.text))]
-    if problems:
-        raise ReservedKeyError(*problems)
+    problems = (f"{printable(item.name)}: {why}" for item in texts if (why := refusal(item.key, item.text)))
+    refuse(ReservedKeyError, problems)
 
 
 def _placed(layers: Iterable[ConfigLayer], *, but: Collection[str]) -> Iterator[PlacedText]:
@@ -151,8 +140,7 @@ def with_reload_action(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:
             problems += [f"{problem} It is in {printable(layer.name)}." for problem in error.problems]
         else:
             found.append(_with_one_name(layer, action.value if action else ""))
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
     return found
 
 
@@ -182,19 +170,21 @@ def deployed_layers(
     paths = (*settings.config_files(), *job.files.values())
     layers = [layer for path in paths if (layer := read_file(path, warn))]
     layers += job.layers
-    if settings.environment_enabled():
-        layer, doubts = _environment(layers, environ)
-        layers.append(layer)
-        for doubt in doubts:
-            warn(doubt)
-    return layers
+    return [*layers, *_environment(layers, environ, warn)]
 
 
-def _environment(layers: Iterable[ConfigLayer], environ: Mapping[str, str]) -> tuple[ConfigLayer, list[str]]:
-    """Return the layer of the variables that override a key of another layer or of Spark, and doubts about them."""
+def _environment(
+    layers: Iterable[ConfigLayer], environ: Mapping[str, str], warn: Callable[[str], None]
+) -> list[ConfigLayer]:
+    """Return the layer of the variables that override a key of another layer or of Spark, if it is allowed."""
+    if not settings.environment_enabled():
+        return []
     definition = spark_definition()
     keys = dict.fromkeys([*(key for layer in layers for key in layer.configs), *definition.config_keys])
-    return environment_layer(environ, keys, definition)
+    layer, doubts = environment_layer(environ, keys, definition)
+    for doubt in doubts:
+        warn(doubt)
+    return [layer]
 
 
 def _file_layer(file: ConfigFile) -> ConfigLayer:

@@ -51,11 +51,7 @@ class ReloadLimits:
 
     @classmethod
     def of_deployment(cls) -> Self:
-        """
-        Return the limits that the deployment has set.
-
-        :raises ConfigException: a setting is wrong
-        """
+        """Return the limits that the deployment has set; raise a ConfigException if a setting is wrong."""
         return cls(settings.reload_settling(), settings.reloads_per_hour(), settings.follow_interval())
 
 
@@ -81,20 +77,9 @@ class JobReload(ClosedOnExit):
     When values have changed, the whole configuration is resolved again, with its types and policies. Only if that
     succeeds, a value differs and all values can be delivered, the job is stopped; otherwise it goes on, and the log
     says why. A job never gets values from before and after.
-
-    :param job: the job that runs
-    :param log: the log of the task
-    :param timetable: makes the calls
     """
 
-    def __init__(
-        self,
-        job: JobControl,
-        *,
-        log: Any,
-        limits: ReloadLimits,
-        timetable: Timetable | None = None,
-    ) -> None:
+    def __init__(self, job: JobControl, *, log: Any, limits: ReloadLimits, timetable: Timetable | None = None) -> None:
         self._job = job
         self._log = log
         self._limits = limits
@@ -176,20 +161,12 @@ class JobReload(ClosedOnExit):
         return next_run
 
     def give_up(self) -> None:
-        """
-        Begin no further job, because the task is killed; do nothing if ``stop`` is what kills.
-
-        This takes no lock, since Airflow kills a task in a signal handler.
-        """
+        """Begin no further job after a kill, unless ``stop`` kills; in a signal handler, so without a lock."""
         if threading.get_ident() != self._stops_in:
             self._is_given_up = True
 
     def refuse_after_kill(self) -> None:
-        """
-        Raise an error if the task was killed.
-
-        :raises SubmitError: it was
-        """
+        """Raise a SubmitError if the task was killed."""
         if self._is_given_up:
             raise SubmitError("The task was killed while its job was restarted. Nothing was submitted.")
 
@@ -223,7 +200,10 @@ class JobReload(ClosedOnExit):
     def _note(self, run: JobRun, what: str) -> None:
         """Plan a reload, also if one is under way that can have read the values before this change."""
         settling = self._limits.settling
-        at = self._timetable.between(settling, 2 * settling)
+        self._plan_reload(run, what, self._timetable.between(settling, 2 * settling))
+
+    def _plan_reload(self, run: object, what: str, at: float) -> None:
+        """Plan a reload because of ``what``, unless another run is watched meanwhile."""
         with self._lock:
             if self._run is run:
                 self._changed.add(what)
@@ -243,11 +223,8 @@ class JobReload(ClosedOnExit):
         self._scheduler.plan(run, due, ReloadAction.RESTART)
 
     def _note_end_of_ttl(self, run: object) -> None:
-        """Have the values of ``run`` read again now, because a ttl is over, unless another run is watched meanwhile."""
-        with self._lock:
-            if self._run is run:
-                self._changed.add(_SECRETS)
-                self._timetable.ensure(self, self._timetable.clock(), self._reload)
+        """Have the values of ``run`` read again now, because a ttl is over."""
+        self._plan_reload(run, _SECRETS, self._timetable.clock())
 
     def _reload(self) -> None:
         """Stop the job if it can begin anew with other values."""
@@ -327,7 +304,6 @@ class JobReload(ClosedOnExit):
         return next_run, not made or next_run.differs_from(run.reverser, besides=made)
 
     def _pause(self) -> float:
-        """Return the seconds until the next reload is allowed."""
         now = self._timetable.clock()
         self._reloads = [at for at in self._reloads if now - at < _HOUR]
         return self._reloads[-self._limits.per_hour] + _HOUR - now if len(self._reloads) >= self._limits.per_hour else 0

@@ -26,8 +26,6 @@ def authors_texts(operator: Any) -> dict[int, str] | None:
     Return id -> the author's string; None if all strings that Airflow renders are the author's.
 
     Airflow also renders data: what ``expand_kwargs`` maps over, and what an operator copies when it is created.
-
-    :param operator: an instance of a mapped task, or a task that is not mapped
     """
     task = _written_task(operator)
     if task is None or not task.is_mapped:
@@ -40,11 +38,7 @@ def authors_texts(operator: Any) -> dict[int, str] | None:
 
 
 def unrendered_texts(operator: Any) -> dict[int, str]:
-    """
-    Return id -> string for the strings in the DAG that Airflow puts into fields as they are.
-
-    They are in ``literal``, and in what the mapped task groups around an operator are mapped over.
-    """
+    """Return id -> string for what Airflow leaves as it is: ``literal``, and what mapped groups are mapped over."""
     groups = [list(_literals(_group_mapped_over(group))) for group in operator.iter_mapped_task_groups()]
     made = [each.value for each in instances(_LITERAL, _written_arguments(operator))]
     return {id(text): text for text in strings([groups, made])}
@@ -105,13 +99,11 @@ def _group_mapped_over(group: Any) -> Any:
 
 
 def _may_map_params(task: Any) -> bool:
-    """Return whether another task could set the parameters of a mapped task."""
     given = _mapped_over(task)
     return not isinstance(given, Mapping) or "params" in given
 
 
 def _made_paths(task: Any, operator: Any, run: Mapping[str, Any]) -> set[str]:
-    """Return the paths that come from objects of the author."""
     read = task.partial_kwargs.get if task.is_mapped else partial(getattr, task)
     return set(strings([list(_made(read(field, None), getattr(operator, field, None), run)) for field in _PATHS]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from airflow_config_providers.core.nested import ITEMS, is_mapping, items_of, rebuilt
 from airflow_config_providers.core.text import is_storable, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 
 _DEEPEST: Final = 50
 _T = TypeVar("_T")
@@ -22,14 +22,15 @@ _UNSTORABLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class NestedString:
-    """
-    A string in a field.
-
-    :param label: its place as a Python expression: ``spark_params['args'][0]``
-    """
+    """A string in a field, with its place as a Python expression, such as ``spark_params['args'][0]``."""
 
     label: str
     text: str = field(repr=False)
+
+
+def by_label(texts: Iterable[NestedString]) -> dict[str, str]:
+    """Return label -> string."""
+    return {text.label: text.text for text in texts}
 
 
 def field_of(label: str) -> str:
@@ -64,11 +65,7 @@ def instances(kind: type[_T], value: object, depth: int = _DEEPEST) -> Iterator[
 
 
 def unstorable_arguments(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """
-    Yield each argument with a string that PostgreSQL cannot store, which ends the DAG processor, with the reason.
-
-    :param values: the name of each argument, or of the attribute that has it, with its value
-    """
+    """Yield each argument with a string that PostgreSQL cannot store, which ends the DAG processor, with the reason."""
     for name, value in values.items():
         if not all(map(is_storable, strings(value))):
             argument = name.lstrip("_")
@@ -76,13 +73,8 @@ def unstorable_arguments(values: Mapping[str, object]) -> Iterator[tuple[str, st
 
 
 def refuse_unstorable(values: Mapping[str, object]) -> None:
-    """
-    Make sure that every database can store the strings of an operator.
-
-    :raises ConfigException: PostgreSQL cannot store one
-    """
-    if problems := [problem for _, problem in unstorable_arguments(values)]:
-        raise ConfigException(*problems)
+    """Raise a ConfigException if PostgreSQL cannot store a string of an operator."""
+    refuse(ConfigException, (problem for _, problem in unstorable_arguments(values)))
 
 
 def map_texts(value: Any, label: str, change: Callable[[NestedString], str], *, skip: Collection[int] = ()) -> Any:
@@ -123,23 +115,18 @@ def label_below(label: str, step: object) -> str:
 
 
 def _refuse_references_in(value: Mapping[Any, Any], label: str) -> None:
-    problems = [
+    problems = (
         f"{printable(label)}: the key '{printable(key)}' contains a reference. Keys are shown everywhere: write the "
         f"key itself."
         for key in value
         if isinstance(key, str) and scan(key)
-    ]
-    if problems:
-        raise ConfigException(*problems)
+    )
+    refuse(ConfigException, problems)
 
 
 @contextmanager
 def refusing_depth() -> Iterator[None]:
-    """
-    Refuse what is nested too deeply for Python, such as a list that a template inserts.
-
-    :raises ConfigException: instead of a RecursionError
-    """
+    """Raise a ConfigException for what is nested too deeply for Python, such as a list that a template inserts."""
     is_too_deep = False
     try:
         yield

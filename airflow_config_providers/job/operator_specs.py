@@ -28,7 +28,6 @@ class ConfLocation:
     """
     A place where an operator has Spark configuration.
 
-    :param field: the attribute
     :param path: the keys from there down to the mapping; ``PART`` for each item of a list
     :param item: a key and its value that an item of that list must have; None for any item
     """
@@ -43,10 +42,9 @@ class JvmSign:
     """
     Something in an operator's fields that exists only if its job is not a Python program.
 
-    :param field: the attribute
     :param path: the keys from there down; ``PART`` for each item of a list
     :param shows: returns whether the string there, or the items of a list as lines, is such a sign; None if any value
-        is
+    is
     """
 
     field: str
@@ -130,17 +128,7 @@ class OperatorSpec:
         return self.family in _REMOTE
 
 
-_SUBMIT: Final = "airflow_config_providers.operators.spark_submit:ConfiguredSparkSubmitOperator"
-_JDBC: Final = "airflow_config_providers.operators.spark_jdbc:ConfiguredSparkJDBCOperator"
-_SQL: Final = "airflow_config_providers.operators.spark_sql:SparkSqlMixin"
-_PIPELINES: Final = "airflow_config_providers.operators.spark_pipelines:SparkPipelinesMixin"
-_PYSPARK: Final = "airflow_config_providers.operators.pyspark:PySparkMixin"
-_KUBERNETES: Final = "airflow_config_providers.operators.spark_kubernetes:SparkKubernetesMixin"
-_LIVY: Final = "airflow_config_providers.operators.livy:LivyMixin"
 _DATAPROC: Final = "airflow_config_providers.operators.dataproc:DataprocMixin"
-_DATABRICKS: Final = "airflow_config_providers.operators.databricks:DatabricksMixin"
-_EMR_STEPS: Final = "airflow_config_providers.operators.emr:EmrStepsMixin"
-_EMR_SERVERLESS: Final = "airflow_config_providers.operators.emr:EmrServerlessMixin"
 
 _LIVY_ARGUMENTS: Final = (
     *("file", "class_name", "args", "jars", "py_files", "files", "driver_memory", "driver_cores", "executor_memory"),
@@ -178,10 +166,6 @@ def _has_class(words: str) -> bool:
     return any(word.partition("=")[0] == "--class" for word in words.split())
 
 
-def _is_other_language(name: str) -> bool:
-    return name.lower() in _OTHER_LANGUAGES
-
-
 def _of_databricks() -> Iterator[JvmSign]:
     for way in _TASKS:
         jar, submit = (*way, "spark_jar_task"), (*way, "spark_submit_task", "parameters")
@@ -192,7 +176,7 @@ def _of_databricks() -> Iterator[JvmSign]:
 
 def _of_kubernetes() -> Iterator[JvmSign]:
     for way in (("spark", "spec"), ("spec",)):
-        yield JvmSign("template_spec", (*way, "type"), _is_other_language)  # of Kubeflow's application
+        yield JvmSign("template_spec", (*way, "type"), lambda name: name.lower() in _OTHER_LANGUAGES)  # of Kubeflow's
         for name in ("jars", "mainClass", "sparkRFiles"):  # of Apache's, whose jars are stronger than its pyFiles
             yield JvmSign("template_spec", (*way, name))
 
@@ -200,7 +184,7 @@ def _of_kubernetes() -> Iterator[JvmSign]:
 SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": OperatorSpec(
         "spark_submit",
-        _SUBMIT,
+        "airflow_config_providers.operators.spark_submit:ConfiguredSparkSubmitOperator",
         conf=(ConfLocation("conf"),),
         named=arguments.SUBMIT,
         texts=_SUBMIT_TEXTS,
@@ -210,7 +194,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.apache.spark.operators.spark_jdbc.SparkJDBCOperator": OperatorSpec(
         "spark_jdbc",
-        _JDBC,
+        "airflow_config_providers.operators.spark_jdbc:ConfiguredSparkJDBCOperator",
         conf=(ConfLocation("_spark_conf"),),
         named=arguments.JDBC,
         texts=_SUBMIT_TEXTS,
@@ -220,7 +204,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.apache.spark.operators.spark_sql.SparkSqlOperator": OperatorSpec(
         "spark_sql",
-        _SQL,
+        "airflow_config_providers.operators.spark_sql:SparkSqlMixin",
         conf=(ConfLocation("_conf"),),
         named=arguments.SQL,
         held=("_conf",),
@@ -231,11 +215,15 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         jvm=(JvmSign("sql"),),
     ),
     "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator": OperatorSpec(
-        "pyspark", _PYSPARK, conf=(ConfLocation("config_kwargs"),), held=("config_kwargs",), binary="spark-submit"
+        "pyspark",
+        "airflow_config_providers.operators.pyspark:PySparkMixin",
+        conf=(ConfLocation("config_kwargs"),),
+        held=("config_kwargs",),
+        binary="spark-submit",
     ),
     "airflow.providers.apache.spark.operators.spark_pipelines.SparkPipelinesOperator": OperatorSpec(
         "spark_pipelines",
-        _PIPELINES,
+        "airflow_config_providers.operators.spark_pipelines:SparkPipelinesMixin",
         conf=(ConfLocation("conf"),),
         named=arguments.PIPELINES,
         held=("conf", "env_vars"),
@@ -245,29 +233,28 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.apache.livy.operators.livy.LivyOperator": OperatorSpec(
         "livy",
-        _LIVY,
+        "airflow_config_providers.operators.livy:LivyMixin",
         conf=(ConfLocation("spark_params", ("conf",)),),
         named=arguments.LIVY,
-        jvm=(
-            JvmSign("spark_params", ("class_name",)),
-            JvmSign("spark_params", ("file",), _is_other_file),
-        ),
+        jvm=(JvmSign("spark_params", ("class_name",)), JvmSign("spark_params", ("file",), _is_other_file)),
         carried=("spark_params",),
         arguments={name: ("spark_params", name) for name in _LIVY_ARGUMENTS},
     ),
     "airflow.providers.cncf.kubernetes.operators.spark_kubernetes.SparkKubernetesOperator": OperatorSpec(
         "kubernetes",
-        _KUBERNETES,
+        "airflow_config_providers.operators.spark_kubernetes:SparkKubernetesMixin",
         conf=(
             ConfLocation("template_spec", ("spark", "spec", "sparkConf")),
             ConfLocation("template_spec", ("spec", "sparkConf")),
         ),
         jvm=tuple(_of_kubernetes()),
     ),
-    "airflow.providers.amazon.aws.operators.emr.EmrAddStepsOperator": OperatorSpec("emr", _EMR_STEPS, words=("steps",)),
+    "airflow.providers.amazon.aws.operators.emr.EmrAddStepsOperator": OperatorSpec(
+        "emr", "airflow_config_providers.operators.emr:EmrStepsMixin", words=("steps",)
+    ),
     "airflow.providers.amazon.aws.operators.emr.EmrServerlessStartJobOperator": OperatorSpec(
         "emr",
-        _EMR_SERVERLESS,
+        "airflow_config_providers.operators.emr:EmrServerlessMixin",
         conf=(
             ConfLocation(
                 "configuration_overrides",
@@ -295,7 +282,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.databricks.operators.databricks.DatabricksSubmitRunOperator": OperatorSpec(
         "databricks",
-        _DATABRICKS,
+        "airflow_config_providers.operators.databricks:DatabricksMixin",
         conf=(
             ConfLocation("json", ("new_cluster", "spark_conf")),
             ConfLocation("json", ("tasks", PART, "new_cluster", "spark_conf")),
@@ -364,19 +351,10 @@ ALL: Final = "spark"
 
 
 def require_known(names: Sequence[str]) -> None:
-    """
-    Require that ``names`` are families.
-
-    :raises ConfigException: one is not; names each
-    """
+    """Raise a ConfigException that names each of ``names`` that is no family."""
     from airflow_config_providers.core.text import not_one_of  # noqa: PLC0415 - few DAGs need it
-    from airflow_config_providers.exceptions import ConfigException  # noqa: PLC0415 - as above
+    from airflow_config_providers.exceptions import ConfigException, refuse  # noqa: PLC0415 - as above
 
     known = (ALL, *FAMILIES)
-    problems = [
-        f"[config_providers] apply_to: {not_one_of(name, known)} Correct it in airflow.cfg."
-        for name in names
-        if name not in known
-    ]
-    if problems:
-        raise ConfigException(*problems)
+    unknown = (not_one_of(name, known) for name in names if name not in known)
+    refuse(ConfigException, (f"[config_providers] apply_to: {one} Correct it in airflow.cfg." for one in unknown))

@@ -1,8 +1,4 @@
-"""
-Asks policies about past tries, in executors of Spark.
-
-Needs no Airflow there: the file of policies comes as text, and what the deployment allows comes with it.
-"""
+"""Asks policies about past tries in executors of Spark, which have no Airflow: all that policies need comes along."""
 
 from __future__ import annotations
 
@@ -27,13 +23,7 @@ from airflow_config_providers.spark.audit.records.policy_audit import Verdict
 
 @dataclass(frozen=True, slots=True)
 class PastPolicies:
-    """
-    Policies that can travel to executors.
-
-    :param name: the name of the file
-    :param text: the file
-    :param allowed_classes: the classes that the deployment allows
-    """
+    """A file of policies, with the classes that the deployment allows, which can travel to executors."""
 
     name: str
     text: bytes = field(repr=False)

@@ -17,7 +17,7 @@ from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError, refuse
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.masker import mask_parameters
 from airflow_config_providers.providers import airflow_secrets
@@ -42,11 +42,7 @@ def deployment_registry() -> ProviderRegistry:
 
 
 class ProvidersConnection:
-    """
-    A ``config_providers`` connection, which is read once.
-
-    :param conn_id: the id of the connection
-    """
+    """A ``config_providers`` connection, which is read once."""
 
     def __init__(self, conn_id: str) -> None:
         self.conn_id = conn_id
@@ -72,11 +68,7 @@ class ProvidersConnection:
         return driver_definitions_of(self.conn_id, self._connection)
 
     def require_provider(self, definitions: Mapping[str, Any]) -> None:
-        """
-        Make sure that a misspelt field of the extra is not the reason why there are no ``definitions``.
-
-        :raises ProviderDefinitionError: it is
-        """
+        """Raise a ProviderDefinitionError if a misspelt field is why there are no ``definitions``."""
         if self._connection is None or str(definitions.get(CONFIG_PROVIDERS, "")).strip():
             return
         if hints := misspelt_fields(self._connection, definitions):
@@ -155,7 +147,6 @@ def json_object(text: str | None, *, what: str) -> Mapping[str, Any]:
     """
     Parse an extra. With ``extra_dejson``, Airflow would mask parameters of a provider called ``secrets``.
 
-    :param what: what people call the extra
     :raises ProviderDefinitionError: it is not a JSON object
     """
     try:
@@ -171,11 +162,11 @@ def json_object(text: str | None, *, what: str) -> Mapping[str, Any]:
 
 def _refuse_odd(conn_id: str, odd: Mapping[str, object]) -> None:
     where = f"Connection '{printable(conn_id)}'"
-    problems = [
-        f"{where}: '{printable(key)}' in the extra is not a string. {_correction(key, odd[key])}" for key in sorted(odd)
-    ]
-    if problems:
-        raise ProviderDefinitionError(*problems)
+    problem = "in the extra is not a string."
+    refuse(
+        ProviderDefinitionError,
+        (f"{where}: '{printable(key)}' {problem} {_correction(key, odd[key])}" for key in sorted(odd)),
+    )
 
 
 def _correction(key: str, value: object) -> str:
@@ -189,11 +180,7 @@ def _properties(text: str, *, name: str) -> dict[str, str]:
 
 
 def misspelt_fields(connection: Connection, definitions: Iterable[str]) -> list[str]:
-    """
-    Return a sentence for each name that is not read, but resembles one that is, and for a URI without ``?``.
-
-    :param definitions: the keys that were found in the extra of ``connection``, and in its properties
-    """
+    """Return a sentence for each name that is not read but resembles one that is, and for a URI without ``?``."""
     fields = json_object(connection.extra, what=f"The extra of connection '{printable(connection.conn_id)}'")
     places = {**dict.fromkeys(definitions, "properties"), **dict.fromkeys(fields, "extra")}
     hints = [
@@ -224,7 +211,6 @@ def meant_field(name: str) -> str:
 
 
 def _is_misspelt(key: str) -> bool:
-    """Return whether ``key`` of an extra could be meant to define providers."""
     return key.startswith("config.") and not is_reserved(key) and key not in RELOAD_ACTION_KEYS
 
 

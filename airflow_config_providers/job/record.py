@@ -13,7 +13,6 @@ from airflow_config_providers.core.layers import ConfigEntry, LayeredConfig
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import LimitExceededError
-from airflow_config_providers.job.bundle_folder import other_folder, unversioned, version_folder
 
 FORMAT: Final = 1
 """The version of the document. A later one only adds to it, or has another key of the entry."""
@@ -78,7 +77,6 @@ class TryRecord:
     """
     What one try was configured with. It holds references and never a value.
 
-    :param task: the try
     :param at: when the configuration was settled, in ISO 8601
     :param configs: key -> its values, the winner first
     :param references: reference -> keyed hash of its value; None without one
@@ -86,7 +84,6 @@ class TryRecord:
     :param versions: what was installed, by name
     :param policies: the names of the policies that allowed it
     :param problems: why the try was refused, such as the denials of policies
-    :param notes: sentences for the reader
     :param job: the external id of the submitted job; None if it is unknown
     :param follows: the try that submitted the job, if this one only follows it
     :param restarts: how often the job was submitted again in this try, because its secrets changed
@@ -179,12 +176,7 @@ class TryRecord:
         )
 
     def clean(self, of_names: Clean, of_texts: Clean) -> Self:
-        """
-        Return the record without values in its strings, with those cut that are too long.
-
-        :param of_names: cleans keys and references
-        :param of_texts: cleans all other strings
-        """
+        """Return the record with long strings cut, and cleaned of values: keys and references, and all other texts."""
         keys = _cleaned([*self.configs], of_names)
         references = _cleaned([*self.references], of_names)
         found = [one for of in self.configs.values() for one in of]
@@ -294,6 +286,34 @@ class _Known:
         return {k: v for k, v in found.items() if isinstance(v, str | None)} if isinstance(found, dict) else {}
 
 
+def version_folder(dag_file: str, version: str) -> str:
+    """Return the folder of a version of a bundle; empty if the path of a DAG file in it does not name the version."""
+    parts = dag_file.split("/")
+    return "/".join(parts[: parts.index(version) + 1]) if version and version in parts else ""
+
+
+def other_folder(other: str, dag_file: str, folder: str) -> str:
+    """
+    Return the folder of another version of a bundle, such as the one from which the DAG processor reads.
+
+    :param other: the path of a DAG file in it
+    :param dag_file: the path of the same file below ``folder``
+    :return: empty if ``other`` is not the same file, or ``folder`` is empty
+    """
+    below = dag_file.removeprefix(folder)
+    return other.removesuffix(below) if folder and other.endswith(below) else ""
+
+
+def unversioned(text: str, folder: str, bundle: str = "") -> str:
+    """
+    Return ``text`` as it is in each version of a bundle. It is for comparisons, and no path.
+
+    :param folder: of a version; empty to change nothing
+    :param bundle: its name, without which texts of different bundles cannot be compared
+    """
+    return text.replace(folder, f"{{bundle {bundle}}}") if folder else text
+
+
 LARGEST: Final = 32 * 1024 * 1024
 """The most bytes of a record."""
 
@@ -302,11 +322,7 @@ _MOST_VALUES: Final = 500_000
 
 
 def written(record: TryRecord) -> bytes:
-    """
-    Return ``record`` as one line of JSON.
-
-    :raises LimitExceededError: the record is too large to be read again
-    """
+    """Return ``record`` as one line of JSON; raise a LimitExceededError if that is too large to be read again."""
     text = json.dumps(record.document(), separators=(",", ":")).encode()
     if not _fits(text):
         raise LimitExceededError(f"The record has more than {LARGEST} bytes or {_MOST_VALUES} values.")

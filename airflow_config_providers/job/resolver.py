@@ -13,7 +13,12 @@ from airflow_config_providers.core.provider_definition import ProviderDefinition
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
 from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.core.variable import scan, variables
-from airflow_config_providers.exceptions import ExposedValueError, ProviderDefinitionError, UnresolvedReferenceError
+from airflow_config_providers.exceptions import (
+    ExposedValueError,
+    ProviderDefinitionError,
+    UnresolvedReferenceError,
+    refuse,
+)
 from airflow_config_providers.job.exposed_values import (
     PlacedText,
     placed_texts,
@@ -56,7 +61,6 @@ class JobResolver:
         """
         Return settled layers, ``texts`` and ``own`` with their references resolved.
 
-        :param layered: the result of ``settle``
         :param own: the own configuration of each of several clusters; the result has it among the additional strings
         :raises ExposedValueError: other people could read a value; no secret is read then
         """
@@ -82,28 +86,21 @@ class JobResolver:
         return providers
 
     def require_fitting(self, layered: LayeredConfig) -> None:
-        """
-        Make sure that the values without references fit their types, without reading a secret.
-
-        :raises ConfigException: one does not; names all of them
-        """
+        """Raise a ConfigException that names all values without references that do not fit their types."""
         self._resolver({}).require_fitting(layered)
 
     def require_answerable(
         self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
     ) -> None:
         """
-        Make sure that the definitions of the providers allow the references that ``resolve`` resolves here.
-
-        No provider is opened.
+        Make sure, without opening a provider, that the definitions allow the references that are resolved here.
 
         :raises UnresolvedReferenceError: a reference will never have a value; names all of them
         """
         placed = self._resolved_here(layered, texts, own)
         refusals = self.providers.refusals([text for _, text in placed], self.unresolved)
         found = ((place, one) for place, text in placed for one in dict.fromkeys(variables(text)) if one in refusals)
-        if problems := [f"{place}: {refusals[variable]}" for place, variable in found]:
-            raise UnresolvedReferenceError(*problems)
+        refuse(UnresolvedReferenceError, (f"{place}: {refusals[variable]}" for place, variable in found))
 
     def _resolved_here(
         self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText]
@@ -219,7 +216,6 @@ class DriverResolver(JobResolver):
         """
         Return settled layers and ``own`` with their references, and ``texts``, which the worker resolves.
 
-        :param own: the own configuration of each of several clusters
         :raises ExposedValueError: the driver cannot resolve a reference, or others could read its value
         """
         providers = self.checked_providers(layered, texts, own)
@@ -233,8 +229,7 @@ class DriverResolver(JobResolver):
         self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
     ) -> Mapping[str, ConfigProvider]:
         """Return what resolves ``texts``, after the same check, and one that the driver can resolve what it is left."""
-        if problems := list(self._problems(layered, texts, own)):
-            raise ExposedValueError(*problems)
+        refuse(ExposedValueError, self._problems(layered, texts, own))
         providers = self.providers.needed_by(texts.values())
         if not self.allow_exposed:
             refuse_shown(layered)

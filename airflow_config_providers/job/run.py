@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, refuse
 from airflow_config_providers.job.exposed_values import refuse_added
 from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, map_texts
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
@@ -198,19 +198,11 @@ class JobRun:
         mask_secrets([*(value for _, value in earlier.pairs), *earlier.hidden])
 
     def differs_from(self, submitted: ReverseTransformer, *, besides: Collection[ConfigVariable] = ()) -> bool:
-        """
-        Return whether a value is another one than in ``submitted``, which knows the values of an earlier run.
-
-        :param besides: references whose values do not matter
-        """
+        """Return whether a value, ``besides`` some, is another than in ``submitted``, which knows an earlier run's."""
         return not self.reverser.changed_from(submitted) <= {*besides} or not self.reverser.hidden <= submitted.hidden
 
     def again(self) -> JobRun:
-        """
-        Settle and resolve the configuration again, with the same rules.
-
-        :raises ConfigProvidersError: as for the first time
-        """
+        """Settle and resolve the configuration again, with the same rules and errors."""
         if self._source is None:
             raise ConfigException("This run cannot be resolved again.")
         return self._source.again(self.reverser)
@@ -274,7 +266,6 @@ class JobRun:
         """
         Return what spark-submit gets.
 
-        :param read: reads the fields of the operator
         :param conf: the hook's configuration with references, including what Airflow has added since rendering
         :param environment_prefix: the prefix of its keys if the driver's environment is configuration; otherwise None
         :param values: further keys, whose strings are values: what looks like a reference in them is none
@@ -293,7 +284,6 @@ class JobRun:
     def _submitted(
         self, read: ReadField, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
-        resolved = self._needed
         configs, added = self._with_added(conf, values)
         written: Mapping[str, Any] = read("env_vars") or {}
         environment = self._environment(written)
@@ -306,21 +296,28 @@ class JobRun:
             in_process = {name: str(value) for name, value in in_process.items()}
         refuse_unpassable(in_process, _words(read, arguments))
         _refuse_option(arguments.get("application", read("application")))
-        sensitive = self._sensitive(configs, added) | set(variables)
-        delivery = plan(
-            {**configs, **variables},
-            sensitive=sensitive | ({_JAVA_COMMAND} if arguments else set()),
-            written=resolved.layered.settled,
-            filed=_filed(resolved) - added,
-            room=room(os.environ),
-        )
+        hidden = {*variables, *([_JAVA_COMMAND] if arguments else [])}
+        delivery = self._planned({**configs, **variables}, added, hidden=hidden)
         return Submission(delivery, arguments, environment, properties_file=bool(read("properties_file")))
+
+    def _planned(
+        self, configs: Mapping[str, str], added: Set[str], *, hidden: Set[str] = frozenset(), in_process: bool = False
+    ) -> Delivery:
+        """Return ``configs``, split into what may be in a command and what may not, like the keys in ``hidden``."""
+        layered = self._needed.layered
+        return plan(
+            configs,
+            sensitive=self._sensitive(configs, added) | hidden,
+            written=layered.settled,
+            filed=_filed(layered) - added,
+            room=room(os.environ),
+            in_process=in_process,
+        )
 
     def commands_afterwards(self, written: Sequence[str]) -> Sequence[str]:
         """
         Return the commands that run after the job with their values, also after a kill; nothing is asked for them.
 
-        :param written: the commands of the operator, with references
         :raises ConfigProvidersError: the values are no longer known
         """
         found: Sequence[str] | None = self._field("post_submit_commands", written)
@@ -346,9 +343,8 @@ class JobRun:
         :raises ConfigException: strings do; all of them are reported
         """
         resolver = self._resolver
-        late = [one.label for one in added if resolver is not None and resolver.comes_too_late(one.text)]
-        if late:
-            raise ConfigException(*map(_late_problem, late))
+        late = (one.label for one in added if resolver is not None and resolver.comes_too_late(one.text))
+        refuse(ConfigException, map(_late_problem, late))
 
     def texts(self) -> dict[str, str]:
         """Return name -> value of the additional strings, as a new mapping on each call."""
@@ -362,12 +358,7 @@ class JobRun:
         return self._needed.written.get(one.label) == one.text
 
     def refuse_exposed(self, added: Mapping[str, str]) -> None:
-        """
-        Make sure that other people cannot read a value that code has put under a key.
-
-        :param added: key -> string that code has added
-        :raises ExposedValueError: other people could read one
-        """
+        """Raise an ExposedValueError if other people can read a value that code has ``added`` under a key."""
         if self._resolver is not None and not self._resolver.allow_exposed:
             refuse_added({key: added[key] for key in self._having_values(added)})
 
@@ -385,7 +376,6 @@ class JobRun:
         """
         Return the values of the configuration, or what a driver needs to resolve it, as a new mapping.
 
-        :param conf: the configuration with references, including what was added since rendering
         :raises ConfigException: a reference was added
         """
         return self._with_added(conf, self._carried)[0]
@@ -399,16 +389,8 @@ class JobRun:
         :raises ConfigException: a reference was added
         :raises UndeliverableValueError: a value would not arrive unchanged
         """
-        resolved = self._needed
         configs, added = self._with_added(self.shown if conf is None else conf, NO_VALUES)
-        return plan(
-            configs,
-            sensitive=self._sensitive(configs, added),
-            written=resolved.layered.settled,
-            filed=_filed(resolved) - added,
-            room=room(os.environ),
-            in_process=in_process,
-        )
+        return self._planned(configs, added, in_process=in_process)
 
     def session_configs(self, delivery: Delivery) -> dict[str, str]:
         """
@@ -473,8 +455,8 @@ def _late_problem(label: str) -> str:
 def _refuse_odd_names(names: Collection[str], prefix: str) -> None:
     """Refuse environment variables whose names would truncate a key of Spark."""
     keys = [f"{prefix}{name}" for name in names]
-    if problems := [text for problem in key_problems(keys, lambda _: "of env_vars") for text in problem.problems]:
-        raise ConfigException(*problems)
+    found = key_problems(keys, lambda _: "of env_vars")
+    refuse(ConfigException, (text for problem in found for text in problem.problems))
 
 
 def _refuse_option(application: object) -> None:
@@ -498,9 +480,8 @@ def _words(read: ReadField, resolved: Mapping[str, Any]) -> dict[str, object]:
     return found
 
 
-def _filed(resolved: ResolvedConfig) -> set[str]:
+def _filed(layered: LayeredConfig) -> set[str]:
     """Return the keys that come from files: a command must not show what it did not show before."""
-    layered = resolved.layered
     return {key for key in layered.settled if layered.source(key) is ConfigSource.STATIC_FILE_CONFIG}
 
 

@@ -105,7 +105,6 @@ class ValueSeal:
         return PasswordEncoder(self._derived(secret), old_secret=self._derived(old) if old else None)
 
     def _derived(self, secret: str) -> str:
-        """Return the secret of ``owner``."""
         return keyed_digest(octets(secret), "airflow_config_providers", "values of a job", *self.owner).hex()
 
 

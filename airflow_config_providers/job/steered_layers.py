@@ -14,7 +14,7 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY
 from airflow_config_providers.spark.expansion import is_substituted
@@ -118,11 +118,7 @@ class Opener:
     """Decrypts the sealed secrets of one run, and derives their key only once."""
 
     def __call__(self, sealed: Sealed) -> str:
-        """
-        Return the plain text of a secret.
-
-        :raises ConfigException: this process cannot decrypt it
-        """
+        """Return the plain text of a secret; raise a ConfigException if this process cannot decrypt it."""
         return self._encoder.decode(sealed.text).value
 
     @cached_property
@@ -140,8 +136,6 @@ def run_layers(run_conf: Mapping[str, Any], *, warn: Callable[[str], None]) -> I
     """
     Yield the layer of the run configuration, if there is one that the deployment allows.
 
-    :param run_conf: ``dag_run.conf``
-    :param warn: is called with a note if it is ignored
     :raises ConfigException: it has references, or strings that Spark would replace, and the deployment forbids them
     """
     key = settings.run_config_key()
@@ -176,8 +170,7 @@ def _refuse_references(layer: ConfigLayer) -> None:
         for key, text in layer.configs.items()
         if is_substituted(key, text) and not scan(text)
     ]
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
 
 
 def refuse_keys_of_author(layers: Iterable[ConfigLayer]) -> None:
@@ -188,14 +181,13 @@ def refuse_keys_of_author(layers: Iterable[ConfigLayer]) -> None:
 
     :raises ConfigException: a layer has one; names all of them
     """
-    problems = [
+    problems = (
         f"'{key}' in {printable(layer.origin(key))} is read-only: {READ_ONLY[key]}"
         for layer in layers
         if layer.source.is_steered
         for key in sorted(OF_AUTHOR.keys() & layer.configs.keys())
-    ]
-    if problems:
-        raise ConfigException(*problems)
+    )
+    refuse(ConfigException, problems)
 
 
 def with_kept_redaction(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:

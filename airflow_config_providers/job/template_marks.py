@@ -287,7 +287,6 @@ class _TemplateText:
         return "".join(pieces), text[position:]
 
     def _mark(self, sign: str) -> str:
-        """Return the mark of the next place."""
         number = len(self._places)
         if number >= 10**_NUMBER_DIGITS:
             return ""

@@ -15,6 +15,7 @@ from airflow_config_providers.deployment.audits import RecordsChoice, problems_o
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.job.past_policies import PastPolicies
 from airflow_config_providers.operators.no_retry import failing_at_once
+from airflow_config_providers.spark.audit.html_page import AuditScope
 from airflow_config_providers.spark.audit.records import history_audit, policy_audit, reference_audit
 from airflow_config_providers.spark.audit.records.history_audit import (
     KINDS,
@@ -35,7 +36,6 @@ from airflow_config_providers.spark.audit.report_file import (
     write_findings,
     write_page,
 )
-from airflow_config_providers.spark.audit.scope import AuditScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,5 @@ if TYPE_CHECKING:
     from airflow_config_providers.spark.driver_configs import reload_on_change as reload_on_change
 
 __getattr__, __dir__, __all__ = lazy.names(
-    __name__,
-    {
-        "driver": "session",
-        "driver_configs": "configs reload_on_change",
-    },
+    __name__, {"driver": "session", "driver_configs": "configs reload_on_change"}
 )

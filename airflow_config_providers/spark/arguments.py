@@ -40,84 +40,60 @@ class NamedArguments:
 NONE: Final = NamedArguments({})
 """For an operator without such arguments."""
 
-SUBMIT: Final = NamedArguments(
-    {
-        "archives": "spark.archives",
-        "driver_class_path": "spark.driver.extraClassPath",
-        "driver_memory": "spark.driver.memory",
-        "exclude_packages": "spark.jars.excludes",
-        "executor_cores": "spark.executor.cores",
-        "executor_memory": "spark.executor.memory",
-        "files": "spark.files",
-        "jars": "spark.jars",
-        "keytab": "spark.kerberos.keytab",
-        "name": _NAME,
-        "num_executors": "spark.executor.instances",
-        "packages": "spark.jars.packages",
-        "principal": "spark.kerberos.principal",
-        "py_files": "spark.submit.pyFiles",
-        "repositories": "spark.jars.repositories",
-        "total_executor_cores": "spark.cores.max",
-        "yarn_queue": "spark.yarn.queue",
-    },
-    default_name="arrow-spark",
-)
+_KEYS: Final = {
+    "archives": "spark.archives",
+    "driver_class_path": "spark.driver.extraClassPath",
+    "driver_memory": "spark.driver.memory",
+    "exclude_packages": "spark.jars.excludes",
+    "executor_cores": "spark.executor.cores",
+    "executor_memory": "spark.executor.memory",
+    "files": "spark.files",
+    "jars": "spark.jars",
+    "keytab": "spark.kerberos.keytab",
+    "name": _NAME,
+    "num_executors": "spark.executor.instances",
+    "packages": "spark.jars.packages",
+    "principal": "spark.kerberos.principal",
+    "py_files": "spark.submit.pyFiles",
+    "repositories": "spark.jars.repositories",
+    "total_executor_cores": "spark.cores.max",
+    "yarn_queue": "spark.yarn.queue",
+}
+
+
+def _keys(*names: str, **others: str) -> Mapping[str, str]:
+    """Return argument -> key; ``others`` are called otherwise by ``SparkSubmitOperator``."""
+    return {**{name: _KEYS[name] for name in names}, **{own: _KEYS[name] for own, name in others.items()}}
+
+
+SUBMIT: Final = NamedArguments(_KEYS, default_name="arrow-spark")
 """Those of ``SparkSubmitOperator``."""
 
+_SIZES: Final = ("executor_cores", "executor_memory", "num_executors")
+
 JDBC: Final = NamedArguments(
-    {
-        "driver_memory": "spark.driver.memory",
-        "executor_cores": "spark.executor.cores",
-        "executor_memory": "spark.executor.memory",
-        "keytab": "spark.kerberos.keytab",
-        "num_executors": "spark.executor.instances",
-        "principal": "spark.kerberos.principal",
-        "spark_app_name": _NAME,
-        "spark_files": "spark.files",
-        "spark_jars": "spark.jars",
-        "spark_py_files": "spark.submit.pyFiles",
-    },
+    _keys(
+        *("driver_memory", *_SIZES, "keytab", "principal"),
+        spark_app_name="name",
+        spark_files="files",
+        spark_jars="jars",
+        spark_py_files="py_files",
+    ),
     default_name="airflow-spark-jdbc",
     takes_zero=True,
 )
 """Those of ``SparkJDBCOperator``."""
 
 SQL: Final = NamedArguments(
-    {
-        "executor_cores": "spark.executor.cores",
-        "executor_memory": "spark.executor.memory",
-        "keytab": "spark.kerberos.keytab",
-        "name": _NAME,
-        "num_executors": "spark.executor.instances",
-        "principal": "spark.kerberos.principal",
-        "total_executor_cores": "spark.cores.max",
-        "yarn_queue": "spark.yarn.queue",
-    },
-    default_name="default-name",
+    _keys(*_SIZES, "keytab", "name", "principal", "total_executor_cores", "yarn_queue"), default_name="default-name"
 )
 """Those of ``SparkSqlOperator``."""
 
-PIPELINES: Final = NamedArguments(
-    {
-        "driver_memory": "spark.driver.memory",
-        "executor_cores": "spark.executor.cores",
-        "executor_memory": "spark.executor.memory",
-        "num_executors": "spark.executor.instances",
-        "yarn_queue": "spark.yarn.queue",
-    }
-)
+PIPELINES: Final = NamedArguments(_keys("driver_memory", *_SIZES, "yarn_queue"))
 """Those of ``SparkPipelinesOperator``. ``keytab`` and ``principal`` are options of its command, not keys."""
 
 LIVY: Final = NamedArguments(
-    {
-        "driver_cores": "spark.driver.cores",
-        "driver_memory": "spark.driver.memory",
-        "executor_cores": "spark.executor.cores",
-        "executor_memory": "spark.executor.memory",
-        "name": _NAME,
-        "num_executors": "spark.executor.instances",
-        "queue": "spark.yarn.queue",
-    }
+    {"driver_cores": "spark.driver.cores", **_keys("driver_memory", *_SIZES, "name", queue="yarn_queue")}
 )
 """
 Those of ``LivyOperator``, which Livy prefers to the configuration. ``jars``, ``files``, ``archives`` and ``py_files``
@@ -133,6 +109,9 @@ IN_COMMAND: Final = ("application", "application_args", "proxy_user", "post_subm
 ENVIRONMENT_ON_YARN: Final = "spark.yarn.appMasterEnv."
 ENVIRONMENT_ON_KUBERNETES: Final = "spark.kubernetes.driverEnv."
 """The prefixes with which YARN and Kubernetes take the environment of the driver as keys."""
+
+ANYWHERE: Final = (ENVIRONMENT_ON_KUBERNETES, ENVIRONMENT_ON_YARN)
+"""Both, for a job of which it is not known where it runs."""
 
 OVERRIDING_VARIABLES: Final = {"SPARK_LOCAL_DIRS": ("spark.local.dir",)}
 """Environment variable -> the keys that it overrides."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from airflow_config_providers.core.process_environment import all_variables
 from airflow_config_providers.core.text import octets, printable
-from airflow_config_providers.exceptions import ConfigException, SubmitError
+from airflow_config_providers.exceptions import ConfigException, SubmitError, refuse
 
 _USUAL: Final = 2 * 1024 * 1024
 """The limit of Linux, unless stacks are smaller; if they are unlimited, ``SC_ARG_MAX`` is too high."""
@@ -25,9 +25,6 @@ def room(environ: Mapping[str, str], *, sysconf: Callable[[str], int] = os.sysco
 
     That is half of the limit for a command and its environment: the rest is for the other arguments, and for what
     Spark's scripts add to the command and to the environment.
-
-    :param environ: the environment of the command
-    :param sysconf: ``os.sysconf``, or a replacement
     """
     limit = sysconf("SC_ARG_MAX")
     taken = sum(_size(name) + _size(value) + _POINTER for name, value in all_variables(environ).items())
@@ -36,11 +33,7 @@ def room(environ: Mapping[str, str], *, sysconf: Callable[[str], int] = os.sysco
 
 @contextmanager
 def refusing_too_long() -> Iterator[None]:
-    """
-    Explain what to do if a command cannot be started because it is too long.
-
-    :raises SubmitError: instead of the error of the operating system
-    """
+    """Raise a SubmitError that says what to do if a command cannot be started because it is too long."""
     try:
         yield
     except OSError as error:
@@ -64,8 +57,6 @@ def refuse_unpassable(variables: Mapping[object, object], texts: Mapping[str, ob
     """
     Refuse what the operating system cannot pass to a program; its own error would name nothing.
 
-    :param variables: the environment variables
-    :param texts: label -> argument
     :raises ConfigException: lists all of them, without values
     """
     problems = [*_problems_of_names(variables)]
@@ -73,8 +64,7 @@ def refuse_unpassable(variables: Mapping[object, object], texts: Mapping[str, ob
     for label, value in {**values, **texts}.items():
         if problem := _problem(value):
             problems.append(f"{printable(label)}: its value {problem}")
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
 
 
 def _problems_of_names(variables: Mapping[object, object]) -> Iterator[str]:
@@ -125,7 +115,7 @@ _READ_BY_CHILDREN_TOO: Final = ("AIRFLOW_CTX_", "CONDA_", "LC_")
 
 def withheld(names: Collection[str]) -> frozenset[str]:
     """Return those of ``names`` to keep from a child: not all, since a provider's pattern can also match ``PATH``."""
-    return frozenset(name for name in names if not _is_kept(name))
+    return frozenset(name for name in {*names} - _READ_BY_CHILDREN if not name.startswith(_READ_BY_CHILDREN_TOO))
 
 
 def without(environ: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
@@ -136,7 +126,3 @@ def without(environ: Mapping[str, str], names: Collection[str]) -> dict[str, str
 def command_without(command: Sequence[str], names: Collection[str]) -> list[str]:
     """Return a command that runs ``command``, in the same process, without the variables ``names``."""
     return ["env", *(word for name in sorted(names) for word in ("-u", name)), *command] if names else [*command]
-
-
-def _is_kept(name: str) -> bool:
-    return name in _READ_BY_CHILDREN or name.startswith(_READ_BY_CHILDREN_TOO)

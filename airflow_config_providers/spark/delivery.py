@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final, NoReturn
 
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import UndeliverableValueError
+from airflow_config_providers.exceptions import UndeliverableValueError, refuse
 from airflow_config_providers.spark import fidelity
 from airflow_config_providers.spark.child_process import size
 from airflow_config_providers.spark.private_file import PrivateFile, private_file
@@ -120,31 +121,22 @@ def private_properties(
 
 _KEPT: Final = frozenset(
     {
-        "spark.app.name",
-        "spark.kubernetes.submission.waitAppCompletion",
-        "spark.master",
-        "spark.remote",
-        "spark.yarn.submit.waitAppCompletion",
+        *("spark.app.name", "spark.master", "spark.remote"),
+        *("spark.kubernetes.submission.waitAppCompletion", "spark.yarn.submit.waitAppCompletion"),
     }
 )
 """Keys that operators add to the command if it lacks them. The command would then override the file."""
 
 
 def _refuse_changes(configs: Mapping[str, str], written: Mapping[str, str]) -> None:
-    problems = [
-        problem
-        for key, value in configs.items()
-        for problem in fidelity.problems(key, value, written=written.get(key, ""))
-    ]
-    if problems:
-        raise UndeliverableValueError(*problems)
+    found = (fidelity.problems(key, value, written=written.get(key, "")) for key, value in configs.items())
+    refuse(UndeliverableValueError, chain.from_iterable(found))
 
 
 def _refuse_lost(plain: Mapping[str, str], survives: Callable[[str, str], bool]) -> None:
     """Refuse what neither a file nor a command delivers unchanged: in a command, it could become another key."""
-    problems = [fidelity.loss(key, value) for key, value in plain.items() if not survives(key, value)]
-    if problems:
-        raise UndeliverableValueError(*problems)
+    lost = (fidelity.loss(key, value) for key, value in plain.items() if not survives(key, value))
+    refuse(UndeliverableValueError, lost)
 
 
 def _refuse_too_long(plain: Mapping[str, str], room: int) -> None:

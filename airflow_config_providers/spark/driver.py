@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Mapping, MutableMapping
 from contextlib import ExitStack
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,17 +21,16 @@ from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
 from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.core.variable import variables
-from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UndeliverableValueError
+from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UndeliverableValueError, refuse
 from airflow_config_providers.foreign import SESSION_BUILDER, SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import child_process, fidelity, specification
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.defaults_file import defaults_in
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.jvm import reading_properties, spark_home
-from airflow_config_providers.spark.layer_files import file_layer, read_text
+from airflow_config_providers.spark.layer_files import defaults_in, file_layer, read_text
 from airflow_config_providers.spark.redaction import redacting
 
 if TYPE_CHECKING:
@@ -137,11 +137,7 @@ class Submitted:
 
 
 class Unsubmitted:
-    """
-    A Python process without a JVM, such as a notebook or a container that runs ``python job.py``.
-
-    :param environ: the environment of the process; ``PYSPARK_SUBMIT_ARGS`` is set in it while the JVM starts
-    """
+    """A Python process without a JVM, such as a notebook or a container that runs ``python job.py``."""
 
     has_begun = False
 
@@ -158,7 +154,6 @@ class Unsubmitted:
         """
         Start the JVM, and create the SparkContext; what a properties file would change is set when the JVM runs.
 
-        :param withheld: names of the environment variables that child processes must not inherit
         :raises UndeliverableValueError: a properties file would change a value that the JVM needs before
         """
         filed = {key: value for key, value in configs.items() if fidelity.survives_file(key, value)}
@@ -178,7 +173,6 @@ def driver_process(environ: MutableMapping[str, str]) -> DriverProcess:
     Return the kind of driver that this process is.
 
     :raises ConfigException: a SparkContext already exists
-    :raises UnsupportedVersionError: this PySpark lacks something that this package leans on
     """
     require(SPARK_CONTEXT)
     if pyspark.SparkContext._active_spark_context is not None:
@@ -217,37 +211,26 @@ def _start(
 
 
 def _refuse_early(written: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> None:
-    problems = [
+    problems = (
         f"{printable(key)}: Spark reads this key before Python runs, or shows it, so {printable(str(variable))} cannot "
         f"be resolved in the driver. Write the value itself, or resolve on the worker."
         for key, text in written.items()
         if is_early(key, text)
         for variable in dict.fromkeys(variables(text))
         if variable.provider in providers
-    ]
-    if problems:
-        raise ExposedValueError(*problems)
+    )
+    refuse(ExposedValueError, problems)
 
 
-def _refuse_changes(found: ResolvedConfig) -> None:
-    written, values = found.layered.settled, found.configs()
-    problems = [
-        problem
-        for key, value in values.items()
-        if value != written[key]
-        for problem in fidelity.problems_in_process(key, value, written=written[key])
-    ]
-    if problems:
-        raise UndeliverableValueError(*problems)
+def _refuse_changes(resolved: ResolvedConfig) -> None:
+    written, values = resolved.layered.settled, resolved.configs()
+    changed = {key: value for key, value in values.items() if value != written[key]}
+    found = (fidelity.problems_in_process(key, value, written=written[key]) for key, value in changed.items())
+    refuse(UndeliverableValueError, chain.from_iterable(found))
 
 
 def _refuse_too_late(configs: Mapping[str, str]) -> None:
     """Refuse what cannot be set once the JVM runs: keys that it reads before or shows, and half a character."""
-    problems = [
-        problem
-        for key, value in configs.items()
-        if is_early(key, value) or not is_unicode(value)
-        for problem in fidelity.problems(key, value, written=value)
-    ]
-    if problems:
-        raise UndeliverableValueError(*problems)
+    late = {key: value for key, value in configs.items() if is_early(key, value) or not is_unicode(value)}
+    found = (fidelity.problems(key, value, written=value) for key, value in late.items())
+    refuse(UndeliverableValueError, chain.from_iterable(found))

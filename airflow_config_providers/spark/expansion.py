@@ -129,17 +129,12 @@ def _names(text: str, *, of_hadoop: bool) -> frozenset[str]:
 def _named(text: str, *, of_hadoop: bool) -> Iterator[str]:
     """Yield the names of the keys and of the environment variables in ``text``."""
     for part in text.split("}")[:-1] if "${" in text else ():
-        solid = part[_end_of_blanks(part) :]
+        solid = part[max(map(part.rfind, " \t\n\v\f\r")) + 1 :]  # no name has a blank
         _, _, outer = solid.partition("${")  # Spark begins with the first of "${${"
         yield from _of_spark(outer.removeprefix("system:"))
         _, is_open, inner = solid.rpartition("${")  # and Hadoop with the last
         yield from _of_spark(inner)
         yield from _of_hadoop(inner) if is_open and of_hadoop else ()
-
-
-def _end_of_blanks(text: str) -> int:
-    """Return the position after the last blank: no name has one."""
-    return max(map(text.rfind, " \t\n\v\f\r")) + 1
 
 
 def _of_spark(name: str) -> Iterator[str]:

@@ -108,7 +108,6 @@ def _finds_java_itself(binary: Path, environ: Mapping[str, str]) -> bool:
 
 
 def _homes(scripts: Path) -> Iterator[Path]:
-    """Yield the possible homes of the Spark whose scripts are in ``scripts``."""
     prefix = scripts.parent
     if not is_file(scripts / "find_spark_home.py"):
         yield prefix
@@ -127,21 +126,13 @@ _CORE: Final = re.compile(r"spark-core_[\d.]+-(\d+\.\d+\.\d+.*)\.jar")
 
 
 def installed_version(spark_binary: str, environ: Mapping[str, str]) -> str | None:
-    """
-    Return the version of the Spark that ``spark_binary`` starts. No Java is started.
-
-    :return: None if there is no Spark, or if its version is not written where Spark's archives and packages have it
-    """
+    """Return the version of the Spark that ``spark_binary`` starts, without Java; None if it is not written down."""
     home = home_directory(find_command(spark_binary, environ), environ)
     return version_in(home) if home else None
 
 
 def version_at_hand(environ: Mapping[str, str]) -> str | None:
-    """
-    Return the version of the Spark that ``spark-submit`` starts here; None if there is none.
-
-    :param environ: empty for a process whose Spark, if it has one, runs no job, such as an API server
-    """
+    """Return the version of the Spark that ``spark-submit`` starts here; None without one, or without a ``PATH``."""
     return installed_version("spark-submit", environ) if environ.get("PATH") else None
 
 

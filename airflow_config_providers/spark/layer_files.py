@@ -10,15 +10,16 @@ import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Final
 
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.named_file import LARGEST, read_named
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException, system_reason
+from airflow_config_providers.exceptions import ConfigException, refuse, system_reason
 from airflow_config_providers.providers.real_path import Steps, is_inside, open_real, steps
+from airflow_config_providers.spark.installation import conf_directory, find_command, is_file
 
 _OF_THE_SYSTEM: Final = (("proc",), ("sys",))
 _LIVE: Final = "the operating system generates its content, which is not configuration"
@@ -35,12 +36,7 @@ _BELOW: Final = re.compile(r"\s+(- |[\w.\"'-]+:(\s|$)).*")
 
 @dataclass(frozen=True, slots=True)
 class AllowedDirectories:
-    """
-    The directories in which a file must be, after following all symbolic links.
-
-    :param directories: the file must be inside one of these
-    :param problem: what is wrong with a file elsewhere, and what to do
-    """
+    """The directories in which a file must be, links followed, and what is wrong with one elsewhere."""
 
     directories: tuple[str, ...] = field(repr=False)
     problem: str
@@ -107,6 +103,18 @@ def file_parts(file: ConfigFile) -> tuple[list[properties.Property], list[str]]:
     return _parts(text, name=file.name, path=file.path)
 
 
+def defaults_of(spark_binary: str, environ: Mapping[str, str]) -> ConfigFile | None:
+    """Return the defaults file that ``spark_binary`` reads by itself; None if there is none, or no way to find it."""
+    directory = conf_directory(find_command(spark_binary, environ), environ)
+    return defaults_in(directory) if directory else None
+
+
+def defaults_in(directory: Path) -> ConfigFile | None:
+    """Return the defaults file in a directory of Spark's configuration files; None if there is none."""
+    path = directory / "spark-defaults.conf"
+    return ConfigFile(str(path), str(path), is_lenient=True) if is_file(path) else None
+
+
 def is_yaml(path: str) -> bool:
     """Return whether the file at ``path`` is YAML, by its name."""
     return PurePath(path).suffix.lower() in YAML_SUFFIXES
@@ -116,7 +124,6 @@ def parse(text: str, *, name: str, path: str) -> list[properties.Property]:
     """
     Return the entries of ``text`` in order, read as the name of its file says.
 
-    :param name: the name of the file in messages
     :param path: the path of the file; one that ends with ``.yaml`` or ``.yml`` is YAML, any other Java properties
     :raises ConfigException: the text is malformed, or in another format
     """
@@ -124,10 +131,8 @@ def parse(text: str, *, name: str, path: str) -> list[properties.Property]:
 
 
 def _whole(parts: tuple[list[properties.Property], list[str]]) -> list[properties.Property]:
-    """Return the entries of parts without problems."""
     entries, problems = parts
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
     return entries
 
 
@@ -141,13 +146,12 @@ def _parts(text: str, *, name: str, path: str) -> tuple[list[properties.Property
 
 
 def _refuse_repeated(lines: Mapping[str, Sequence[int]], *, name: str) -> None:
-    problems = [
+    problems = (
         f"{printable(name)}: '{printable(key)}' is set in lines {', '.join(map(str, found))}. Keep one."
         for key, found in lines.items()
         if len(found) > 1
-    ]
-    if problems:
-        raise ConfigException(*problems)
+    )
+    refuse(ConfigException, problems)
 
 
 def _lines_by_key(entries: Iterable[properties.Property]) -> dict[str, list[int]]:
@@ -198,8 +202,8 @@ def read_layer_file(path: str, *, name: str, bounds: Iterable[AllowedDirectories
     """
     try:
         real = steps(os.path.realpath(path))
-        if outside := [bound.problem for bound in bounds if not bound.holds(real)]:
-            raise ConfigException(*(f"The file '{printable(name)}' {problem}" for problem in outside))
+        outside = (bound.problem for bound in bounds if not bound.holds(real))
+        refuse(ConfigException, (f"The file '{printable(name)}' {problem}" for problem in outside))
         return _read(real)
     except OSError as error:
         problem = system_reason(error)
@@ -225,12 +229,7 @@ def _read(real: Steps) -> bytes:
 
 
 def refuse_other_format(text: str, *, name: str) -> None:
-    """
-    Refuse ``text`` that is not meant as Java properties.
-
-    :param name: the name of the file
-    :raises ConfigException: the text looks like YAML or JSON
-    """
+    """Raise a ConfigException if ``text`` is not meant as Java properties, but looks like YAML or JSON."""
     if found := _format_of(text.replace("\r\n", "\n"), name):
         raise ConfigException(
             f"{printable(name)} looks like {found}, but is read as a Java properties file. Write one key and its value "

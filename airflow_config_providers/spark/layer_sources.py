@@ -12,7 +12,7 @@ from airflow_config_providers.core.java_text import written
 from airflow_config_providers.core.keys import is_reserved
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.specification import is_specification
 
 _SERVICE_LINK: Final = re.compile(r"(tcp|udp|sctp)://(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]{1,5}", re.ASCII)
@@ -40,8 +40,7 @@ def mapping_layer(source: ConfigSource, name: str, configs: Any) -> ConfigLayer:
     problems += [
         f"{name}: the key '{printable(str(key))}' is not a string." for key in configs if not isinstance(key, str)
     ]
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
     return ConfigLayer(source, name, {key: text for key, text in texts.items() if text is not None})
 
 

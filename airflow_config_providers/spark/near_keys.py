@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from os.path import commonprefix
 from typing import Final
 
 from airflow_config_providers.core.cached import cached_property
@@ -35,12 +36,7 @@ part resembles too many words: ``spark.live.x`` does not mean ``spark.hive.x``.
 
 
 class NearKeys:
-    """
-    Finds the key that is meant by one with a slip in its words, or with a few wrong letters.
-
-    :param names: the keys to choose from, the most likely first
-    :param free: the names below which people choose the rest of a key
-    """
+    """Finds the key meant by one with a slip in its words or letters. Below ``free`` names, people choose the rest."""
 
     def __init__(self, names: Iterable[str], free: Iterable[str] = ()) -> None:
         self._names = list(names)
@@ -135,11 +131,7 @@ def _with_one_left_out(of: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 class _LetterSlips:
-    """
-    Finds the key that is meant by one with a few wrong letters.
-
-    :param names: the keys to choose from; one that ends with ``_ANY`` stands for all keys that begin like it
-    """
+    """Finds the key that is meant by one with wrong letters; a name that ends with ``_ANY`` is all that begin so."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = sorted(names)  # so that those with the same first parts are in one range
@@ -151,11 +143,7 @@ class _LetterSlips:
         return found[1] if found else None
 
     def _near(self, start: str, parts: list[str], most: int) -> Iterator[tuple[int, str]]:
-        """
-        Yield the names below ``start`` that differ from ``parts`` in at most ``most`` letters.
-
-        :return: pairs of the number of letters and the name
-        """
+        """Yield the names below ``start`` that differ from ``parts`` in up to ``most`` letters, after how many."""
         if _ANY in self._parts(start):
             yield 0, start + ".".join(parts)
         for cost, part in self._near_parts(start, parts[0], most):
@@ -222,7 +210,7 @@ def _distance(one: str, other: str, most: int) -> int | None:
 
     :return: None if it is more than ``most``
     """
-    same = _same_letters(one, other)
+    same = len(commonprefix((one, other)))  # noqa: RUF071 - of letters, not of names of folders
     one, other = one[same:], other[same:]
     if not one or not other:
         rest = len(one) + len(other)
@@ -234,9 +222,3 @@ def _distance(one: str, other: str, most: int) -> int | None:
         ways.append((one[2:], other[2:]))
     found = [cost for way in ways if (cost := _distance(*way, most - 1)) is not None]
     return 1 + min(found) if found else None
-
-
-def _same_letters(one: str, other: str) -> int:
-    """Return the length of the common prefix of both words."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))

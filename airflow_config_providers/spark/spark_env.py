@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.spark.defaults_file import defaults_in
 from airflow_config_providers.spark.installation import conf_directory, home_directory, is_file
+from airflow_config_providers.spark.layer_files import defaults_in
 
 _SETS: Final = re.compile(rb"^[^#\n]*\bSPARK_CONF_DIR=", re.MULTILINE)
 
@@ -31,8 +31,6 @@ def doubt_of_defaults(binary: Path, environ: Mapping[str, str]) -> str:
 
     A script that sets it is run, as Spark does next; for at most a minute.
 
-    :param binary: a program of Spark
-    :param environ: its environment
     :return: empty if Spark would read the same, or if that cannot be determined
     """
     before = conf_directory(binary, environ)
@@ -51,9 +49,6 @@ def doubt_of_mode(binary: Path, environ: Mapping[str, str]) -> str:
     Return the warning that ``spark-env.sh`` may start the driver in the cluster; empty if it sets no ``DEPLOY_MODE``.
 
     The script is not run. What it sets has no effect if an option of spark-submit or a key of the job sets the mode.
-
-    :param binary: a program of Spark
-    :param environ: its environment
     """
     directory = None if environ.get("SPARK_ENV_LOADED") else conf_directory(binary, environ)
     if directory is None or not _SETS_MODE.search(_content(directory / "spark-env.sh")):

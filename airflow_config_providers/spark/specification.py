@@ -10,7 +10,7 @@ from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.exceptions import ProviderDefinitionError, refuse
 
 PREFIX: Final = "spark."
 """The prefix of each key of KIP-297, since Spark passes on no others."""
@@ -99,8 +99,7 @@ def require_open(definitions: Mapping[str, str]) -> None:
     """
     found, problems = read_definitions(definitions)
     problems += [problem for definition in found for problem in _problems(definition)]
-    if problems:
-        raise ProviderDefinitionError(*problems)
+    refuse(ProviderDefinitionError, problems)
 
 
 def _problems(definition: ProviderDefinition) -> Iterator[str]:

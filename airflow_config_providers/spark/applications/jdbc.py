@@ -41,7 +41,6 @@ def main(words: Sequence[str]) -> None:
 
 
 def _configuration() -> Mapping[str, str]:
-    """Return the submitted configuration."""
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - not installed where the operator runs
 
     SparkContext._ensure_initialized()

@@ -1,14 +1,10 @@
-"""
-A page of HTML that needs nothing else: no script, no font and no image from elsewhere.
-
-Its plots are SVG, each with its numbers in a table.
-"""
+"""Pages of HTML that need no script, font or image from elsewhere. Plots are SVG, each with its numbers in a table."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from html import escape
@@ -125,6 +121,41 @@ def table(
     return f'<div class="scroll"><table>{head}<tbody>{body}</tbody></table></div>{more}'
 
 
+@dataclass(frozen=True, slots=True)
+class AuditScope:
+    """
+    What an audit was about, which its readers need to judge the result.
+
+    :param rows: what was chosen, and how; what has no value is left out of the page
+    :param notes: sentences about what was not read or not searched for
+    :param unknown: a sentence about what the audit could not know; empty if there is nothing
+    """
+
+    rows: Sequence[tuple[str, object]] = ()
+    notes: Sequence[str] = ()
+    unknown: str = ""
+
+    def first(self) -> str:
+        """Return the paragraph that must be read before the result."""
+        return paragraph(self.unknown) if self.unknown else ""
+
+    def section(self, show: Callable[[str], str] = str) -> str:
+        """Return the section with strings as ``show`` returns them; nothing if nothing is known."""
+        rows = [(name, _each(value, show)) for name, value in self.rows if value not in (None, "", [], ())]
+        notes = [paragraph(show(note)) for note in self.notes]
+        return section("What was audited", table(("what", "which"), rows), *notes) if rows or notes else ""
+
+
+def _each(value: object, show: Callable[[str], str]) -> object:
+    if isinstance(value, (list, tuple)):
+        return [show(str(one)) for one in value]
+    return show(value) if isinstance(value, str) else f"{value:,}"  # as a string, which is beside the others
+
+
+NOT_KNOWN: Final = AuditScope()
+"""The scope of an audit of which nothing is known."""
+
+
 class Quoted(str):
     """A string that has code between backticks."""
 
@@ -186,11 +217,7 @@ _WIDE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """
-    A number with its name.
-
-    :param whole: the number of which ``count`` is a part; None if it is not a part
-    """
+    """A number with its name, and the ``whole`` of which it is a part; None if it is not a part."""
 
     label: str
     count: int
@@ -214,12 +241,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """
-    What a plot is about.
-
-    :param of: what is counted
-    :param is_bad: whether less is better, which the colour shows
-    """
+    """What a plot is about: what is counted, and whether less is better, which the colour shows."""
 
     title: str
     of: str
@@ -234,12 +256,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def ranking(plot: Plot, bars: Iterable[Bar], *, count: int = 0) -> str:
-    """
-    Return the longest bars, in their order, from left to right.
-
-    :param bars: sorted
-    :param count: how many there are in all, if that is more than ``bars``
-    """
+    """Return the longest of sorted bars from left to right; ``count`` is how many there are, if more than ``bars``."""
     found = list(bars)
     if not found:
         return ""
@@ -249,11 +266,7 @@ def ranking(plot: Plot, bars: Iterable[Bar], *, count: int = 0) -> str:
 
 
 def weekly(plot: Plot, bars: Iterable[Bar]) -> str:
-    """
-    Return a column for each week, also for weeks without anything, of the last year with anything.
-
-    :param bars: their labels are the Mondays of the weeks, in ISO 8601
-    """
+    """Return a column for each week of the last year with anything, also for empty ones; labels are their Mondays."""
     found = sorted(bars, key=lambda bar: bar.label)
     if not found:
         return ""

@@ -187,15 +187,11 @@ def _session(master: str | None, configs: Mapping[str, str]) -> Any:
         launch(conf)
     context = pyspark.SparkContext(conf=conf)
     try:
-        return _session_in(context, conf)
+        context.setLogLevel("ERROR")
+        return pyspark.sql.SparkSession.builder.config(conf=conf).getOrCreate()
     except BaseException:  # also Ctrl-C: the next audit would take the context for one of others
         context.stop()
         raise
-
-
-def _session_in(context: Any, conf: Any) -> Any:
-    context.setLogLevel("ERROR")
-    return pyspark.sql.SparkSession.builder.config(conf=conf).getOrCreate()
 
 
 def _session_beside(configs: Mapping[str, str]) -> Any:
@@ -232,7 +228,6 @@ def quiet_start(environ: MutableMapping[str, str]) -> Iterator[None]:
 
 
 def _has_log_configuration(environ: MutableMapping[str, str]) -> bool:
-    """Return whether there is a log configuration for Spark."""
     folder = Path(environ.get("SPARK_CONF_DIR") or Path(spark_home(), "conf"))
     names = ("log4j2*.properties", "log4j2*.xml", "log4j2*.y*ml", "log4j2*.js*n", "log4j.properties", "log4j.xml")
     is_in_folder = any(matching(name, folder) for name in names)

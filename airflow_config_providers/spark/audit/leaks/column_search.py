@@ -11,8 +11,7 @@ from airflow_config_providers.spark.audit.leaks.content import BLOCK
 from airflow_config_providers.spark.audit.leaks.decompression import require_proportion
 from airflow_config_providers.spark.audit.leaks.files import Split
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence, without_values
-from airflow_config_providers.spark.audit.leaks.open_file import ContentError
-from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile, RowGroup, SomeRows
+from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile, SomeRows
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, FoundSoFar
 from airflow_config_providers.spark.audit.leaks.text_cells import (
@@ -23,9 +22,6 @@ from airflow_config_providers.spark.audit.leaks.text_cells import (
     numbers_of,
     starts,
 )
-
-_MOST_PROBLEMS: Final = 5
-"""The most problems that are listed of one split: each of its row groups can have one."""
 
 METADATA: Final = "(metadata)"
 """What the column of a leak is called that is in no column, but in the metadata of the file. Its line is 0."""
@@ -42,7 +38,7 @@ def search_columns(file: ParquetFile, split: Split, finder: OccurrenceFinder, pr
         _search_metadata(file, finder, progress)
     have_rows = False
     for group in file.groups(split):
-        for rows in _until_broken(file, group, progress):
+        for rows in progress.until_broken(file.tables(group)):
             have_rows = True
             for cells in _cells(rows, progress):
                 _search_cells(cells, finder, progress)
@@ -56,14 +52,6 @@ def _search_metadata(file: ParquetFile, finder: OccurrenceFinder, progress: Foun
     _add(finder.find(content), progress, -1, METADATA)
 
 
-def _until_broken(file: ParquetFile, group: RowGroup, progress: FoundSoFar) -> Iterator[SomeRows]:
-    """Yield what can be read of a row group, and keep why the rest cannot be."""
-    try:
-        yield from file.tables(group)
-    except ContentError as error:
-        _note(progress, str(error))
-
-
 def _cells(rows: SomeRows, progress: FoundSoFar) -> Iterator[TextCells]:
     """Yield the texts of all columns, and keep which column cannot be read as text. It may have a telling name."""
     named = zip(rows.table.schema.names, rows.table.columns, strict=True)
@@ -72,12 +60,7 @@ def _cells(rows: SomeRows, progress: FoundSoFar) -> Iterator[TextCells]:
             yield from _of_column(name, column, rows.first)
         except Exception as error:  # noqa: BLE001 - pyarrow raises errors of many kinds, perhaps with what it read
             problem = f"Column {number} of those with text could not be searched ({type(error).__name__})."
-            _note(progress, problem)
-
-
-def _note(progress: FoundSoFar, problem: str) -> None:
-    if problem not in progress.problems and len(progress.problems) < _MOST_PROBLEMS:
-        progress.problems.append(problem)
+            progress.note(problem)
 
 
 def _of_column(name: str, column: Any, first: int) -> Iterator[TextCells]:

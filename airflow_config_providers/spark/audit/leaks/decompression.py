@@ -54,11 +54,7 @@ def most_content(size: int) -> int:
 
 
 def require_proportion(content: int, size: int) -> None:
-    """
-    Check that a file with ``size`` bytes does not have an almost endless content.
-
-    :raises ContentError: ``content`` is too much
-    """
+    """Raise a ContentError if a file of ``size`` bytes has an almost endless ``content``."""
     if content > most_content(size):
         times = _MOST_TIMES if content <= _LARGE else _LARGE_TIMES
         raise ContentError(f"Its content is more than {times:,} times as large: only its beginning was read.")
@@ -80,11 +76,7 @@ class _Counted:
         return block
 
     def allow(self, size: int) -> None:
-        """
-        Count ``size`` bytes of content.
-
-        :raises ContentError: there is too much content for the bytes that were taken
-        """
+        """Count ``size`` bytes of content; raise a ContentError if they are too many for the bytes that were taken."""
         self._given += size
         require_proportion(self._given, self._taken)
 

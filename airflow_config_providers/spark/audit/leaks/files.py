@@ -60,7 +60,6 @@ class FileListing:
     """
     What is below some paths.
 
-    :param files: the regular files
     :param skipped: path -> why it was not read, for links, pipes, sockets and devices
     :param unread: path -> why it could not be listed
     """
@@ -93,20 +92,20 @@ class FileListing:
         return {path for path in paths if path in listed or (self.unread and self._is_unread(path))}
 
     def _is_unread(self, path: str) -> bool:
-        """Return whether a path, or a folder that it is in, could not be listed."""
         steps = path.split("/")
         return any("/".join(steps[:count]) in self.unread for count in range(1, len(steps) + 1))
 
     def _add(self, path: str, seen: set[str]) -> None:
-        folders = [path]
         try:
             status = os.lstat(path)
         except OSError as error:
             self.unread[path] = system_reason(error)
             return
-        if not stat.S_ISDIR(status.st_mode):
-            folders = []
-            self._add_given(path, status)
+        folders = [path] if stat.S_ISDIR(status.st_mode) else []
+        if stat.S_ISREG(status.st_mode):
+            self._add_one(path, status)
+        elif not folders:  # unlike below a folder, it must not only be skipped
+            self.unread[path] = "It is neither a folder nor a regular file."
         while folders:
             folder = folders.pop()
             if folder not in seen:
@@ -141,13 +140,6 @@ class FileListing:
             self.unread[folder] = system_reason(error)
         return folders
 
-    def _add_given(self, path: str, status: os.stat_result) -> None:
-        """Add a given path that is no folder. Unlike what is below a folder, it must not only be skipped."""
-        if stat.S_ISREG(status.st_mode):
-            self._add_one(path, status)
-        else:
-            self.unread[path] = "It is neither a folder nor a regular file."
-
     def _add_one(self, path: str, status: os.stat_result) -> None:
         if stat.S_ISREG(status.st_mode):
             modified, changed = status.st_mtime_ns, status.st_ctime_ns
@@ -162,12 +154,7 @@ GroupRow = tuple[Sequence[str], Sequence[int], Sequence[int], Sequence[int | Non
 
 
 class Split(NamedTuple):
-    """
-    A part of a file that one task searches.
-
-    :param begin: the offset of its first byte; occurrences that begin before it belong to another split
-    :param end: the offset after its last byte; None for all of the file, which can be compressed
-    """
+    """A part of a file that one task searches: what begins in it. Without an ``end``, it is the whole file."""
 
     file: FoundFile
     begin: int = 0
@@ -187,7 +174,6 @@ def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator
     its row groups are divided among all splits.
 
     :param begin: the offset at which the search begins; 0 for a compressed file
-    :param size: the size of a split
     """
     beginning = _beginning(file) if file.size - begin > size else b""
     if file.size - begin <= size or beginning is None or compression_of(beginning):

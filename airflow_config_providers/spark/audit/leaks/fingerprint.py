@@ -1,8 +1,4 @@
-"""
-Fingerprints of values: with them a value is found in files, by people and audits that do not know it.
-
-Their files hold no values, and only an audit with the same key can use them.
-"""
+"""Fingerprints, by which people and audits with the same key find values that they do not know."""
 
 from __future__ import annotations
 
@@ -29,7 +25,7 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import (
     united,
 )
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
-from airflow_config_providers.spark.audit.leaks.private_lines import replace_lines
+from airflow_config_providers.spark.audit.leaks.text_lines import replace_lines
 
 if TYPE_CHECKING:
     from numpy import uint32
@@ -76,10 +72,8 @@ class Fingerprint:
     What is known of one form of a value, such as its base64, without the value.
 
     :param reference: the reference that has, or had, the value
-    :param encoding: the encoding of the form
     :param size: the bytes of the form
     :param middle: a keyed hash of the bytes in its middle, with ``MIDDLE_BITS`` bits; only the key shows it
-    :param digest: a keyed digest of the form, in hexadecimal digits
     :param age: as that of a leak
     :param edges: a keyed digest of the edges of a long form, in the same digits; empty for others, and in older files
     """
@@ -99,11 +93,7 @@ class Fingerprint:
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> Self:
-        """
-        Return the fingerprint of a row.
-
-        :raises ValueError: a field is missing, or cannot be that of a fingerprint
-        """
+        """Return the fingerprint of a row; raise a ValueError if a field is missing, or cannot be right."""
         import msgspec  # noqa: PLC0415 - executors do not need it
 
         found = msgspec.convert(row, cls).of_age(CURRENT)
@@ -126,12 +116,10 @@ def _is_digest(digits: str, size: int) -> bool:
 @dataclass(frozen=True, slots=True)
 class FingerprintKey:
     """
-    The secret key of fingerprints.
+    The secret key of fingerprints, of 32 bytes.
 
     Without it, they reveal nothing but lengths, and which forms are the same. With it, guesses can be tested: of the
     bytes in the middle by themselves, of the edges of a long form by themselves, and of a value as a whole.
-
-    :param secret: 32 bytes
     """
 
     secret: bytes = field(repr=False)
@@ -212,11 +200,7 @@ def window_of(size: int) -> int:
 
 
 def place_of_window(size: int) -> int:
-    """
-    Return where in a form its window is: in the middle.
-
-    Many values begin alike, such as addresses and private keys, and logs are full of such beginnings.
-    """
+    """Return where in a form its window is: in the middle, because many values, and lines of logs, begin alike."""
     return (size - window_of(size)) // 2
 
 
@@ -449,7 +433,6 @@ class _Middles:
                     yield Occurrence(place, place + size, reference, one_line(known.encoding), known.age)
 
     def _known(self, text: _DigestedText, place: int, size: int, edges: _OfEdges) -> Fingerprint | None:
-        """Return the fingerprint of the form at a place; None if there is none."""
         data, end = text.data, place + size
         if place < 0 or end > len(data):
             return None

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.audit.batches import packed
-from airflow_config_providers.spark.audit.leaks.baseline import Baseline, read_baseline
 from airflow_config_providers.spark.audit.leaks.files import (
     FileListing,
     FoundFile,
@@ -28,17 +27,22 @@ from airflow_config_providers.spark.audit.leaks.files import (
     splits_of,
 )
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
-from airflow_config_providers.spark.audit.leaks.leak import Leak, iso_moment
+from airflow_config_providers.spark.audit.leaks.leak import Baseline, Leak, iso_moment, read_baseline
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mount, mounted
 from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
-from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
+from airflow_config_providers.spark.audit.leaks.seen_files import (
+    SearchedFile,
+    SeenFiles,
+    grown_since,
+    is_unchanged,
+    locked,
+)
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, SplitColumns, SplitLeaks
 from airflow_config_providers.spark.audit.leaks.split_search import Search
-from airflow_config_providers.spark.audit.leaks.state_folder import locked
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
 from airflow_config_providers.spark.audit.leaks.tables import (
     SearchedRows,
@@ -72,12 +76,7 @@ _NOT_STORED: Final = "only what is searched can be in object storage. Name a pat
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class SentToExecutors:
-    """
-    What executors get by the broadcast.
-
-    :param sought: what to search for
-    :param stores: the stores of objects that files are in
-    """
+    """What executors get by the broadcast: what to search for, and the stores of objects that files are in."""
 
     sought: Sought = field(repr=False)
     stores: Sequence[ObjectStore] = field(default=(), repr=False)
@@ -100,8 +99,6 @@ class LeakRequest:
     :param baseline: a file with accepted leaks
     :param state: a folder that keeps what was searched, so that the next audit reads only what is new
     :param reversed_copy: a folder for copies with references in place of the values
-    :param master: Spark's master; None for the one of Spark's own defaults, or else this machine
-    :param configs: configuration of the Spark job
     :param database: a database to search, too, each time as a whole; None for none
     :param fingerprints: files with fingerprints of values to search for
     :param write_fingerprints: a file for the fingerprints of the values
@@ -122,11 +119,7 @@ class LeakRequest:
     excepted: Sequence[str] = ()
 
     def require_local(self) -> None:
-        """
-        Check that only ``paths`` are in object storage.
-
-        :raises ConfigException: something else is
-        """
+        """Raise a ConfigException if something else than ``paths`` is in object storage."""
         given = {
             "--baseline": (self.baseline,),
             "--state": (self.state,),
@@ -134,9 +127,8 @@ class LeakRequest:
             "--fingerprints": self.fingerprints,
             "--write-fingerprints": (self.write_fingerprints,),
         }
-        wrong = [option for option, paths in given.items() if any(is_stored(path) for path in paths if path)]
-        if wrong:  # the path is not shown, because it could have a password
-            raise ConfigException(*(f"{option}: {_NOT_STORED}" for option in wrong))
+        wrong = (option for option, paths in given.items() if any(is_stored(path) for path in paths if path))
+        refuse(ConfigException, (f"{option}: {_NOT_STORED}" for option in wrong))  # the path could have a password
 
 
 def audit_leaks(
@@ -145,8 +137,6 @@ def audit_leaks(
     """
     Search files, in a Spark session of its own, and return what was found without what is accepted.
 
-    :param stores: the stores of objects that paths of the request are in
-    :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
     :raises ConfigException: a file or folder of the request cannot be used, or Spark does not start
     """
     with seldom_collected(), mounted(stores), locked(request.state) if request.state else nullcontext():
@@ -189,7 +179,7 @@ def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore]
 @contextmanager
 def seldom_collected() -> Iterator[None]:
     """
-    Let this process look for garbage seldom until the end of the block; half of its time would go into that.
+    Look for garbage seldom until the end of the block; half of the time would go into that.
 
     Only objects that refer to each other in a circle wait for that. All others are freed as soon as they are not used.
     """
@@ -246,19 +236,11 @@ class LeakAudit:
     The values, and the credentials of ``stores``, reach executors by one broadcast, which is encrypted. They are in no
     configuration, plan or argument.
 
-    :param session: see ``audit_session``
-    :param sought: what to search for
-    :param stores: the stores of objects that files are in
     :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
     """
 
     def __init__(
-        self,
-        session: SparkSession,
-        sought: Sought,
-        *,
-        stores: Sequence[ObjectStore] = (),
-        tick: Tick = no_tick,
+        self, session: SparkSession, sought: Sought, *, stores: Sequence[ObjectStore] = (), tick: Tick = no_tick
     ) -> None:
         self._session = session
         self._context = session.sparkContext
@@ -280,17 +262,12 @@ class LeakAudit:
             yield _by_file(pending, work.grown)
 
     def copy(self, files: Sequence[FoundFile], target: Callable[[str], Path]) -> dict[str, str]:
-        """
-        Write copies of files, with references in place of the values.
-
-        :param target: returns where the copy of a file goes
-        :return: path -> why there is no copy
-        """
+        """Write copies with references for values where ``target`` says; return path -> why there is none."""
         sent = self._sent
         groups = [[(one.file, target(one.file.path)) for one in group] for group in grouped(map(Split, files))]
         tasks = self._context.parallelize(groups, max(1, len(groups)))
         with telling_failures(job_failed):
-            problems = tasks.flatMap(lambda group: _copy_all(group, sent)).collect()
+            problems = tasks.flatMap(lambda group: write_copies(group, _finder(sent.value))).collect()
         return {file.path: problem for file, problem in zip(files, problems, strict=True) if problem}
 
     def search_database(self, database: TextDatabase) -> SearchedRows:
@@ -333,10 +310,6 @@ def _columns(results: Sequence[SplitLeaks]) -> SplitColumns:
 
 def _search_rows(sent: Any, table: TextTable, rows: Iterable[Sequence[Any]]) -> SearchedRows:
     return search_rows(table, rows, _finder(sent.value))
-
-
-def _copy_all(group: Iterable[tuple[FoundFile, Path]], sent: Any) -> list[str]:
-    return write_copies(group, _finder(sent.value))
 
 
 def _finder(sent: SentToExecutors) -> SoughtFinder:

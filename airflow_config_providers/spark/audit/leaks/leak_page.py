@@ -10,21 +10,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.text import counted, how_many
-from airflow_config_providers.spark.audit.html_page import (
-    Bar,
-    Plot,
-    moment,
-    monday,
-    page_of,
-    paragraph,
-    plots,
-    ranking,
-    table_section,
-    verdict,
-    weekly,
-)
+from airflow_config_providers.spark.audit import html_page as html
 from airflow_config_providers.spark.audit.leaks.leak_finder import without_values
-from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.audit.leaks.leak import Leak
@@ -54,22 +41,18 @@ def nothing_found(report: LeakReport) -> str:
     return "Nothing found." if report.is_complete else "Nothing found so far."
 
 
-def page(report: LeakReport, scope: AuditScope = NOT_KNOWN) -> str:
-    """
-    Return the page, in which nothing that came from outside is markup.
-
-    :param scope: what was searched; values in it are shown as references
-    """
-    return page_of(
+def page(report: LeakReport, scope: html.AuditScope = html.NOT_KNOWN) -> str:
+    """Return the page, in which nothing from outside is markup, and values in ``scope`` are references, too."""
+    return html.page_of(
         "Leaks of known values",
         (
-            verdict(_verdict(report)),
-            paragraph(summary(report)),
-            plots(_plots(report.leaks)),
+            html.verdict(_verdict(report)),
+            html.paragraph(summary(report)),
+            html.plots(_plots(report.leaks)),
             _undated(report.leaks),
             scope.section(partial(without_values, find=report.sought.finder().find)),
             _unread(report),
-            table_section("Without a copy", ("file", "why"), sorted(report.uncopied.items())),
+            html.table_section("Without a copy", ("file", "why"), sorted(report.uncopied.items())),
             _table(report.leaks),
         ),
     )
@@ -85,11 +68,13 @@ def _verdict(report: LeakReport) -> str:
 def _plots(leaks: Sequence[Leak]) -> tuple[str, ...]:
     dated = [leak for leak in leaks if leak.modified]
     return (
-        weekly(Plot("By week of the file or row", "leaks"), _bars(dated, lambda leak: monday(leak.modified))),
-        ranking(Plot("By kind of file", "leaks"), _bars(leaks, lambda leak: sink(leak.file))),
-        ranking(Plot("By DAG", "leaks"), _bars(leaks, lambda leak: dag(leak.file) or "(no DAG in the path)")),
-        ranking(Plot("By reference", "leaks"), _bars(leaks, lambda leak: leak.reference)),
-        ranking(Plot("By encoding", "leaks"), _bars(leaks, lambda leak: leak.encoding)),
+        html.weekly(
+            html.Plot("By week of the file or row", "leaks"), _bars(dated, lambda leak: html.monday(leak.modified))
+        ),
+        html.ranking(html.Plot("By kind of file", "leaks"), _bars(leaks, lambda leak: sink(leak.file))),
+        html.ranking(html.Plot("By DAG", "leaks"), _bars(leaks, lambda leak: dag(leak.file) or "(no DAG in the path)")),
+        html.ranking(html.Plot("By reference", "leaks"), _bars(leaks, lambda leak: leak.reference)),
+        html.ranking(html.Plot("By encoding", "leaks"), _bars(leaks, lambda leak: leak.encoding)),
     )
 
 
@@ -97,16 +82,16 @@ def _undated(leaks: Sequence[Leak]) -> str:
     count = sum(not leak.modified for leak in leaks)
     if not count:
         return ""
-    return paragraph(f"{counted(count, 'leak')} in stores or tables that give no time: not in any week.")
+    return html.paragraph(f"{counted(count, 'leak')} in stores or tables that give no time: not in any week.")
 
 
-def _bars(leaks: Sequence[Leak], name: Callable[[Leak], str]) -> list[Bar]:
-    return [Bar(*one) for one in Counter(map(name, leaks)).most_common()]
+def _bars(leaks: Sequence[Leak], name: Callable[[Leak], str]) -> list[html.Bar]:
+    return [html.Bar(*one) for one in Counter(map(name, leaks)).most_common()]
 
 
 def _unread(report: LeakReport) -> str:
     skipped = [(path, f"Skipped: {why}.") for path, why in sorted(report.skipped.items())]
-    return table_section("Not read, or not wholly", ("file", "why"), [*sorted(report.unread.items()), *skipped])
+    return html.table_section("Not read, or not wholly", ("file", "why"), [*sorted(report.unread.items()), *skipped])
 
 
 def _table(leaks: Sequence[Leak]) -> str:
@@ -121,14 +106,14 @@ def _table(leaks: Sequence[Leak]) -> str:
             one.reference,
             one.encoding,
             one.age,
-            moment(one.modified),
+            html.moment(one.modified),
             one.id,
         )
         for one in leaks
     ]
     column = ("column",) if has_columns else ()
     heads = ("file", "kind of file", *column, "line", "offset", "reference", "encoding", "age", "modified (UTC)", "id")
-    return table_section("Leaks", heads, rows)
+    return html.table_section("Leaks", heads, rows)
 
 
 _DATABASE: Final = re.compile(r"^database:([^.:]+)")

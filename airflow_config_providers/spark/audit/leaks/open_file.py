@@ -33,21 +33,13 @@ class OpenFile(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """
-    A file in the file system.
-
-    :param descriptor: of the open file
-    """
+    """A file in the file system, by its open descriptor."""
 
     descriptor: int
     is_far: ClassVar[bool] = False
 
     def read(self, at: int, size: int) -> bytes:
-        """
-        Return up to ``size`` bytes from the offset ``at``.
-
-        :raises ContentError: the file cannot be read
-        """
+        """Read as ``OpenFile.read`` says."""
         try:
             return os.pread(self.descriptor, size, at)
         except OSError as error:
@@ -63,7 +55,7 @@ class LoadedFile:
     is_far: ClassVar[bool] = False
 
     def read(self, at: int, size: int) -> bytes:
-        """Return up to ``size`` bytes from the offset ``at``."""
+        """Read as ``OpenFile.read`` says."""
         return self.content[at : at + size]
 
 
@@ -135,11 +127,7 @@ class OpenFolder:
 
 @contextmanager
 def opened_text(path: str) -> Iterator[TextIO]:
-    """
-    Open a regular file with text in UTF-8, through no link.
-
-    :raises ContentError: as for ``opened_file``
-    """
+    """Open a regular file with text in UTF-8 as ``opened_file`` does."""
     with opened_file(path) as source, os.fdopen(os.dup(source.descriptor), encoding="utf-8") as file:
         yield file
 

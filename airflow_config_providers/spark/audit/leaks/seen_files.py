@@ -1,21 +1,26 @@
-"""What earlier audits have searched, so that the next one reads only what is new or has grown."""
+"""What earlier audits have searched, in a folder, so that the next one reads only what is new or has grown."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import re
+import stat
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from airflow_config_providers.core.reversal.encodings import ENCODINGS, Encoding
+from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, SHORTEST, telling_forms
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.audit.leaks.content import ends_hash, opened
+from airflow_config_providers.spark.audit.leaks.file_format import known_formats
 from airflow_config_providers.spark.audit.leaks.files import FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import (
     DamagedFingerprintsError,
@@ -28,10 +33,9 @@ from airflow_config_providers.spark.audit.leaks.fingerprint import (
 from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.object_store import FAR_BLOCK
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
-from airflow_config_providers.spark.audit.leaks.private_lines import replace_lines
-from airflow_config_providers.spark.audit.leaks.search_version import search_version
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
+from airflow_config_providers.spark.audit.leaks.text_lines import replace_lines
 from airflow_config_providers.spark.audit.leaks.token_finder import FORMATS
 
 _FORMAT: Final = 4
@@ -72,6 +76,32 @@ _DAMAGED: Final = (
 )
 
 _SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
+
+FINDER: Final = 2
+"""
+Increase it if a file can have other leaks than before although values have the same forms.
+
+Examples are more escapes that are undone, shorter parts of a value that are found, or more that is decompressed.
+"""
+
+_PROBES: Final = (
+    "plain-Value.of_0nly-simple-characters",
+    " all the m@rks: !\"#$%&'()*+,-./0;<=>?A[\\]^_`{|}~ and blanks\t",
+    "of several\r\nl\u00efnes, with \u20ac, \U0001f600 and \x7f\x01 in th\u00e9m\n-----or not\nlocalhost",
+)
+"""Strings of which each encoding changes something."""
+
+
+def search_version(encodings: Mapping[str, Encoding] = ENCODINGS) -> str:
+    """
+    Return a name for all that decides what is found in a file, apart from what is searched for.
+
+    After an upgrade that finds more, it is another one, and files that were searched before are searched again.
+    """
+    forms = {name: [list(encoded(probe)) for probe in _PROBES] for name, encoded in encodings.items()}
+    searched = [[form.hex() for form in telling_forms(probe)] for probe in _PROBES]
+    parts = [FINDER, SHORTEST, sorted(COMMON_WORDS), forms, searched, known_formats()]
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 class SearchedFile(NamedTuple):
@@ -121,9 +151,7 @@ class SeenFiles:
     Of the content of files, only keyed hashes are kept, because readers of the folder could guess what a short file
     contains. Without a key there are none, and a file that has grown is read from its beginning.
 
-    :param folder: where they are kept
     :param sought: what is searched for: also the values that earlier audits knew
-    :param version: that of the search
     :param notes: what people should know of the folder, in sentences
     """
 
@@ -140,7 +168,6 @@ class SeenFiles:
         """
         Return what was kept in ``folder`` for what is ``sought``.
 
-        :param version: that of the search; None for the one of this process
         :raises ConfigException: the folder cannot be used
         """
         seen = cls(Path(os.path.realpath(folder)), sought, version or search_version())
@@ -161,11 +188,7 @@ class SeenFiles:
         raise ConfigException(f"--state {printable(folder)}: {problem}. Name a folder that can be written.")
 
     def keep(self, found: Iterable[SearchedFile]) -> None:
-        """
-        Keep what was found in some files, all or nothing.
-
-        If the disk is full, a note says so, and the audit goes on.
-        """
+        """Keep what was found in files, all or nothing. If the disk is full, a note says so, and the audit goes on."""
         rows = [one._replace(ends=self.sought.key.of_ends(one.ends) if self.sought.key else "") for one in found]
         if problem := self._write(rows):
             self._note(_NOT_KEPT, problem)
@@ -237,11 +260,7 @@ class SeenFiles:
             raise ConfigException(nothing, *self.notes)
 
     def _earlier(self, path: Path, key: FingerprintKey) -> list[Fingerprint]:
-        """
-        Return the fingerprints that earlier audits have kept.
-
-        :raises ConfigException: they cannot be read
-        """
+        """Return the fingerprints that earlier audits have kept; raise a ConfigException if they are unreadable."""
         try:
             return read_fingerprints(str(path), key) if path.exists() else []
         except OtherKeyError:
@@ -253,11 +272,7 @@ class SeenFiles:
         raise ConfigException(problem)
 
     def _is_current(self) -> bool:
-        """
-        Return whether the parts are those of this search for the same values.
-
-        :raises ConfigException: it cannot be read now
-        """
+        """Return whether the parts are of this search for the same values; raise a ConfigException if unreadable."""
         path = self.folder / "secrets.json"
         if not path.is_file():
             return False
@@ -278,11 +293,7 @@ class SeenFiles:
         replace_lines(self.folder / "secrets.json", [json.dumps(known)])
 
     def _digest(self, salt: bytes) -> str:
-        """
-        Return a hash of the search and of all values together.
-
-        It is slow enough that a weak value among strong ones cannot be guessed from it.
-        """
+        """Return a hash of the search and of all values together, too slow to guess a weak one among strong ones."""
         values = [json.dumps([str(one.variable), one.value, one.age]) for one in self.sought.secrets]
         fingerprints = [json.dumps([*one.row().values(), one.age]) for one in self.sought.fingerprints]
         key = self.sought.key.id if self.sought.key else ""  # that of the fingerprints of leaks
@@ -319,11 +330,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _remove(parts: Iterable[Path]) -> None:
-    """
-    Remove all that can be removed.
-
-    :raises OSError: why one cannot be
-    """
+    """Remove all that can be removed; then, raise the OSError of one that cannot be."""
     problem = None
     for part in parts:
         try:
@@ -370,3 +377,55 @@ def grown_since(
 def _lines(path: Path) -> Iterator[str]:
     with opened_text(str(path)) as file:
         yield from file
+
+
+_LOCK: Final = ".lock"
+
+
+@contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """
+    Make a folder, and keep other audits out of it. The lock ends with the process, whatever ends that.
+
+    :raises ConfigException: the folder cannot be used, others can write to it, or another audit uses it
+    """
+    try:
+        descriptor, problem = _locked(Path(os.path.realpath(folder))), ""
+    except BlockingIOError:
+        descriptor, problem = -1, "another audit uses it. Wait until that has ended, or name another folder"
+    except OSError as error:
+        descriptor, problem = -1, f"{system_reason(error)}. Name a folder that can be written"
+    if problem:
+        raise ConfigException(f"--state {printable(folder)}: {problem}.")
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locked(folder: Path) -> int:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _require_private(folder)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(folder / _LOCK, flags, mode=0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _require_private(folder: Path) -> None:
+    """Raise an error if another user can write to ``folder``: files would pass for searched."""
+    status = folder.stat()
+    if status.st_uid not in {0, os.geteuid()}:
+        problem = "it belongs to another user"
+    elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        problem = "others can write to it"
+    else:
+        return
+    raise ConfigException(
+        f"--state {printable(str(folder))}: {problem}, and could hide leaks there. Name a folder of your own, to which "
+        f"only you can write, as after chmod go-w."
+    )

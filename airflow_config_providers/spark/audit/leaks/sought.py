@@ -95,11 +95,7 @@ class Sought:
         return any(is_like(reference, pattern) for pattern in self.excepted)
 
     def finder(self) -> SoughtFinder:
-        """
-        Return a finder for all of it.
-
-        :raises ConfigException: fingerprints need numpy, which is not installed
-        """
+        """Return a finder for all of it; raise a ConfigException if fingerprints lack numpy."""
         return SoughtFinder(self)
 
 
@@ -131,9 +127,7 @@ class SoughtFinder:
     def find(self, data: bytes) -> Iterator[Occurrence]:
         """Yield the occurrences in ``data``, in order; those that overlap are one."""
         values, prints, tokens = (one.find(data) if one else () for one in (self._values, self._prints, self._tokens))
-        found = united(chain(values, prints), tokens)
-        return found if self._key is None else _with_fingerprints(found, data, self._key)
-
-
-def _with_fingerprints(found: Iterable[Occurrence], data: bytes, key: FingerprintKey) -> Iterator[Occurrence]:
-    return (replace(one, fingerprint=key.of_found(data[one.start : one.end])) for one in found)
+        found, key = united(chain(values, prints), tokens), self._key
+        if key is None:
+            return found
+        return (replace(one, fingerprint=key.of_found(data[one.start : one.end])) for one in found)

@@ -6,16 +6,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
-from airflow_config_providers.spark.audit.leaks.file_format import is_encoded
+from airflow_config_providers.spark.audit.leaks.file_format import CompressedMembers, is_encoded, is_tar
 from airflow_config_providers.spark.audit.leaks.files import Split
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError
-from airflow_config_providers.spark.audit.leaks.tar_members import CompressedMembers, is_tar
 
 MOST_LEAKS: Final = 10_000
 """The most leaks that are listed of one split, so that a file that is full of a value does not fill the memory."""
+
+_MOST_PROBLEMS: Final = 5
+"""The most problems that are listed of one split: each of its row groups can have one."""
+
+_Content = TypeVar("_Content")
 
 _MEMBERS: Final = (
     "It has compressed files in a tar archive: only their bytes as they are were searched. Unpack it to search them."
@@ -68,13 +72,7 @@ class SplitLeaks(NamedTuple):
 
 @dataclass(slots=True)
 class FoundSoFar:
-    """
-    What the search of a split has found so far.
-
-    :param octets: bytes of content
-    :param lines: line ends
-    :param problems: why not all of it could be read
-    """
+    """What the search of a split has found so far, in how many bytes and lines, and what could not be read."""
 
     octets: int = 0
     lines: int = 0
@@ -103,12 +101,17 @@ class FoundSoFar:
         except Exception as error:  # noqa: BLE001 - its message could hold something of the content
             self.problems.append(f"It could not be searched ({type(error).__name__}).")
 
-    def until_broken(self, content: Iterator[bytes]) -> Iterator[bytes]:
+    def note(self, problem: str) -> None:
+        """Keep a problem that many parts of a file can have."""
+        if problem not in self.problems and len(self.problems) < _MOST_PROBLEMS:
+            self.problems.append(problem)
+
+    def until_broken(self, content: Iterator[_Content]) -> Iterator[_Content]:
         """Yield what can be read, so that it is searched, and keep why the rest cannot be."""
         try:
             yield from content
         except ContentError as error:
-            self.problems.append(str(error))
+            self.note(str(error))
 
     def noting_compressed(self, content: Iterator[bytes]) -> Iterator[bytes]:
         """Yield decompressed ``content``, and keep that it is compressed again, because that is not undone."""

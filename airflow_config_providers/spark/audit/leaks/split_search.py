@@ -18,14 +18,22 @@ from airflow_config_providers.spark.audit.leaks.content import (
     opened,
 )
 from airflow_config_providers.spark.audit.leaks.decompression import decompressed
-from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_parquet
+from airflow_config_providers.spark.audit.leaks.file_format import (
+    CONTEXT,
+    HEADER,
+    LONGEST_MAGIC,
+    CompressedMembers,
+    compression_of,
+    doubt,
+    is_parquet,
+    is_tar,
+)
 from airflow_config_providers.spark.audit.leaks.files import Split
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile
 from airflow_config_providers.spark.audit.leaks.reader_processes import Readers
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, FoundSoFar, SplitLeaks
-from airflow_config_providers.spark.audit.leaks.tar_members import CONTEXT, HEADER, CompressedMembers, is_tar
 
 OctetsRead = Callable[[int], None]
 """Called with the number of bytes that were read."""
@@ -92,7 +100,6 @@ class Search(ClosedOnExit):
             progress.problems.append(reason)
 
     def _columns(self, split: Split, source: OpenFile) -> _Columns:
-        """Return what is found in a file in Parquet."""
         try:
             return self._readers.read(source, split, self.tick)
         except ContentError as error:
@@ -101,12 +108,7 @@ class Search(ClosedOnExit):
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """
-    What is found in a split of a file with columns.
-
-    :param are_known: whether the footer can be read
-    :param have_rows: whether rows were searched, or there are none
-    """
+    """What is found in a split of a file with columns: whether its footer is known, and its rows were searched, too."""
 
     progress: FoundSoFar
     are_known: bool = True
@@ -132,13 +134,7 @@ def _searched_columns(source: OpenFile, split: Split, finder: OccurrenceFinder) 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """
-    The content in which a split is searched for.
-
-    :param first: the offset of its first byte
-    :param begin: the offset of the split; what begins before it belongs to another
-    :param end: the offset after the split; None if it ends with the content
-    """
+    """The content in which a split is searched for, and the offsets of its first byte and of the split's ends."""
 
     content: Iterator[bytes]
     first: int = 0
@@ -182,8 +178,6 @@ def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: FoundSoFar, 
     Add to ``progress`` the occurrences that begin in the split.
 
     Each is searched for with as many bytes around it as the longest can have, so that the blocks make no difference.
-
-    :param least: how many bytes are searched at a time
     """
     content = joined(progress.until_broken(stretch.content), least)
     if stretch.is_decompressed:

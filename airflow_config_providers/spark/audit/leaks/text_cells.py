@@ -99,9 +99,6 @@ def cells_of(column: str, array: Any, *, first: int = 0, rows: Any = None) -> It
     """
     Yield the texts of a column.
 
-    :param array: not chunked
-    :param first: as that of ``TextCells``
-    :param rows: as that of ``TextCells``
     :raises Exception: whatever pyarrow raises for a type that cannot be read as text, or is nested too deeply
     """
     if has_text(array.type):
@@ -135,7 +132,8 @@ def _inner(column: str, array: Any, rows: Any) -> Iterator[_Inner]:
         for place, inner in enumerate(array.flatten()):
             yield f"{column}.{kind.field(place).name}", inner, rows
     elif types.is_map(kind):
-        yield column, array.cast(_as_list(kind)), rows
+        pairs = pa.struct([("key", kind.key_type), ("value", kind.item_type)])
+        yield column, array.cast(pa.list_(pairs)), rows  # Arrow ends the process if it flattens a map
     elif types.is_dictionary(kind):
         yield column, array.dictionary_decode(), rows
     elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
@@ -144,11 +142,6 @@ def _inner(column: str, array: Any, rows: Any) -> Iterator[_Inner]:
         yield column, array.cast(pa.large_list(kind.value_type)), rows
     else:
         yield column, array, rows
-
-
-def _as_list(kind: Any) -> Any:
-    """Return the type of a map as that of a list of keys and values: Arrow ends the process if it flattens a map."""
-    return pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
 
 
 def _of_list(column: str, array: Any, rows: Any) -> _Inner:

@@ -1,13 +1,14 @@
-"""The lines of files and pipes that people name on the command line."""
+"""Lines of text: of files and pipes that people name on the command line, and of files that only this user can read."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Final
 
-from airflow_config_providers.core.named_file import open_named, refuse_silent
+from airflow_config_providers.core.named_file import open_named, refuse_silent, whole_file
 
 _LONGEST_LINE: Final = 1024 * 1024
 _LARGEST: Final = 1024 * 1024 * 1024
@@ -30,3 +31,13 @@ def lines_of(path: str, *, largest: int = _LARGEST, longest: int = _LONGEST_LINE
             yield line.strip()
         if not size:
             refuse_silent(file.fileno())
+
+
+def replace_lines(target: Path, lines: Iterable[str]) -> None:
+    """
+    Write a file beside the old one that only this user can read, and put it in its place.
+
+    :raises OSError: it cannot be written; the old one stays
+    """
+    with whole_file(target, mode=0o600) as file:
+        file.writelines(f"{line}\n".encode() for line in lines)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.lazy import pyspark
-from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
+from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit.records.runs import (
     INSTANCE,
     TASK,

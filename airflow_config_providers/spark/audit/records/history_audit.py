@@ -10,27 +10,12 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import how_many
-from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
-from airflow_config_providers.spark.audit.html_page import (
-    MOST_ROWS,
-    Bar,
-    Plot,
-    Quoted,
-    moment,
-    page_of,
-    paragraph,
-    plots,
-    ranking,
-    section,
-    table,
-    verdict,
-    weekly,
-)
+from airflow_config_providers.spark.audit import F
+from airflow_config_providers.spark.audit import html_page as html
 from airflow_config_providers.spark.audit.records import findings
 from airflow_config_providers.spark.audit.records.findings import BEFORE_FAILURE, DOCUMENTS
 from airflow_config_providers.spark.audit.records.past_records import persisted
 from airflow_config_providers.spark.audit.records.runs import OUTCOMES, TASK, runs_of, values_of, week
-from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -40,12 +25,7 @@ _MOST: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """
-    How often each name occurs.
-
-    :param counts: (name, how often), the most frequent first; only the first thousand, if there are more
-    :param names: how many names there are
-    """
+    """How often each name occurs, the most frequent first, up to a thousand, and how many names there are."""
 
     counts: Sequence[tuple[str, int]] = ()
     names: int = 0
@@ -57,8 +37,6 @@ class Drift:
     Changes of keys from one run of a task to the next.
 
     :param by_week: (Monday in ISO 8601, changes)
-    :param runs: how many runs there are
-    :param tasks: how many tasks ran
     """
 
     by_week: Sequence[tuple[str, int]] = ()
@@ -74,12 +52,7 @@ class Drift:
 
 
 def drift_of(runs: DataFrame, changes: DataFrame) -> Drift:
-    """
-    Return how often keys changed.
-
-    :param runs: as ``runs_of`` returns them
-    :param changes: as ``changes_of`` returns them
-    """
+    """Return how often keys changed, from what ``runs_of`` and ``changes_of`` return."""
     weeks = changes.groupBy(week(F.col("at")).alias("name")).count().orderBy("name").collect()
     by_week = [(row["name"], row["count"]) for row in weeks]
     tasks = runs.select(*TASK).distinct().count()
@@ -109,11 +82,7 @@ class KnownElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class PastRuns:
-    """
-    The rows from which findings are made.
-
-    :param there: what tasks have now in another environment; None if it is not compared
-    """
+    """The rows from which findings are made; ``there`` is None if environments are not compared."""
 
     runs: DataFrame
     values: DataFrame
@@ -202,21 +171,17 @@ UNKNOWN: Final = (
 """The note for a page, whose readers would otherwise think that there were no failures."""
 
 
-def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: AuditScope = NOT_KNOWN) -> str:
-    """
-    Return the page, in which nothing that came from outside is markup.
-
-    :param scope: what was read
-    """
+def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: html.AuditScope = html.NOT_KNOWN) -> str:
+    """Return the page, in which nothing that came from outside is markup."""
     runs = f"{how_many(drift.runs, 'run')} of {how_many(drift.tasks, 'task')} with a record: "
     changes = f"{how_many(drift.changes, 'change')} of a key from one run of a task to the next."
-    return page_of(
+    return html.page_of(
         "History of the configuration",
         (
-            verdict(f"{how_many(len(findings), 'finding')}." if findings else "Nothing found."),
-            paragraph(f"{runs}{changes}"),
+            html.verdict(f"{how_many(len(findings), 'finding')}." if findings else "Nothing found."),
+            html.paragraph(f"{runs}{changes}"),
             scope.first(),
-            plots(_plots(findings, drift)),
+            html.plots(_plots(findings, drift)),
             scope.section(),
             *_sections(findings),
         ),
@@ -224,31 +189,31 @@ def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: AuditScope 
 
 
 def _plots(findings: Iterable[Mapping[str, Any]], drift: Drift) -> Iterator[str]:
-    yield weekly(Plot("Changes by week", "changes", is_bad=False), _bars(drift.by_week))
+    yield html.weekly(html.Plot("Changes by week", "changes", is_bad=False), _bars(drift.by_week))
     yield _ranking("Keys that change most", drift.by_key)
     yield _ranking("DAGs whose configuration changes most", drift.by_dag)
     kinds = Counter(str(row["kind"]) for row in findings).most_common()
-    yield ranking(Plot("Findings by kind", "findings", is_bad=False), _bars(kinds))
+    yield html.ranking(html.Plot("Findings by kind", "findings", is_bad=False), _bars(kinds))
 
 
 def _ranking(title: str, ranked: Ranking) -> str:
-    return ranking(Plot(title, "changes", is_bad=False), _bars(ranked.counts), count=ranked.names)
+    return html.ranking(html.Plot(title, "changes", is_bad=False), _bars(ranked.counts), count=ranked.names)
 
 
-def _bars(counts: Iterable[tuple[str, int]]) -> list[Bar]:
-    return [Bar(*one) for one in counts]
+def _bars(counts: Iterable[tuple[str, int]]) -> list[html.Bar]:
+    return [html.Bar(*one) for one in counts]
 
 
 def _sections(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a table for each kind. No table is longer than what all of them may have together."""
-    room = MOST_ROWS
+    room = html.MOST_ROWS
     for kind, meaning in _MEANINGS.items():
         if rows := [row for row in findings if row["kind"] == kind]:
             shown = [_cells(row) for row in rows[: max(room, 1)]]
-            yield section(kind, paragraph(meaning), table(_HEADS, shown, count=len(rows)))
+            yield html.section(kind, html.paragraph(meaning), html.table(_HEADS, shown, count=len(rows)))
             room -= len(shown)
 
 
 def _cells(row: Mapping[str, Any]) -> list[object]:
-    shown = {**row, "detail": Quoted(row["detail"])}
-    return [*(shown[name] for name in _COLUMNS[:-2]), moment(row["first"]), moment(row["last"])]
+    shown = {**row, "detail": html.Quoted(row["detail"])}
+    return [*(shown[name] for name in _COLUMNS[:-2]), html.moment(row["first"]), html.moment(row["last"])]

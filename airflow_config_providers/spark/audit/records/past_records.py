@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.lazy import pyspark
-from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
+from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit.batches import packed
-from airflow_config_providers.spark.audit.records.record_row import CONTENT, SCHEMA, TRY, Content, RecordRow
+from airflow_config_providers.spark.audit.records.record_row import CONTENT, LISTED, SCHEMA, TRY, Content, RecordRow
 from airflow_config_providers.spark.audit.records.record_tables import RecordTables, TablesReader
 from airflow_config_providers.spark.audit.session import NO_PATH, Tick
 
@@ -30,11 +30,7 @@ _SECONDS: Final = 0.5
 
 
 class ReadProgress:
-    """
-    Counts the files that executors read. A task that runs twice is counted twice, so it is not for results.
-
-    :param session: whose executors read
-    """
+    """Counts the files that executors read. A task that runs twice is counted twice, so it is not for results."""
 
     def __init__(self, session: SparkSession) -> None:
         self._read = session.sparkContext.accumulator(0)
@@ -66,12 +62,7 @@ def _each(contents: Iterable[Content], counter: Any) -> Iterator[Content]:
 
 @contextmanager
 def ticking(session: SparkSession, tick: Tick | None, *, every: float = _SECONDS) -> Iterator[ReadProgress | None]:
-    """
-    Yield what counts files, and call ``tick`` now and then in a thread, which ends with the block.
-
-    :param tick: None to count nothing, without a thread
-    :param every: seconds between two calls
-    """
+    """Yield what counts files, and call ``tick`` now and then in a thread until the block ends; None without one."""
     if tick is None:
         yield None
         return
@@ -194,23 +185,14 @@ class PastRecords:
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """
-    The records that an audit is about.
-
-    :param since: the first day, such as ``2026-11-01``; empty for all
-    :param dag: the only DAG; empty for all
-    """
+    """The records that an audit is about: since a day, such as ``2026-11-01``, and of a DAG; empty means all."""
 
     since: str = ""
     dag: str = ""
 
     @classmethod
     def of(cls, since: str | None, dag: str | None) -> RecordFilter:
-        """
-        Return the filter of what a user writes.
-
-        :raises ValueError: ``since`` is no day
-        """
+        """Return the filter of what a user writes; raise a ValueError if ``since`` is no day."""
         return cls(date.fromisoformat(since).isoformat() if since else "", dag or "")
 
     def days(self, day: Column) -> Column:
@@ -229,7 +211,6 @@ class RecordReader:
     Reads records on Spark.
 
     :param session: see ``audit_session``; it needs ``CONFIGS``
-    :param read: returns the records in files
     :param parquet: the folder in which records are kept, in a table for each source; empty to keep none
     :param round_files: about how many files are read between two moments at which they are kept
     :param progress: counts the files that are read; None to count none
@@ -246,11 +227,7 @@ class RecordReader:
         return self._read(path, self._listed(path, wanted), partial(self._contents, path), wanted)
 
     def of_tables(self, source: str, tables: RecordTables, wanted: RecordFilter) -> PastRecords:
-        """
-        Return the records in a database that executors read. If records are kept, only those that are new are read.
-
-        :param source: its name
-        """
+        """Return the records in a database that executors read; if they are kept, only new ones are read."""
         there = TablesReader.of(self.session, tables)
         return self._read(source, there.listed(), there.contents, wanted)
 
@@ -291,7 +268,7 @@ class RecordReader:
         :param batches: returns the contents of records, whose length is 0; what cannot be read has no bytes
         """
         files = [(file, modified, 0, source) for file, modified in known.items()]
-        listed = self.session.createDataFrame(files, f"{CONTENT.removesuffix(', content binary')}, folder string")
+        listed = self.session.createDataFrame(files, LISTED)
         if not self.parquet:
             self._expect(lambda: len(known))
             contents = [one for batch in batches(list(known)) for one in batch]
@@ -380,7 +357,6 @@ def _past(rows: DataFrame, wanted: RecordFilter, listed: DataFrame) -> PastRecor
 
 
 def _not_in(rows: DataFrame, listed: DataFrame) -> DataFrame:
-    """Return the files in ``listed`` of which there is no row."""
     return listed.join(rows.select(*_FILE), [*_FILE], "left_anti")
 
 

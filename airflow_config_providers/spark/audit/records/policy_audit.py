@@ -9,24 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from airflow_config_providers.core.policy import Enforcement
 from airflow_config_providers.core.text import counted
-from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
-from airflow_config_providers.spark.audit.html_page import (
-    Bar,
-    Plot,
-    moment,
-    page_of,
-    paragraph,
-    percent,
-    plots,
-    ranking,
-    table_section,
-    verdict,
-    weekly,
-)
+from airflow_config_providers.exceptions import ConfigException, refuse
+from airflow_config_providers.spark.audit import F
+from airflow_config_providers.spark.audit import html_page as html
 from airflow_config_providers.spark.audit.records.past_records import persisted
 from airflow_config_providers.spark.audit.records.runs import week
-from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,8 +62,6 @@ class StoppedRuns:
     :param rows: for each policy and task, the runs that it would have stopped, or of which it would have warned
     :param runs: how many runs would have been stopped
     :param unjudged: file of a record -> why the policies could not be asked about it
-    :param by_week: for each week, how many of all runs
-    :param by_dag: for each DAG, how many of all runs
     :param warned: of how many runs policies that only warn would have warned, stopped or not
     """
 
@@ -93,11 +78,7 @@ class StoppedRuns:
         return sum(one.runs for one in self.by_week)
 
     def rows_with(self, owners: Mapping[str, str]) -> list[dict[str, Any]]:
-        """
-        Return the rows with the owners of their DAGs.
-
-        :param owners: DAG -> owner
-        """
+        """Return the rows with the ``owners`` of their DAGs."""
         return [
             {"policy": row["policy"], "dag": row["dag"], "owner": owners.get(row["dag"], ""), **row}
             for row in self.rows
@@ -120,8 +101,7 @@ def stopped_runs(
 
 def _stopped(verdicts: DataFrame, records: DataFrame) -> StoppedRuns:
     problems = verdicts.where(F.col("problem") != "").select("file", "problem").distinct().collect()
-    if unopened := sorted({row.problem for row in problems if not row.file}):
-        raise ConfigException(*unopened)
+    refuse(ConfigException, sorted({row.problem for row in problems if not row.file}))
     judged = verdicts.where(F.col("problem") == "")
     by_policy = judged.groupBy("policy", "dag", "task", "enforcement").agg(
         F.count_distinct("run").alias("runs"), F.min("at").alias("first"), F.max("at").alias("last"),
@@ -152,29 +132,24 @@ _COLUMNS: Final = ("policy", "enforcement", "dag", "owner", "task", "runs")
 _HEADS: Final = (*_COLUMNS, "first (UTC)", "last (UTC)", "reason")
 
 
-def page(stopped: StoppedRuns, owners: Mapping[str, str], scope: AuditScope = NOT_KNOWN) -> str:
-    """
-    Return the page, in which nothing that came from outside is markup.
-
-    :param owners: DAG -> owner; empty if they are not known
-    :param scope: what was read
-    """
-    return page_of(
+def page(stopped: StoppedRuns, owners: Mapping[str, str], scope: html.AuditScope = html.NOT_KNOWN) -> str:
+    """Return the page, in which nothing that came from outside is markup; ``owners`` are those of DAGs, if known."""
+    return html.page_of(
         "What the policies would have stopped",
         (
-            verdict(_verdict(stopped)),
-            paragraph(summary(stopped)),
-            plots(_plots(stopped, owners)),
+            html.verdict(_verdict(stopped)),
+            html.paragraph(summary(stopped)),
+            html.plots(_plots(stopped, owners)),
             scope.section(),
             _rows(stopped.rows_with(owners)),
-            table_section("Not judged", ("record", "why"), sorted(stopped.unjudged.items())),
+            html.table_section("Not judged", ("record", "why"), sorted(stopped.unjudged.items())),
         ),
     )
 
 
 def _verdict(stopped: StoppedRuns) -> str:
     if stopped.runs:
-        return f"{percent(stopped.runs, stopped.all_runs)} of all runs of tasks would have been stopped."
+        return f"{html.percent(stopped.runs, stopped.all_runs)} of all runs of tasks would have been stopped."
     return "No run would have been stopped."
 
 
@@ -187,37 +162,38 @@ def summary(stopped: StoppedRuns) -> str:
 
 
 def _plots(stopped: StoppedRuns, owners: Mapping[str, str]) -> Iterator[str]:
-    yield weekly(Plot("Share of all runs, by week", "stopped"), map(_bar, stopped.by_week))
+    yield html.weekly(html.Plot("Share of all runs, by week", "stopped"), map(_bar, stopped.by_week))
     policies = Counter[str]()
     for row in stopped.rows:
         if row["enforcement"] == Enforcement.DENY.value:
             policies[row["policy"]] += row["runs"]
-    yield _ranking("By policy", [Bar(name, runs, stopped.all_runs) for name, runs in policies.items()])
+    yield _ranking("By policy", [html.Bar(name, runs, stopped.all_runs) for name, runs in policies.items()])
     yield _ranking("By DAG", [_bar(one) for one in stopped.by_dag])
     if owners:
         yield _ranking("By owner", _by_owner(stopped.by_dag, owners))
 
 
-def _ranking(title: str, bars: Sequence[Bar]) -> str:
+def _ranking(title: str, bars: Sequence[html.Bar]) -> str:
     worst_first = sorted((bar for bar in bars if bar.count), key=lambda bar: (-bar.count, bar.label))
-    return ranking(Plot(title, "stopped"), worst_first)
+    return html.ranking(html.Plot(title, "stopped"), worst_first)
 
 
-def _by_owner(by_dag: Sequence[RunShare], owners: Mapping[str, str]) -> list[Bar]:
+def _by_owner(by_dag: Sequence[RunShare], owners: Mapping[str, str]) -> list[html.Bar]:
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for one in by_dag:
         of = counts[owners.get(one.name) or "(unknown)"]
         of[0] += one.stopped
         of[1] += one.runs
-    return [Bar(owner, stopped, runs) for owner, (stopped, runs) in counts.items()]
+    return [html.Bar(owner, stopped, runs) for owner, (stopped, runs) in counts.items()]
 
 
-def _bar(share: RunShare) -> Bar:
-    return Bar(share.name, share.stopped, share.runs)
+def _bar(share: RunShare) -> html.Bar:
+    return html.Bar(share.name, share.stopped, share.runs)
 
 
 def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
     cells = [
-        (*(row[name] for name in _COLUMNS), moment(row["first"]), moment(row["last"]), row["reason"]) for row in rows
+        (*(row[name] for name in _COLUMNS), html.moment(row["first"]), html.moment(row["last"]), row["reason"])
+        for row in rows
     ]
-    return table_section("What would have been stopped, or warned of, and why", _HEADS, cells)
+    return html.table_section("What would have been stopped, or warned of, and why", _HEADS, cells)

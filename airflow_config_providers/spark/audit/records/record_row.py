@@ -81,11 +81,16 @@ _VALUE: Final = "key: string, rank: int, source: string, origin: string, value: 
 TRY: Final = ("dag", "task", "run", "map_index", "try_number")
 """The columns that name a try."""
 
-CONTENT: Final = "file string, modified bigint, length bigint, content binary"
+_FILE: Final = "file string, modified bigint, length bigint"
+
+CONTENT: Final = f"{_FILE}, content binary"
 """The columns of ``Content``, for Spark."""
 
+LISTED: Final = f"{_FILE}, folder string"
+"""Those of a file that was not read yet."""
+
 SCHEMA: Final = (
-    "file string, modified bigint, length bigint, problem string, day string, dag string, task string, run string, "
+    f"{_FILE}, problem string, day string, dag string, task string, run string, "
     "map_index int, try_number int, at string, is_later boolean, follows int, refusals array<string>, "
     "versions map<string, string>, key_id string, references map<string, string>, "
     f"configs array<struct<{_VALUE}>>, bundle_folder string"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
+from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, predicates
-from airflow_config_providers.spark.audit.records.record_row import CONTENT, TRY
+from airflow_config_providers.spark.audit.records.record_row import CONTENT, LISTED, TRY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -19,8 +19,6 @@ RANGE: Final = "id"
 
 _ENTRY: Final = (*TRY, "place", "key", "at")
 """The columns of an entry, in the order of ``job.record_table.StoredEntry``, without its value."""
-
-_KNOWN: Final = "file string, modified bigint, length bigint, folder string"
 
 Rows = Iterable[Any]
 
@@ -63,11 +61,7 @@ class RecordTables:
 
 @dataclass(frozen=True, slots=True)
 class TablesReader:
-    """
-    Reads records on Spark.
-
-    :param ranges: conditions, each of which selects the entries that one task reads; none for one task
-    """
+    """Reads records on Spark; each of ``ranges`` selects what one task reads, and without any, one reads all."""
 
     session: SparkSession
     tables: RecordTables
@@ -84,7 +78,7 @@ class TablesReader:
         queries = self.tables.queries
         entries = self._sorted(queries.times, queries.first_key, self.ranges)
         known = entries.select(*_ENTRY).rdd.mapPartitionsWithIndex(partial(_known, self.tables.times_of))
-        return self.session.createDataFrame(known, _KNOWN, verifySchema=False)
+        return self.session.createDataFrame(known, LISTED, verifySchema=False)
 
     def contents(self, new: DataFrame) -> DataFrame:
         """Return the records of ``new`` with their contents."""

@@ -1,4 +1,4 @@
-"""Who used which reference, how many values each had, and the page of HTML about them."""
+"""Who used which reference, how many values each had, which try used which, and the pages of HTML about that."""
 
 from __future__ import annotations
 
@@ -6,21 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import how_many
-from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
-from airflow_config_providers.spark.audit.html_page import (
-    Bar,
-    Plot,
-    moment,
-    page_of,
-    paragraph,
-    plots,
-    ranking,
-    table_section,
-    verdict,
-)
+from airflow_config_providers.core.variable import is_like
+from airflow_config_providers.spark.audit import F
+from airflow_config_providers.spark.audit import html_page as html
 from airflow_config_providers.spark.audit.records.past_records import persisted
 from airflow_config_providers.spark.audit.records.runs import unversioned
-from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,12 +39,7 @@ def reference_uses(
 
 
 def reference_rows(uses: Sequence[Mapping[str, Any]], known: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """
-    Return a row for each reference, with what is odd about it in ``finding``.
-
-    :param uses: as ``reference_uses`` returns them
-    :param known: references that are listed even if no record has them
-    """
+    """Return a row for each of ``uses`` and further ``known`` references, with what is odd about it."""
     used = {use["reference"] for use in uses}
     unread = [{"reference": one, "tasks": 0, "runs": 0} for one in known if one not in used]
     return [_row(use) for use in (*uses, *unread)]
@@ -116,26 +101,22 @@ _ROOM: Final = 16
 """With so many zeros for each long word, the ten columns fit into a window of 1,200 pixels."""
 
 
-def page(rows: Sequence[Mapping[str, Any]], scope: AuditScope = NOT_KNOWN) -> str:
-    """
-    Return the page, in which nothing that came from outside is markup.
-
-    :param scope: what was read
-    """
-    return page_of(
+def page(rows: Sequence[Mapping[str, Any]], scope: html.AuditScope = html.NOT_KNOWN) -> str:
+    """Return the page, in which nothing that came from outside is markup."""
+    return html.page_of(
         "Who uses which reference",
         (
-            verdict(_verdict(rows)),
-            paragraph(_counts(rows)),
-            plots(_plots(rows)),
+            html.verdict(_verdict(rows)),
+            html.paragraph(_counts(rows)),
+            html.plots(_plots(rows)),
             scope.section(),
-            table_section("References", _HEADS, list(map(_cells, rows)), most_room=_ROOM),
+            html.table_section("References", _HEADS, list(map(_cells, rows)), most_room=_ROOM),
         ),
     )
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[object, ...]:
-    return (*(row[name] for name in _COLUMNS), moment(row["first"]), moment(row["last"]))
+    return (*(row[name] for name in _COLUMNS), html.moment(row["first"]), html.moment(row["last"]))
 
 
 def _verdict(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -164,8 +145,41 @@ def _ranking(  # noqa: PLR0913 - the column, and how it is shown
 ) -> str:
     counts = [(_size(row[column]), str(row["reference"])) for row in rows]
     most_first = sorted((one for one in counts if one[0] >= least), key=lambda one: (-one[0], one[1]))
-    return ranking(Plot(title, of, is_bad), [Bar(reference, count) for count, reference in most_first])
+    return html.ranking(html.Plot(title, of, is_bad), [html.Bar(reference, count) for count, reference in most_first])
 
 
 def _size(cell: object) -> int:
     return len(cell) if isinstance(cell, Sequence) else int(str(cell or 0))
+
+
+_TRY: Final = ("dag", "task", "map_index", "run", "try")
+
+
+def reference_runs(records: DataFrame, pattern: str = "*") -> list[dict[str, Any]]:
+    """
+    Return a row for each reference of each try in records, ordered by reference and time.
+
+    ``refused`` is whether the try was refused, so that it submitted no job; ``hash`` is the keyed hash of the value.
+
+    :param pattern: a reference, in which ``*`` matches any text
+    """
+    named = records.withColumnRenamed("try_number", "try").withColumn("refused", F.size("refusals") > 0)
+    used = named.select(F.explode("references").alias("reference", "hash"), *_TRY, "at", "refused")
+    with persisted(used.select("reference", *_TRY, "at", "hash", "refused")) as (uses,):
+        names = [row.reference for row in uses.select("reference").distinct().collect()]
+        chosen = uses.where(F.col("reference").isin([name for name in names if is_like(name, pattern)]))
+        return [row.asDict() for row in chosen.orderBy("reference", "at", *_TRY).collect()]
+
+
+def runs_page(rows: Sequence[Mapping[str, Any]], scope: html.AuditScope = html.NOT_KNOWN) -> str:
+    """Return the page, in which nothing that came from outside is markup."""
+    references = len({row["reference"] for row in rows})
+    counts = f"{how_many(references, 'reference')}, {how_many(len(rows), 'use')}."
+    heads = ("reference", *_TRY, "at (UTC)", "refused")
+    table = html.table_section("Uses", heads, list(map(_run_cells, rows)))
+    return html.page_of("Which run used which reference", (html.paragraph(counts), scope.section(), table))
+
+
+def _run_cells(row: Mapping[str, Any]) -> tuple[object, ...]:
+    refused = "refused" if row["refused"] else ""
+    return (row["reference"], *(row[name] for name in _TRY), html.moment(row["at"]), refused)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.lazy import pyspark
-from airflow_config_providers.spark.audit import functions as F  # noqa: N812 - its usual name
+from airflow_config_providers.spark.audit import F
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -31,12 +31,11 @@ from pyarrow import parquet
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.spark.audit.leaks import leak_audit, object_store
-from airflow_config_providers.spark.audit.leaks.baseline import Baseline
 from airflow_config_providers.spark.audit.leaks.content import hash_of_ends
 from airflow_config_providers.spark.audit.leaks.files import SPLIT, FileListing, FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
-from airflow_config_providers.spark.audit.leaks.leak import iso_moment
+from airflow_config_providers.spark.audit.leaks.leak import Baseline, iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_audit import (
     LeakAudit,
     LeakRequest,
@@ -50,9 +49,8 @@ from airflow_config_providers.spark.audit.leaks.leak_page import page, summary
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of
-from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles
+from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, locked
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.state_folder import locked
 from airflow_config_providers.spark.audit.leaks.tables import TextDatabase, TextTable
 from airflow_config_providers.spark.audit.session import audit_session
 from tests.spark.audit.leaks.compressing import COMPRESSED

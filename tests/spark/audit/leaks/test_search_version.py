@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, Encoding
-from airflow_config_providers.spark.audit.leaks.search_version import search_version
+from airflow_config_providers.spark.audit.leaks.seen_files import search_version
 
 
 def reversed_text(text: str) -> Iterator[str]:
@@ -42,7 +42,7 @@ def test_an_encoding_that_changes_less_than_now_is_another_version(name: str) ->
 
 
 def test_all_processes_of_one_version_agree() -> None:
-    module = "airflow_config_providers.spark.audit.leaks.search_version"
+    module = "airflow_config_providers.spark.audit.leaks.seen_files"
     script = f"from {module} import search_version; print(search_version(), end='')"
     versions = {
         subprocess.run(

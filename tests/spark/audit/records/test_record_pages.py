@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.spark.audit.html_page import AuditScope
 from airflow_config_providers.spark.audit.leaks import leak_page
 from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.records import history_audit, policy_audit, reference_audit, reference_runs
+from airflow_config_providers.spark.audit.records import history_audit, policy_audit, reference_audit
 from airflow_config_providers.spark.audit.records.history_audit import KINDS, UNKNOWN, Drift, Ranking
 from airflow_config_providers.spark.audit.records.policy_audit import RunShare, StoppedRuns
 from airflow_config_providers.spark.audit.records.reference_audit import reference_rows
-from airflow_config_providers.spark.audit.scope import AuditScope
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e"
 AT = "2026-11-02T12:00:00.000+00:00"
@@ -60,7 +60,7 @@ def references(name: str) -> str:
 
 def reference_uses(name: str) -> str:
     used = {**dict.fromkeys(("reference", "dag", "task", "run"), name), "map_index": -1, "try": 1, "at": AT}
-    return reference_runs.page([{**used, "refused": False}], scope(name))
+    return reference_audit.runs_page([{**used, "refused": False}], scope(name))
 
 
 def leaks(name: str) -> str:

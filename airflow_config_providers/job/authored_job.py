@@ -170,7 +170,11 @@ def _read_options(options: Mapping[str, Any]) -> JobOptions:
 
 
 def _strings(found: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return ``found``; raise a TypeError if it has something other than strings."""
+    """
+    Return ``found``.
+
+    :raises TypeError: it has something other than strings
+    """
     if all(isinstance(text, str) for item in found.items() for text in item):
         return found
     raise TypeError

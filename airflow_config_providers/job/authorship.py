@@ -61,6 +61,9 @@ class Authorship:
         """
         Render all fields, and determine which references in them the author wrote.
 
+        :param render: renders the fields, with ``fill_in`` for each template
+        :param before: the strings in the fields that will be rendered
+        :param after: returns the strings in all fields
         :param is_plain: whether ``fill_in`` may skip Jinja for a string with nothing to fill in
         """
         templates = self._templates = Templates(authors_texts(operator), self._templates)
@@ -148,7 +151,11 @@ class Authorship:
                 yield brought_problem(text.label, template=self._template_of(text), goes_up=goes_up)
 
     def inserted_problems(self, configs: Iterable[tuple[str, NestedString]]) -> Iterator[str]:
-        """Yield an error for each value of a key into which a template has inserted what Spark or Hadoop replaces."""
+        """
+        Yield an error for each value into which a template has inserted what Spark or Hadoop would replace.
+
+        :param configs: keys of Spark, and their values
+        """
         for key, text in configs if self._inserted and not settings.run_config_references() else ():
             is_inserted = self._inserted.get(text.label) == text.text
             if is_inserted and is_substituted(key, text.text) and not scan(text.text):

@@ -83,7 +83,12 @@ class PathTemplate:
     author: AuthorsChoices
 
     def bounds(self, path: str, config_paths: tuple[str, ...]) -> tuple[AllowedDirectories, ...]:
-        """Return the bounds for the file at ``path``, the result of the template; ``config_paths`` is the setting."""
+        """
+        Return the bounds for the file.
+
+        :param path: the result of the template
+        :param config_paths: the setting; empty for no such bound
+        """
         directories = list(self._directories())
         if not (config_paths or directories or self._is_authors(path)):
             if (leading := self._leading_literal(path)) is None:

@@ -43,7 +43,9 @@ class JobConfiguration:
 
     :param job: what the author wrote, with rendered templates
     :param files: all properties files, strongest last
+    :param driver: the driver of the job
     :param run_conf: ``dag_run.conf``
+    :param sources: collects the layers
     :param words: labels of strings, or of lists of strings, that are later split into words, or read as a program
     :param environment_prefixes: returns the prefixes under which environment variables are keys; called for policies
     :param when_settled: is called with the settled layers, before policies and providers are asked
@@ -98,7 +100,11 @@ class JobConfiguration:
             return self._resolved(worker, layers, stack, dynamic=dynamic, earlier=earlier)
 
     def resolve_if_restarted(self) -> JobRun | None:
-        """Return what ``resolve`` does; None if the running job would not be restarted when its secrets change."""
+        """
+        Return the run as ``resolve`` does; None if the running job would not be restarted when its secrets change.
+
+        :raises ConfigProvidersError: as for ``resolve``
+        """
         with ExitStack() as stack:
             worker, layers, dynamic = self._layers(stack)
             layered = worker.settle(layers)
@@ -207,7 +213,13 @@ class JobConfiguration:
         return _without_beaten(layers, clusters) if clusters else layers
 
     def _require_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> tuple[str, ...]:
-        """Check the configuration, or that of each of several clusters, and return the policies that allow it."""
+        """
+        Check the configuration, or that of each of several clusters, with the deployment's policies.
+
+        :param warn: is called with each reason of a policy that only warns
+        :return: the names of the policies that allow it
+        :raises PolicyViolation: policies deny it
+        """
         if not self.job.clusters:
             return self._require_one_allowed(layers, warn)
         allowed_by: list[tuple[str, ...]] = []
@@ -238,7 +250,11 @@ class JobConfiguration:
 
 
 def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterable[str]) -> JobRun:
-    """Return a run that follows a submitted job with the values of ``texts`` alone; ``used`` can have had leases."""
+    """
+    Return a run that follows a submitted job, with the values of ``texts`` alone.
+
+    :param used: the strings of that job's configuration, whose providers could have leases
+    """
     with ExitStack() as stack:
         resolver = _worker(stack.enter_context(JobProviders(options.conn_id)), options)
         resolver.providers.needed_by(used)

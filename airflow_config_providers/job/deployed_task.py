@@ -51,7 +51,13 @@ def stored_spec(task: Any) -> OperatorSpec | None:
 
 
 def deployed_job(task: Any, name: str, warn: Warn) -> AuthoredJob | None:
-    """Return the job of ``task``, from a stored DAG; None, after a warning, if this package does not configure it."""
+    """
+    Return the job of ``task``; None if this package does not configure it.
+
+    :param task: an operator of a serialized DAG, mapped or not
+    :param name: its name in warnings
+    :param warn: is called with each note for the reader
+    """
     if not is_configured(task):
         warn(f"{name} runs {task.task_type}, an operator that this package does not configure.{_way_out(task)}")
         return None

@@ -44,6 +44,7 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
     """
     Make sure that other people cannot read a value.
 
+    :param providers: the names of the providers that are defined
     :param secrets: keys with a sealed secret
     :raises ExposedValueError: other people could read a value
     """
@@ -53,7 +54,12 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
 
 
 def refuse_added(added: Mapping[str, str]) -> None:
-    """Refuse, with an ExposedValueError, values that an operator's code has ``added`` where others can read them."""
+    """
+    Make sure that other people cannot read a value that the code of an operator has put under a key.
+
+    :param added: key -> string with a value
+    :raises ExposedValueError: other people could read one
+    """
     found = (key for key, text in added.items() if exposed_keys.is_exposed(key, text))
     value = "the value that the code of the operator has put there"
     refuse(ExposedValueError, (_problem(printable(key), value, "Pass it under another key") for key in found))
@@ -169,6 +175,8 @@ def refuse_referring_words(labels: Collection[str], written: Mapping[str, str], 
     Make sure that no string that is split into words, or read as a program, has a reference to a provider.
 
     :param labels: the labels of such strings, or of lists of them
+    :param written: label -> string with references
+    :param providers: the names of the providers that are defined
     :raises ExposedValueError: strings do; all of them are reported
     """
     words = _words(labels, written)
@@ -183,6 +191,8 @@ def refuse_broken_words(
     Make sure that values do not change how a string is split into words, or read as a program.
 
     :param labels: the labels of such strings, or of lists of them
+    :param written: label -> string with references
+    :param values: label -> string with values
     :raises ExposedValueError: values do, or would be readable by others; all such strings are reported
     """
     changed = [label for label, text in _words(labels, written).items() if values.get(label, text) != text]

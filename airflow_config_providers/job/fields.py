@@ -34,7 +34,12 @@ _Steps = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class FieldPath:
-    """The way from a field, an attribute of an operator, down to something in it by keys and indices."""
+    """
+    The way from a field down to something in it.
+
+    :param field: the attribute
+    :param steps: the keys and indices from there
+    """
 
     field: str
     steps: _Steps = ()
@@ -50,7 +55,11 @@ class FieldPath:
         return self.label.removeprefix("_")
 
     def get(self, value: Any) -> Any:
-        """Return what is at the end of the way in ``value``; a key that a mapping lacks there has None."""
+        """
+        Return what is at the end of the way in ``value``, the content of the field.
+
+        A key that a mapping lacks has None; the way must exist up to its last step.
+        """
         for step in self.steps:
             value = value.get(step) if isinstance(value, Mapping) else value[step]
         return value
@@ -74,6 +83,7 @@ class JobFields:
     """
     The fields of one operator, or the arguments with which it is created.
 
+    :param spec: the description of the operator
     :param names: the fields that can hold references
     :param read: returns the content of a field; None if there is none
     :param named: named argument -> its place
@@ -337,7 +347,11 @@ class JobFields:
 
 
 def listed(paths: Any) -> Any:
-    """Return the paths of properties files as a list of strings; what another task returns is unchanged."""
+    """
+    Return the paths of properties files as a list of strings, also if they are one path, or objects of ``pathlib``.
+
+    The output of another task is returned unchanged.
+    """
     if isinstance(paths, str | PurePath):
         return [str(paths)]
     if paths is not None and isinstance(paths, Sequence):
@@ -357,7 +371,11 @@ def refuse_odd_paths(paths: Any) -> None:
 
 
 def _places(spec: OperatorSpec, own_field: Callable[[str], str]) -> dict[str, FieldPath]:
-    """Return named argument -> its place; ``own_field`` returns the field of one that has a field of its own."""
+    """
+    Return named argument -> its place.
+
+    :param own_field: returns the field of one that the operator keeps in a field of its own
+    """
     places = {name: spec.arguments.get(name, (own_field(name),)) for name in spec.named.keys}
     return {name: FieldPath(field, tuple(steps)) for name, (field, *steps) in places.items()}
 

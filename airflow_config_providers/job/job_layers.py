@@ -59,6 +59,7 @@ class JobLayers:
         """
         Return the layers of a job that is run with ``dag_run.conf`` = ``run_conf``.
 
+        :param files: properties files, strongest last
         :param others: the layers that the author of the DAG wrote, and the dynamic ones
         """
         of_files = map(self._of_file, files)

@@ -51,7 +51,11 @@ class ReloadLimits:
 
     @classmethod
     def of_deployment(cls) -> Self:
-        """Return the limits that the deployment has set; raise a ConfigException if a setting is wrong."""
+        """
+        Return the limits that the deployment has set.
+
+        :raises ConfigException: a setting is wrong
+        """
         return cls(settings.reload_settling(), settings.reloads_per_hour(), settings.follow_interval())
 
 
@@ -77,6 +81,10 @@ class JobReload(ClosedOnExit):
     When values have changed, the whole configuration is resolved again, with its types and policies. Only if that
     succeeds, a value differs and all values can be delivered, the job is stopped; otherwise it goes on, and the log
     says why. A job never gets values from before and after.
+
+    :param job: the job that runs
+    :param log: the log of the task
+    :param timetable: makes the calls
     """
 
     def __init__(self, job: JobControl, *, log: Any, limits: ReloadLimits, timetable: Timetable | None = None) -> None:
@@ -161,12 +169,20 @@ class JobReload(ClosedOnExit):
         return next_run
 
     def give_up(self) -> None:
-        """Begin no further job after a kill, unless ``stop`` kills; in a signal handler, so without a lock."""
+        """
+        Begin no further job, because the task is killed; do nothing if ``stop`` is what kills.
+
+        This takes no lock, since Airflow kills a task in a signal handler.
+        """
         if threading.get_ident() != self._stops_in:
             self._is_given_up = True
 
     def refuse_after_kill(self) -> None:
-        """Raise a SubmitError if the task was killed."""
+        """
+        Raise an error if the task was killed.
+
+        :raises SubmitError: it was
+        """
         if self._is_given_up:
             raise SubmitError("The task was killed while its job was restarted. Nothing was submitted.")
 

@@ -26,6 +26,8 @@ def authors_texts(operator: Any) -> dict[int, str] | None:
     Return id -> the author's string; None if all strings that Airflow renders are the author's.
 
     Airflow also renders data: what ``expand_kwargs`` maps over, and what an operator copies when it is created.
+
+    :param operator: an instance of a mapped task, or a task that is not mapped
     """
     task = _written_task(operator)
     if task is None or not task.is_mapped:
@@ -38,7 +40,11 @@ def authors_texts(operator: Any) -> dict[int, str] | None:
 
 
 def unrendered_texts(operator: Any) -> dict[int, str]:
-    """Return id -> string for what Airflow leaves as it is: ``literal``, and what mapped groups are mapped over."""
+    """
+    Return id -> string for the strings in the DAG that Airflow puts into fields as they are.
+
+    They are in ``literal``, and in what the mapped task groups around an operator are mapped over.
+    """
     groups = [list(_literals(_group_mapped_over(group))) for group in operator.iter_mapped_task_groups()]
     made = [each.value for each in instances(_LITERAL, _written_arguments(operator))]
     return {id(text): text for text in strings([groups, made])}

@@ -22,7 +22,11 @@ _UNSTORABLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class NestedString:
-    """A string in a field, with its place as a Python expression, such as ``spark_params['args'][0]``."""
+    """
+    A string in a field.
+
+    :param label: its place as a Python expression: ``spark_params['args'][0]``
+    """
 
     label: str
     text: str = field(repr=False)
@@ -65,7 +69,11 @@ def instances(kind: type[_T], value: object, depth: int = _DEEPEST) -> Iterator[
 
 
 def unstorable_arguments(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield each argument with a string that PostgreSQL cannot store, which ends the DAG processor, with the reason."""
+    """
+    Yield each argument with a string that PostgreSQL cannot store, which ends the DAG processor, with the reason.
+
+    :param values: the name of each argument, or of the attribute that has it, with its value
+    """
     for name, value in values.items():
         if not all(map(is_storable, strings(value))):
             argument = name.lstrip("_")
@@ -73,7 +81,11 @@ def unstorable_arguments(values: Mapping[str, object]) -> Iterator[tuple[str, st
 
 
 def refuse_unstorable(values: Mapping[str, object]) -> None:
-    """Raise a ConfigException if PostgreSQL cannot store a string of an operator."""
+    """
+    Make sure that every database can store the strings of an operator.
+
+    :raises ConfigException: PostgreSQL cannot store one
+    """
     refuse(ConfigException, (problem for _, problem in unstorable_arguments(values)))
 
 
@@ -126,7 +138,11 @@ def _refuse_references_in(value: Mapping[Any, Any], label: str) -> None:
 
 @contextmanager
 def refusing_depth() -> Iterator[None]:
-    """Raise a ConfigException for what is nested too deeply for Python, such as a list that a template inserts."""
+    """
+    Refuse what is nested too deeply for Python, such as a list that a template inserts.
+
+    :raises ConfigException: instead of a RecursionError
+    """
     is_too_deep = False
     try:
         yield

@@ -28,6 +28,7 @@ class ConfLocation:
     """
     A place where an operator has Spark configuration.
 
+    :param field: the attribute
     :param path: the keys from there down to the mapping; ``PART`` for each item of a list
     :param item: a key and its value that an item of that list must have; None for any item
     """
@@ -42,9 +43,10 @@ class JvmSign:
     """
     Something in an operator's fields that exists only if its job is not a Python program.
 
+    :param field: the attribute
     :param path: the keys from there down; ``PART`` for each item of a list
     :param shows: returns whether the string there, or the items of a list as lines, is such a sign; None if any value
-    is
+        is
     """
 
     field: str
@@ -351,7 +353,11 @@ ALL: Final = "spark"
 
 
 def require_known(names: Sequence[str]) -> None:
-    """Raise a ConfigException that names each of ``names`` that is no family."""
+    """
+    Require that ``names`` are families.
+
+    :raises ConfigException: one is not; names each
+    """
     from airflow_config_providers.core.text import not_one_of  # noqa: PLC0415 - few DAGs need it
     from airflow_config_providers.exceptions import ConfigException, refuse  # noqa: PLC0415 - as above
 

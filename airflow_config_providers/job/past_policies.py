@@ -23,7 +23,13 @@ from airflow_config_providers.spark.audit.records.policy_audit import Verdict
 
 @dataclass(frozen=True, slots=True)
 class PastPolicies:
-    """A file of policies, with the classes that the deployment allows, which can travel to executors."""
+    """
+    Policies that can travel to executors.
+
+    :param name: the name of the file
+    :param text: the file
+    :param allowed_classes: the classes that the deployment allows
+    """
 
     name: str
     text: bytes = field(repr=False)

@@ -69,7 +69,11 @@ class PlaceSubscriptions:
         self._plan_again(run, down)
 
     def _subscribe(self, run: JobRun, place: Place, down: list[Place], *, is_again: bool = False) -> bool:
-        """Have changes at ``place`` noticed, or add it to ``down``; return whether its provider can do that."""
+        """
+        Have changes of values at ``place`` noticed; return whether its provider can do that.
+
+        :param down: gets the place if its provider is not available
+        """
         try:
             run.subscribe(place, lambda: self._note(run, place_name(place)))
         except NotImplementedError:

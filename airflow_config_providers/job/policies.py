@@ -28,7 +28,10 @@ def require_allowed(
 
     If the policies cannot be loaded, the configuration is denied.
 
+    :param layers: all layers of the task
+    :param texts: name -> string for references outside its configuration
     :param warn: is called with each reason for which a policy that only warns would deny it
+    :param spark_version: the version of the Spark that runs the job; None if it is not known
     :raises PolicyViolation: policies deny it; lists each of them with its reasons
     """
     if not settings.policies_file():

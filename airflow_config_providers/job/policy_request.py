@@ -28,7 +28,9 @@ def policy_request(
     Before the change, the task has no dynamic layers and no run configuration; after it, it has what would be
     submitted. Both contain references, and ``[hidden]`` in place of plain-text secrets.
 
+    :param layers: all layers of the task
     :param texts: name -> string for references outside its configuration
+    :param spark_version: the version of the Spark that runs the job; None if it is not known
     """
     definition = spark_definition(spark_version)
     before = LayeredConfig(list(_deployed(layers, definition.names())), definition)
@@ -45,7 +47,11 @@ def policy_request(
 
 
 def deployed_request(task: ConfigResource, layers: Sequence[ConfigLayer], job: AuthoredJob) -> RequestMetadata:
-    """Return what policies would see of a run of a deployed task, of which it is not known where it runs."""
+    """
+    Return what policies would see of a run of a deployed task, of which it is not known where it runs.
+
+    :param layers: all layers of the task
+    """
     texts = {**job.texts, **referring_paths(job.files.values())}
     return policy_request(task, with_environment(layers, job.environment), texts)
 
@@ -75,6 +81,7 @@ def with_environment(
     """
     Return ``layers`` and those of the keys that environment variables set, as if the DAG had set these keys.
 
+    :param environment: name -> string of each variable
     :param prefixes: those under which variables are keys; such keys win over every layer
     """
     if not environment:

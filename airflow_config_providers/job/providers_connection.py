@@ -42,7 +42,11 @@ def deployment_registry() -> ProviderRegistry:
 
 
 class ProvidersConnection:
-    """A ``config_providers`` connection, which is read once."""
+    """
+    A ``config_providers`` connection, which is read once.
+
+    :param conn_id: the id of the connection
+    """
 
     def __init__(self, conn_id: str) -> None:
         self.conn_id = conn_id
@@ -68,7 +72,11 @@ class ProvidersConnection:
         return driver_definitions_of(self.conn_id, self._connection)
 
     def require_provider(self, definitions: Mapping[str, Any]) -> None:
-        """Raise a ProviderDefinitionError if a misspelt field is why there are no ``definitions``."""
+        """
+        Make sure that a misspelt field of the extra is not the reason why there are no ``definitions``.
+
+        :raises ProviderDefinitionError: it is
+        """
         if self._connection is None or str(definitions.get(CONFIG_PROVIDERS, "")).strip():
             return
         if hints := misspelt_fields(self._connection, definitions):
@@ -147,6 +155,7 @@ def json_object(text: str | None, *, what: str) -> Mapping[str, Any]:
     """
     Parse an extra. With ``extra_dejson``, Airflow would mask parameters of a provider called ``secrets``.
 
+    :param what: what people call the extra
     :raises ProviderDefinitionError: it is not a JSON object
     """
     try:
@@ -180,7 +189,11 @@ def _properties(text: str, *, name: str) -> dict[str, str]:
 
 
 def misspelt_fields(connection: Connection, definitions: Iterable[str]) -> list[str]:
-    """Return a sentence for each name that is not read but resembles one that is, and for a URI without ``?``."""
+    """
+    Return a sentence for each name that is not read, but resembles one that is, and for a URI without ``?``.
+
+    :param definitions: the keys that were found in the extra of ``connection``, and in its properties
+    """
     fields = json_object(connection.extra, what=f"The extra of connection '{printable(connection.conn_id)}'")
     places = {**dict.fromkeys(definitions, "properties"), **dict.fromkeys(fields, "extra")}
     hints = [

@@ -77,6 +77,7 @@ class TryRecord:
     """
     What one try was configured with. It holds references and never a value.
 
+    :param task: the try
     :param at: when the configuration was settled, in ISO 8601
     :param configs: key -> its values, the winner first
     :param references: reference -> keyed hash of its value; None without one
@@ -84,6 +85,7 @@ class TryRecord:
     :param versions: what was installed, by name
     :param policies: the names of the policies that allowed it
     :param problems: why the try was refused, such as the denials of policies
+    :param notes: sentences for the reader
     :param job: the external id of the submitted job; None if it is unknown
     :param follows: the try that submitted the job, if this one only follows it
     :param restarts: how often the job was submitted again in this try, because its secrets changed
@@ -176,7 +178,12 @@ class TryRecord:
         )
 
     def clean(self, of_names: Clean, of_texts: Clean) -> Self:
-        """Return the record with long strings cut, and cleaned of values: keys and references, and all other texts."""
+        """
+        Return the record without values in its strings, with those cut that are too long.
+
+        :param of_names: cleans keys and references
+        :param of_texts: cleans all other strings
+        """
         keys = _cleaned([*self.configs], of_names)
         references = _cleaned([*self.references], of_names)
         found = [one for of in self.configs.values() for one in of]
@@ -322,7 +329,11 @@ _MOST_VALUES: Final = 500_000
 
 
 def written(record: TryRecord) -> bytes:
-    """Return ``record`` as one line of JSON; raise a LimitExceededError if that is too large to be read again."""
+    """
+    Return ``record`` as one line of JSON.
+
+    :raises LimitExceededError: the record is too large to be read again
+    """
     text = json.dumps(record.document(), separators=(",", ":")).encode()
     if not _fits(text):
         raise LimitExceededError(f"The record has more than {LARGEST} bytes or {_MOST_VALUES} values.")

@@ -33,7 +33,11 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True, slots=True)
 class RecordFiles:
-    """The files of records below ``path``, the ``records_path`` of the deployment, with one line of JSON each."""
+    """
+    The files of records below a folder, with one line of JSON each.
+
+    :param path: the ``records_path`` of the deployment
+    """
 
     path: str
 

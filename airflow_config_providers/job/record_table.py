@@ -214,7 +214,11 @@ def times_of(since: str, entries: Iterable[StoredEntry]) -> Iterator[tuple[str, 
 
 
 def contents_of(entries: Iterable[StoredEntry]) -> Iterator[tuple[str, bytes]]:
-    """Yield the name of each record, and the record, from all entries in the order of their tries."""
+    """
+    Yield the name of each record, and the record.
+
+    :param entries: all entries of the records, in the order of their tries
+    """
     for task, of in _by_try(entries):
         stores = groupby(of, lambda one: one.place)
         yield name_of(task), content_of(({one.key: entry_of(one.value) for one in some} for _, some in stores), task)

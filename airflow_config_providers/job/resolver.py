@@ -61,6 +61,7 @@ class JobResolver:
         """
         Return settled layers, ``texts`` and ``own`` with their references resolved.
 
+        :param layered: the result of ``settle``
         :param own: the own configuration of each of several clusters; the result has it among the additional strings
         :raises ExposedValueError: other people could read a value; no secret is read then
         """
@@ -86,14 +87,20 @@ class JobResolver:
         return providers
 
     def require_fitting(self, layered: LayeredConfig) -> None:
-        """Raise a ConfigException that names all values without references that do not fit their types."""
+        """
+        Make sure that the values without references fit their types, without reading a secret.
+
+        :raises ConfigException: one does not; names all of them
+        """
         self._resolver({}).require_fitting(layered)
 
     def require_answerable(
         self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
     ) -> None:
         """
-        Make sure, without opening a provider, that the definitions allow the references that are resolved here.
+        Make sure that the definitions of the providers allow the references that ``resolve`` resolves here.
+
+        No provider is opened.
 
         :raises UnresolvedReferenceError: a reference will never have a value; names all of them
         """
@@ -216,6 +223,7 @@ class DriverResolver(JobResolver):
         """
         Return settled layers and ``own`` with their references, and ``texts``, which the worker resolves.
 
+        :param own: the own configuration of each of several clusters
         :raises ExposedValueError: the driver cannot resolve a reference, or others could read its value
         """
         providers = self.checked_providers(layered, texts, own)

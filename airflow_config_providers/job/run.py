@@ -198,11 +198,19 @@ class JobRun:
         mask_secrets([*(value for _, value in earlier.pairs), *earlier.hidden])
 
     def differs_from(self, submitted: ReverseTransformer, *, besides: Collection[ConfigVariable] = ()) -> bool:
-        """Return whether a value, ``besides`` some, is another than in ``submitted``, which knows an earlier run's."""
+        """
+        Return whether a value is another one than in ``submitted``, which knows the values of an earlier run.
+
+        :param besides: references whose values do not matter
+        """
         return not self.reverser.changed_from(submitted) <= {*besides} or not self.reverser.hidden <= submitted.hidden
 
     def again(self) -> JobRun:
-        """Settle and resolve the configuration again, with the same rules and errors."""
+        """
+        Settle and resolve the configuration again, with the same rules.
+
+        :raises ConfigProvidersError: as for the first time
+        """
         if self._source is None:
             raise ConfigException("This run cannot be resolved again.")
         return self._source.again(self.reverser)
@@ -266,6 +274,7 @@ class JobRun:
         """
         Return what spark-submit gets.
 
+        :param read: reads the fields of the operator
         :param conf: the hook's configuration with references, including what Airflow has added since rendering
         :param environment_prefix: the prefix of its keys if the driver's environment is configuration; otherwise None
         :param values: further keys, whose strings are values: what looks like a reference in them is none
@@ -318,6 +327,7 @@ class JobRun:
         """
         Return the commands that run after the job with their values, also after a kill; nothing is asked for them.
 
+        :param written: the commands of the operator, with references
         :raises ConfigProvidersError: the values are no longer known
         """
         found: Sequence[str] | None = self._field("post_submit_commands", written)
@@ -358,7 +368,12 @@ class JobRun:
         return self._needed.written.get(one.label) == one.text
 
     def refuse_exposed(self, added: Mapping[str, str]) -> None:
-        """Raise an ExposedValueError if other people can read a value that code has ``added`` under a key."""
+        """
+        Make sure that other people cannot read a value that code has put under a key.
+
+        :param added: key -> string that code has added
+        :raises ExposedValueError: other people could read one
+        """
         if self._resolver is not None and not self._resolver.allow_exposed:
             refuse_added({key: added[key] for key in self._having_values(added)})
 
@@ -376,6 +391,7 @@ class JobRun:
         """
         Return the values of the configuration, or what a driver needs to resolve it, as a new mapping.
 
+        :param conf: the configuration with references, including what was added since rendering
         :raises ConfigException: a reference was added
         """
         return self._with_added(conf, self._carried)[0]

@@ -118,7 +118,11 @@ class Opener:
     """Decrypts the sealed secrets of one run, and derives their key only once."""
 
     def __call__(self, sealed: Sealed) -> str:
-        """Return the plain text of a secret; raise a ConfigException if this process cannot decrypt it."""
+        """
+        Return the plain text of a secret.
+
+        :raises ConfigException: this process cannot decrypt it
+        """
         return self._encoder.decode(sealed.text).value
 
     @cached_property
@@ -136,6 +140,8 @@ def run_layers(run_conf: Mapping[str, Any], *, warn: Callable[[str], None]) -> I
     """
     Yield the layer of the run configuration, if there is one that the deployment allows.
 
+    :param run_conf: ``dag_run.conf``
+    :param warn: is called with a note if it is ignored
     :raises ConfigException: it has references, or strings that Spark would replace, and the deployment forbids them
     """
     key = settings.run_config_key()

@@ -59,7 +59,11 @@ class FilledIn:
         return self.marks is not None and self.marks.goes_up
 
     def parsed(self, parse: Callable[[Any], Any]) -> FilledIn:
-        """Return the result after ``parse``, which can undo an escape, and so turn data into a reference."""
+        """
+        Return the result after ``parse``.
+
+        A parser can undo an escape, and so turn data into a reference.
+        """
         value = parse(self.value)
         if self.is_literal:
             return FilledIn.of_author(value)
@@ -240,6 +244,7 @@ class Templates:
         """
         Return the same result of ``template`` as without this package.
 
+        :param learn: as in ``filled_in``
         :param is_file: whether ``template`` is the path of a file with the template
         """
         if self.is_authors(template):

@@ -28,6 +28,7 @@ def deployment_key(secret: str, *purpose: str) -> bytes:
     """
     Return a key of 32 bytes for one purpose.
 
+    :param secret: ``password_encoder_secret``
     :raises ConfigException: the secret could be guessed
     """
     settings.require_strong(secret)

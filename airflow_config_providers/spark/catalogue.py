@@ -61,7 +61,12 @@ OF_AUTHOR: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ValidQuantity:
-    """A validator of whole numbers with or without a unit, in upper or lower case. None is valid."""
+    """
+    A validator of whole numbers with or without a unit, in upper or lower case. None is valid.
+
+    :param units: unit -> its size
+    :param example: an example for messages
+    """
 
     units: Mapping[str, int]
     example: str
@@ -112,7 +117,11 @@ class _Catalogue(Mapping[str, ConfigKey]):
 
 
 class SparkDefinition(ConfigDef):
-    """The keys that a version of Spark knows. Other keys can be set as well: Spark passes them to the job."""
+    """
+    The keys that a version of Spark knows. Other keys can be set as well: Spark passes them to the job.
+
+    :param of: what this version has
+    """
 
     def __init__(self, of: Rows) -> None:
         super().__init__()
@@ -163,7 +172,11 @@ class SparkDefinition(ConfigDef):
 
 
 def spark_definition(version: str | None = None) -> SparkDefinition:
-    """Return the definition of Spark ``version``, or of the nearest in the catalogue; None means the newest."""
+    """
+    Return the definition of Spark ``version``, or of the nearest one in the catalogue. Each is made once.
+
+    :param version: such as ``3.5.8``; None for the newest in the catalogue
+    """
     return _definition(catalogued(version))
 
 

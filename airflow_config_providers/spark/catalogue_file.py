@@ -48,7 +48,12 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """A file in which rows that are the same in several versions, oldest first, are written once."""
+    """
+    A file in which rows that are the same in several versions are written once.
+
+    :param versions: minor version -> the version from which its rows were generated, oldest first
+    :param groups: rows, each group with the minor versions that have them
+    """
 
     versions: Mapping[str, str]
     groups: tuple[Mapping[str, Any], ...]
@@ -74,7 +79,11 @@ def versions() -> Mapping[str, str]:
 
 
 def catalogued(version: str | None) -> str:
-    """Return the minor version in the catalogue that is nearest to Spark ``version``; None means the newest."""
+    """
+    Return the minor version in the catalogue that describes Spark ``version`` best.
+
+    :param version: None for the newest; one that is older or newer than all gets the nearest
+    """
     return _nearest(minor_version(version) if version else None)
 
 

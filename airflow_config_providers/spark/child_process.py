@@ -25,6 +25,9 @@ def room(environ: Mapping[str, str], *, sysconf: Callable[[str], int] = os.sysco
 
     That is half of the limit for a command and its environment: the rest is for the other arguments, and for what
     Spark's scripts add to the command and to the environment.
+
+    :param environ: the environment of the command
+    :param sysconf: ``os.sysconf``, or a replacement
     """
     limit = sysconf("SC_ARG_MAX")
     taken = sum(_size(name) + _size(value) + _POINTER for name, value in all_variables(environ).items())
@@ -33,7 +36,11 @@ def room(environ: Mapping[str, str], *, sysconf: Callable[[str], int] = os.sysco
 
 @contextmanager
 def refusing_too_long() -> Iterator[None]:
-    """Raise a SubmitError that says what to do if a command cannot be started because it is too long."""
+    """
+    Explain what to do if a command cannot be started because it is too long.
+
+    :raises SubmitError: instead of the error of the operating system
+    """
     try:
         yield
     except OSError as error:
@@ -57,6 +64,8 @@ def refuse_unpassable(variables: Mapping[object, object], texts: Mapping[str, ob
     """
     Refuse what the operating system cannot pass to a program; its own error would name nothing.
 
+    :param variables: the environment variables
+    :param texts: label -> argument
     :raises ConfigException: lists all of them, without values
     """
     problems = [*_problems_of_names(variables)]

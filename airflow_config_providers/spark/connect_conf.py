@@ -35,7 +35,11 @@ def giving_back_what_was_set() -> Iterator[None]:
 
 
 def _remembering(stock: Any, known: dict[Any, dict[str, str]]) -> Any:
-    """Return a subclass of ``stock`` that remembers in ``known`` what was set: client of a session -> key -> value."""
+    """
+    Return a subclass of ``stock`` that remembers what was set.
+
+    :param known: client of a session -> what was set; a client is equal only to itself
+    """
 
     class RememberingConf(stock):  # type: ignore[misc]  # PySpark is not installed where types are checked
         def set(self, key: str, value: Any) -> None:

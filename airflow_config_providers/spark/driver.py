@@ -137,7 +137,11 @@ class Submitted:
 
 
 class Unsubmitted:
-    """A Python process without a JVM, such as a notebook or a container that runs ``python job.py``."""
+    """
+    A Python process without a JVM, such as a notebook or a container that runs ``python job.py``.
+
+    :param environ: the environment of the process; ``PYSPARK_SUBMIT_ARGS`` is set in it while the JVM starts
+    """
 
     has_begun = False
 
@@ -154,6 +158,7 @@ class Unsubmitted:
         """
         Start the JVM, and create the SparkContext; what a properties file would change is set when the JVM runs.
 
+        :param withheld: names of the environment variables that child processes must not inherit
         :raises UndeliverableValueError: a properties file would change a value that the JVM needs before
         """
         filed = {key: value for key, value in configs.items() if fidelity.survives_file(key, value)}
@@ -173,6 +178,7 @@ def driver_process(environ: MutableMapping[str, str]) -> DriverProcess:
     Return the kind of driver that this process is.
 
     :raises ConfigException: a SparkContext already exists
+    :raises UnsupportedVersionError: this PySpark lacks something that this package leans on
     """
     require(SPARK_CONTEXT)
     if pyspark.SparkContext._active_spark_context is not None:

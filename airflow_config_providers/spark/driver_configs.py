@@ -53,6 +53,8 @@ class DriverConfigs:
     ``spark.conf`` has as long as the driver runs. Searching for all of them would take longer with each change.
 
     :param resolve: resolves the references of the configuration, in another thread; never called twice at a time
+    :param first: its first result
+    :param clock: seconds that never go back
     :param kept: how many earlier values of each reference are known besides the first one
     """
 
@@ -87,7 +89,11 @@ class DriverConfigs:
             self._good_until = self._clock()
 
     def __call__(self) -> Mapping[str, str]:
-        """Return key -> value; raise a ConfigProvidersError if a reference can no longer be resolved."""
+        """
+        Return key -> value.
+
+        :raises ConfigProvidersError: a reference can no longer be resolved
+        """
         reading = self._read_if_due()
         if reading is not None and self._waits:
             self._wait_for(reading)

@@ -91,7 +91,11 @@ _READ_EARLY_BELOW: Final = (
 
 
 def is_exposed(key: str, text: str = "") -> bool:
-    """Return whether Spark shows the value of ``key`` in a command or a page. Numbers are not secret."""
+    """
+    Return whether Spark itself shows the value of ``key`` in a command or a page. Numbers are not secret.
+
+    :param text: the value as it is written, with its references; empty if it is not known
+    """
     known = spark_definition().config_keys.get(key)
     if known is not None and known.type in _NUMBERS:
         return False
@@ -105,5 +109,9 @@ def is_exposed(key: str, text: str = "") -> bool:
 
 
 def is_early(key: str, text: str = "") -> bool:
-    """Return whether spark-submit or the JVM reads ``key`` before Python runs, or Spark shows it."""
+    """
+    Return whether spark-submit or the driver's JVM reads ``key`` before Python runs, or Spark shows it.
+
+    :param text: the value as it is written, with its references; empty if it is not known
+    """
     return key in _READ_EARLY or key.startswith(_READ_EARLY_BELOW) or is_exposed(key, text)

@@ -126,13 +126,21 @@ _CORE: Final = re.compile(r"spark-core_[\d.]+-(\d+\.\d+\.\d+.*)\.jar")
 
 
 def installed_version(spark_binary: str, environ: Mapping[str, str]) -> str | None:
-    """Return the version of the Spark that ``spark_binary`` starts, without Java; None if it is not written down."""
+    """
+    Return the version of the Spark that ``spark_binary`` starts. No Java is started.
+
+    :return: None if there is no Spark, or if its version is not written where Spark's archives and packages have it
+    """
     home = home_directory(find_command(spark_binary, environ), environ)
     return version_in(home) if home else None
 
 
 def version_at_hand(environ: Mapping[str, str]) -> str | None:
-    """Return the version of the Spark that ``spark-submit`` starts here; None without one, or without a ``PATH``."""
+    """
+    Return the version of the Spark that ``spark-submit`` starts here; None if there is none.
+
+    :param environ: empty for a process whose Spark, if it has one, runs no job, such as an API server
+    """
     return installed_version("spark-submit", environ) if environ.get("PATH") else None
 
 

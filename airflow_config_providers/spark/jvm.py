@@ -59,6 +59,9 @@ def reading_properties(
     Make the JVM that PySpark starts in this block read ``configs`` from a file that no other user can read.
 
     It is in memory if the JVM can open the files of this process; otherwise it is a named file.
+
+    :param environ: the environment of this process, which is restored when the block ends
+    :param anonymous: see ``private_file``
     """
     before = environ.get(_ARGUMENTS) or "pyspark-shell"
     with _properties(configs, anonymous=anonymous) as path:

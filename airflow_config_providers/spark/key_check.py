@@ -36,7 +36,12 @@ class UnknownKeys(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KeyFindings:
-    """The problems with the names of keys, one sentence each: errors that must be corrected, and doubts."""
+    """
+    The problems with the names of keys, one sentence each.
+
+    :param problems: errors that must be corrected
+    :param doubts: warnings for the reader
+    """
 
     problems: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
@@ -49,6 +54,8 @@ def find_in(
     Check the names of keys.
 
     :param places: key -> where it was written; empty if messages need not say it
+    :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
+    :param spark_version: the version of the Spark that runs the job; None if it is not known
     """
     if unknown is UnknownKeys.IGNORE:
         return KeyFindings()
@@ -80,7 +87,12 @@ def find_in_layers(
     takes_any_key: bool = False,
     spark_version: str | None = None,
 ) -> KeyFindings:
-    """Check the names of keys in ``layers``, but not in those named in ``but``; messages name the strongest one."""
+    """
+    Check the names of keys in ``layers``. Messages name the strongest layer that has a key.
+
+    :param but: the names of layers to ignore
+    :param spark_version: the version of the Spark that runs the job; None if it is not known
+    """
     looked_at = [
         layer for layer in layers if layer.source is not ConfigSource.ENVIRONMENT_CONFIG and layer.name not in but
     ]

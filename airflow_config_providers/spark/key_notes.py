@@ -23,14 +23,16 @@ class KeyNotes:
     """
     What Spark says of a key.
 
+    :param documentation: Spark's own text; empty if there is none
     :param since: the version of Spark that introduced it; empty if unknown
     :param unit: the unit of a number that is written without one, such as ``MiB`` or ``s``; empty for other types
     :param allowed_values: the only values that Spark takes, sorted; none if others are possible. Spark ignores the
-    case of most
+        case of most
     :param deprecated: the version of Spark that deprecated it; empty if it is current
     :param removed: the version of Spark that removed it; empty if it is there
     :param reason: Spark's own text about a key that is deprecated or removed
     :param successor: the key to use in its place; None if there is none
+    :param versions: the minor versions in the catalogue that read it, oldest first
     """
 
     documentation: str = ""
@@ -49,6 +51,8 @@ def key_notes(name: str, version: str | None = None) -> KeyNotes:
     Return what Spark ``version`` says of the key ``name``; nothing of a key that it does not know.
 
     The first call reads a file of half a megabyte.
+
+    :param version: such as ``3.5.8``; None for the newest in the catalogue
     """
     minor = catalogued(version)
     note: Mapping[str, Any] = notes(minor).get(name, {})

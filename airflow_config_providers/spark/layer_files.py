@@ -36,7 +36,12 @@ _BELOW: Final = re.compile(r"\s+(- |[\w.\"'-]+:(\s|$)).*")
 
 @dataclass(frozen=True, slots=True)
 class AllowedDirectories:
-    """The directories in which a file must be, links followed, and what is wrong with one elsewhere."""
+    """
+    The directories in which a file must be, after following all symbolic links.
+
+    :param directories: the file must be inside one of these
+    :param problem: what is wrong with a file elsewhere, and what to do
+    """
 
     directories: tuple[str, ...] = field(repr=False)
     problem: str
@@ -104,7 +109,12 @@ def file_parts(file: ConfigFile) -> tuple[list[properties.Property], list[str]]:
 
 
 def defaults_of(spark_binary: str, environ: Mapping[str, str]) -> ConfigFile | None:
-    """Return the defaults file that ``spark_binary`` reads by itself; None if there is none, or no way to find it."""
+    """
+    Return the defaults file that ``spark_binary`` reads if it gets no properties file.
+
+    :return: None if there is no such file, or if ``spark_binary`` is a script from which Spark cannot be located;
+        set ``SPARK_CONF_DIR`` or ``SPARK_HOME`` then
+    """
     directory = conf_directory(find_command(spark_binary, environ), environ)
     return defaults_in(directory) if directory else None
 
@@ -124,6 +134,7 @@ def parse(text: str, *, name: str, path: str) -> list[properties.Property]:
     """
     Return the entries of ``text`` in order, read as the name of its file says.
 
+    :param name: the name of the file in messages
     :param path: the path of the file; one that ends with ``.yaml`` or ``.yml`` is YAML, any other Java properties
     :raises ConfigException: the text is malformed, or in another format
     """
@@ -229,7 +240,12 @@ def _read(real: Steps) -> bytes:
 
 
 def refuse_other_format(text: str, *, name: str) -> None:
-    """Raise a ConfigException if ``text`` is not meant as Java properties, but looks like YAML or JSON."""
+    """
+    Refuse ``text`` that is not meant as Java properties.
+
+    :param name: the name of the file
+    :raises ConfigException: the text looks like YAML or JSON
+    """
     if found := _format_of(text.replace("\r\n", "\n"), name):
         raise ConfigException(
             f"{printable(name)} looks like {found}, but is read as a Java properties file. Write one key and its value "

@@ -23,7 +23,11 @@ _MAP: Final = {"type": "object", "additionalProperties": {"$ref": "#/definitions
 
 
 def layer_schema(version: str | None = None) -> Schema:
-    """Return the schema of a layer file for Spark ``version``; it also accepts keys that Spark does not know."""
+    """
+    Return the schema of a layer file for Spark ``version``; it also accepts keys that Spark does not know.
+
+    :param version: such as ``3.5.8``; None for the newest in the catalogue
+    """
     found = rows(catalogued(version))
     kinds = {name: row.partition(" ")[0] for name, row in {**found.public, **found.older}.items()}
     keys = {f"key {name}": _key(name, kind, version) for name, kind in kinds.items()}

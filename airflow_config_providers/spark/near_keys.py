@@ -36,7 +36,12 @@ part resembles too many words: ``spark.live.x`` does not mean ``spark.hive.x``.
 
 
 class NearKeys:
-    """Finds the key meant by one with a slip in its words or letters. Below ``free`` names, people choose the rest."""
+    """
+    Finds the key that is meant by one with a slip in its words, or with a few wrong letters.
+
+    :param names: the keys to choose from, the most likely first
+    :param free: the names below which people choose the rest of a key
+    """
 
     def __init__(self, names: Iterable[str], free: Iterable[str] = ()) -> None:
         self._names = list(names)
@@ -131,7 +136,11 @@ def _with_one_left_out(of: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 class _LetterSlips:
-    """Finds the key that is meant by one with wrong letters; a name that ends with ``_ANY`` is all that begin so."""
+    """
+    Finds the key that is meant by one with a few wrong letters.
+
+    :param names: the keys to choose from; one that ends with ``_ANY`` stands for all keys that begin like it
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = sorted(names)  # so that those with the same first parts are in one range
@@ -143,7 +152,11 @@ class _LetterSlips:
         return found[1] if found else None
 
     def _near(self, start: str, parts: list[str], most: int) -> Iterator[tuple[int, str]]:
-        """Yield the names below ``start`` that differ from ``parts`` in up to ``most`` letters, after how many."""
+        """
+        Yield the names below ``start`` that differ from ``parts`` in at most ``most`` letters.
+
+        :return: pairs of the number of letters and the name
+        """
         if _ANY in self._parts(start):
             yield 0, start + ".".join(parts)
         for cost, part in self._near_parts(start, parts[0], most):

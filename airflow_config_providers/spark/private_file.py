@@ -18,7 +18,12 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PrivateFile:
-    """The path of a file for a child process, and the descriptors that it must inherit, as ``Popen`` takes them."""
+    """
+    What a child process needs to read the file.
+
+    :param path: the path of the file for the child
+    :param pass_fds: the descriptors that it must inherit for that: the ``pass_fds`` of ``subprocess.Popen``
+    """
 
     path: str
     pass_fds: tuple[int, ...] = ()
@@ -84,7 +89,11 @@ def _remove(directory: Path) -> None:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write ``content`` to a new file of mode 0600, whatever the umask; FileExistsError if anything is there."""
+    """
+    Write ``content`` to a new file of mode 0600, whatever the umask.
+
+    :raises FileExistsError: something exists at ``path``, even if it is a broken link
+    """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(descriptor, 0o600)

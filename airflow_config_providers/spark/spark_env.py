@@ -31,6 +31,8 @@ def doubt_of_defaults(binary: Path, environ: Mapping[str, str]) -> str:
 
     A script that sets it is run, as Spark does next; for at most a minute.
 
+    :param binary: a program of Spark
+    :param environ: its environment
     :return: empty if Spark would read the same, or if that cannot be determined
     """
     before = conf_directory(binary, environ)
@@ -49,6 +51,9 @@ def doubt_of_mode(binary: Path, environ: Mapping[str, str]) -> str:
     Return the warning that ``spark-env.sh`` may start the driver in the cluster; empty if it sets no ``DEPLOY_MODE``.
 
     The script is not run. What it sets has no effect if an option of spark-submit or a key of the job sets the mode.
+
+    :param binary: a program of Spark
+    :param environ: its environment
     """
     directory = None if environ.get("SPARK_ENV_LOADED") else conf_directory(binary, environ)
     if directory is None or not _SETS_MODE.search(_content(directory / "spark-env.sh")):

@@ -140,7 +140,11 @@ class AuditScope:
         return paragraph(self.unknown) if self.unknown else ""
 
     def section(self, show: Callable[[str], str] = str) -> str:
-        """Return the section with strings as ``show`` returns them; nothing if nothing is known."""
+        """
+        Return the section; nothing if nothing is known.
+
+        :param show: returns a string as people may see it
+        """
         rows = [(name, _each(value, show)) for name, value in self.rows if value not in (None, "", [], ())]
         notes = [paragraph(show(note)) for note in self.notes]
         return section("What was audited", table(("what", "which"), rows), *notes) if rows or notes else ""
@@ -217,7 +221,11 @@ _WIDE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A number with its name, and the ``whole`` of which it is a part; None if it is not a part."""
+    """
+    A number with its name.
+
+    :param whole: the number of which ``count`` is a part; None if it is not a part
+    """
 
     label: str
     count: int
@@ -241,7 +249,12 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """What a plot is about: what is counted, and whether less is better, which the colour shows."""
+    """
+    What a plot is about.
+
+    :param of: what is counted
+    :param is_bad: whether less is better, which the colour shows
+    """
 
     title: str
     of: str
@@ -256,7 +269,12 @@ def percent(part: int, whole: int) -> str:
 
 
 def ranking(plot: Plot, bars: Iterable[Bar], *, count: int = 0) -> str:
-    """Return the longest of sorted bars from left to right; ``count`` is how many there are, if more than ``bars``."""
+    """
+    Return the longest bars, in their order, from left to right.
+
+    :param bars: sorted
+    :param count: how many there are in all, if that is more than ``bars``
+    """
     found = list(bars)
     if not found:
         return ""
@@ -266,7 +284,11 @@ def ranking(plot: Plot, bars: Iterable[Bar], *, count: int = 0) -> str:
 
 
 def weekly(plot: Plot, bars: Iterable[Bar]) -> str:
-    """Return a column for each week of the last year with anything, also for empty ones; labels are their Mondays."""
+    """
+    Return a column for each week, also for weeks without anything, of the last year with anything.
+
+    :param bars: their labels are the Mondays of the weeks, in ISO 8601
+    """
     found = sorted(bars, key=lambda bar: bar.label)
     if not found:
         return ""

@@ -64,7 +64,11 @@ DRIVERS: Final[Mapping[str, JdbcDriver]] = {
 
 @dataclass(frozen=True, slots=True)
 class JdbcDatabase:
-    """Where a database is, and who reads it. Spark shows ``url`` in plans, so it has neither user nor password."""
+    """
+    Where a database is, and who reads it.
+
+    :param url: the address, which has neither the user nor the password: Spark shows it in plans
+    """
 
     url: str
     driver: JdbcDriver
@@ -90,7 +94,11 @@ class JdbcDatabase:
         return cls(address, driver, url.username or "", str(url.password or ""))
 
     def read(self, session: SparkSession, query: str, predicates: Sequence[str] = ()) -> DataFrame:
-        """Return the rows of a query; each of ``predicates`` selects the rows of one task."""
+        """
+        Return the rows of a query.
+
+        :param predicates: conditions, each of which selects the rows of one task; none for one task
+        """
         # Spark redacts the password in what it shows: it is a property, and not a part of the address or the query.
         properties = {
             **self.driver.properties,
@@ -131,7 +139,12 @@ def sql_of(statement: Any, url: Any) -> str:
 
 
 def predicates(columns: Sequence[str], bounds: Sequence[Sequence[Any]]) -> list[str]:
-    """Return conditions on ``columns``, of which each row meets exactly one; ``bounds`` are some keys, in order."""
+    """
+    Return conditions that divide rows by their key: each row meets exactly one of them.
+
+    :param columns: those of the key
+    :param bounds: some of the keys, in order
+    """
     key = f"({', '.join(columns)})"
     edges = [f"({', '.join(map(_literal, bound))})" for bound in bounds if all(map(_is_plain, bound))]
     if not edges:

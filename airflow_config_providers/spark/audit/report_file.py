@@ -18,6 +18,7 @@ def require_writable(path: str | None, *, option: str, beginning: bytes = b"") -
     """
     Check that a file can be written, before an audit that takes hours; None is no file.
 
+    :param option: the option that names the file, for the message
     :param beginning: what every file of its kind begins with; no other one that is there is replaced, such as a log
     :raises ConfigException: its folder is missing or closed, it is a folder itself, or a file of another kind
     """
@@ -47,7 +48,11 @@ def _begins(target: Path, beginning: bytes) -> bool:
 
 
 def write_page(path: str, html: str) -> None:
-    """Write a page for people, with the rights of any new file; raise a ConfigException if that fails."""
+    """
+    Write a page for people, with the rights of any new file.
+
+    :raises ConfigException: the file cannot be written
+    """
     replace_file(path, lambda file: file.write(html.encode(errors="backslashreplace")), option="--report")
 
 
@@ -55,6 +60,7 @@ def replace_file(path: str, write: Callable[[BinaryIO], object], *, option: str)
     """
     Write a file beside the old one, and put it in its place. What is no plain file, such as a pipe, is written to.
 
+    :param option: the option that names the file, for the message
     :raises ConfigException: the file cannot be written
     """
     target = Path(os.path.realpath(path))
@@ -121,7 +127,11 @@ REFERENCE_RUN: Final = {
 
 
 def require_places(report: str | None, parquet: str | None) -> None:
-    """Check that the page and the Parquet file of an audit can be written, before it begins."""
+    """
+    Check that the page and the Parquet file of an audit can be written, before it begins.
+
+    :raises ConfigException: one cannot be written
+    """
     require_writable(report, option="--report", beginning=_PAGE)
     require_writable(parquet, option="--output-parquet", beginning=_PARQUET)
 

@@ -27,8 +27,9 @@ _END: Final = 4096
 @contextmanager
 def opened(path: str, size: int) -> Iterator[OpenFile]:
     """
-    Open a file, or an object that was listed with ``size`` bytes, and yield it.
+    Open a file, or an object of a mounted store, and yield it.
 
+    :param size: of an object, as it was listed
     :raises ContentError: it has vanished, cannot be read, or is not, or no longer, a regular file
     """
     if is_stored(path):

@@ -54,7 +54,11 @@ def most_content(size: int) -> int:
 
 
 def require_proportion(content: int, size: int) -> None:
-    """Raise a ContentError if a file of ``size`` bytes has an almost endless ``content``."""
+    """
+    Check that a file with ``size`` bytes does not have an almost endless content.
+
+    :raises ContentError: ``content`` is too much
+    """
     if content > most_content(size):
         times = _MOST_TIMES if content <= _LARGE else _LARGE_TIMES
         raise ContentError(f"Its content is more than {times:,} times as large: only its beginning was read.")
@@ -76,7 +80,11 @@ class _Counted:
         return block
 
     def allow(self, size: int) -> None:
-        """Count ``size`` bytes of content; raise a ContentError if they are too many for the bytes that were taken."""
+        """
+        Count ``size`` bytes of content.
+
+        :raises ContentError: there is too much content for the bytes that were taken
+        """
         self._given += size
         require_proportion(self._given, self._taken)
 

@@ -60,6 +60,7 @@ class FileListing:
     """
     What is below some paths.
 
+    :param files: the regular files
     :param skipped: path -> why it was not read, for links, pipes, sockets and devices
     :param unread: path -> why it could not be listed
     """
@@ -154,7 +155,12 @@ GroupRow = tuple[Sequence[str], Sequence[int], Sequence[int], Sequence[int | Non
 
 
 class Split(NamedTuple):
-    """A part of a file that one task searches: what begins in it. Without an ``end``, it is the whole file."""
+    """
+    A part of a file that one task searches.
+
+    :param begin: the offset of its first byte; occurrences that begin before it belong to another split
+    :param end: the offset after its last byte; None for all of the file, which can be compressed
+    """
 
     file: FoundFile
     begin: int = 0
@@ -174,6 +180,7 @@ def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator
     its row groups are divided among all splits.
 
     :param begin: the offset at which the search begins; 0 for a compressed file
+    :param size: the size of a split
     """
     beginning = _beginning(file) if file.size - begin > size else b""
     if file.size - begin <= size or beginning is None or compression_of(beginning):

@@ -72,8 +72,10 @@ class Fingerprint:
     What is known of one form of a value, such as its base64, without the value.
 
     :param reference: the reference that has, or had, the value
+    :param encoding: the encoding of the form
     :param size: the bytes of the form
     :param middle: a keyed hash of the bytes in its middle, with ``MIDDLE_BITS`` bits; only the key shows it
+    :param digest: a keyed digest of the form, in hexadecimal digits
     :param age: as that of a leak
     :param edges: a keyed digest of the edges of a long form, in the same digits; empty for others, and in older files
     """
@@ -93,7 +95,11 @@ class Fingerprint:
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> Self:
-        """Return the fingerprint of a row; raise a ValueError if a field is missing, or cannot be right."""
+        """
+        Return the fingerprint of a row.
+
+        :raises ValueError: a field is missing, or cannot be that of a fingerprint
+        """
         import msgspec  # noqa: PLC0415 - executors do not need it
 
         found = msgspec.convert(row, cls).of_age(CURRENT)
@@ -116,10 +122,12 @@ def _is_digest(digits: str, size: int) -> bool:
 @dataclass(frozen=True, slots=True)
 class FingerprintKey:
     """
-    The secret key of fingerprints, of 32 bytes.
+    The secret key of fingerprints.
 
     Without it, they reveal nothing but lengths, and which forms are the same. With it, guesses can be tested: of the
     bytes in the middle by themselves, of the edges of a long form by themselves, and of a value as a whole.
+
+    :param secret: 32 bytes
     """
 
     secret: bytes = field(repr=False)
@@ -200,7 +208,11 @@ def window_of(size: int) -> int:
 
 
 def place_of_window(size: int) -> int:
-    """Return where in a form its window is: in the middle, because many values, and lines of logs, begin alike."""
+    """
+    Return where in a form its window is: in the middle.
+
+    Many values begin alike, such as addresses and private keys, and logs are full of such beginnings.
+    """
     return (size - window_of(size)) // 2
 
 

@@ -17,19 +17,34 @@ _ETAG: Final = ("ETag", "etag", "md5Hash")
 
 @dataclass(frozen=True, slots=True)
 class FsspecObjects:
-    """The objects in a part of a file system of fsspec, with its credentials; ``base`` is its name for the bucket."""
+    """
+    The objects in a part of a file system of fsspec.
+
+    :param filesystem: has the credentials, if there are some
+    :param base: what the file system calls the bucket
+    """
 
     filesystem: Any = field(repr=False)
     base: str
 
     def below(self, key: str) -> Iterator[StoredObject]:
-        """Yield the object with this key, and those below it; raise a FileNotFoundError if there is none."""
+        """
+        Yield the object with this key, and those below it.
+
+        :raises FileNotFoundError: there is none
+        :raises Exception: whatever the library raises
+        """
         base = self._name("")
         for entry in self._walked(self.filesystem.info(self._name(key)), base):
             yield _object(entry["name"].removeprefix(base), entry)
 
     def read(self, key: str, start: int, end: int) -> bytes:
-        """Return the bytes of an object from ``start`` to ``end``; fewer if it ends before."""
+        """
+        Return the bytes of an object from ``start`` to ``end``; fewer if it ends before.
+
+        :raises FileNotFoundError: it has vanished
+        :raises Exception: whatever the library raises
+        """
         return bytes(self.filesystem.cat_file(self._name(key), start=start, end=end, **self._options()))
 
     def _walked(self, given: Mapping[str, Any], base: str) -> Iterator[Mapping[str, Any]]:

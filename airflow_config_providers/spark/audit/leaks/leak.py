@@ -32,6 +32,7 @@ class Leak:
     """
     A place where a value appears. It never shows the value.
 
+    :param file: the path of the file
     :param offset: of the first byte, in the decompressed content; in a file with columns, in its value
     :param line: counted from 1; in a file with columns, the row
     :param encoding: how the value is written, such as ``base64``
@@ -83,7 +84,11 @@ _DIGITS: Final = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Accepted leaks: the id of each -> the fingerprints of the values that are accepted there; an empty one is any."""
+    """
+    Accepted leaks.
+
+    :param accepted: the id of a leak -> the fingerprints of the values that are accepted there; an empty one is any
+    """
 
     accepted: Mapping[str, Collection[str]] = field(default_factory=dict)
 

@@ -76,7 +76,12 @@ _NOT_STORED: Final = "only what is searched can be in object storage. Name a pat
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class SentToExecutors:
-    """What executors get by the broadcast: what to search for, and the stores of objects that files are in."""
+    """
+    What executors get by the broadcast.
+
+    :param sought: what to search for
+    :param stores: the stores of objects that files are in
+    """
 
     sought: Sought = field(repr=False)
     stores: Sequence[ObjectStore] = field(default=(), repr=False)
@@ -99,6 +104,8 @@ class LeakRequest:
     :param baseline: a file with accepted leaks
     :param state: a folder that keeps what was searched, so that the next audit reads only what is new
     :param reversed_copy: a folder for copies with references in place of the values
+    :param master: Spark's master; None for the one of Spark's own defaults, or else this machine
+    :param configs: configuration of the Spark job
     :param database: a database to search, too, each time as a whole; None for none
     :param fingerprints: files with fingerprints of values to search for
     :param write_fingerprints: a file for the fingerprints of the values
@@ -119,7 +126,11 @@ class LeakRequest:
     excepted: Sequence[str] = ()
 
     def require_local(self) -> None:
-        """Raise a ConfigException if something else than ``paths`` is in object storage."""
+        """
+        Check that only ``paths`` are in object storage.
+
+        :raises ConfigException: something else is
+        """
         given = {
             "--baseline": (self.baseline,),
             "--state": (self.state,),
@@ -137,6 +148,8 @@ def audit_leaks(
     """
     Search files, in a Spark session of its own, and return what was found without what is accepted.
 
+    :param stores: the stores of objects that paths of the request are in
+    :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
     :raises ConfigException: a file or folder of the request cannot be used, or Spark does not start
     """
     with seldom_collected(), mounted(stores), locked(request.state) if request.state else nullcontext():
@@ -236,6 +249,9 @@ class LeakAudit:
     The values, and the credentials of ``stores``, reach executors by one broadcast, which is encrypted. They are in no
     configuration, plan or argument.
 
+    :param session: see ``audit_session``
+    :param sought: what to search for
+    :param stores: the stores of objects that files are in
     :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
     """
 
@@ -262,7 +278,12 @@ class LeakAudit:
             yield _by_file(pending, work.grown)
 
     def copy(self, files: Sequence[FoundFile], target: Callable[[str], Path]) -> dict[str, str]:
-        """Write copies with references for values where ``target`` says; return path -> why there is none."""
+        """
+        Write copies of files, with references in place of the values.
+
+        :param target: returns where the copy of a file goes
+        :return: path -> why there is no copy
+        """
         sent = self._sent
         groups = [[(one.file, target(one.file.path)) for one in group] for group in grouped(map(Split, files))]
         tasks = self._context.parallelize(groups, max(1, len(groups)))

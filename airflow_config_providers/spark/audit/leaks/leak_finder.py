@@ -30,7 +30,11 @@ _SEPARATORS: Final = frozenset(b" \t\r\n\"'/:;,=@&?|()[]{}<>")
 
 @dataclass(frozen=True, slots=True)
 class KnownSecret:
-    """A value that must not be anywhere; its age is ``current`` if the reference has it now, or else ``earlier``."""
+    """
+    A value that must not be anywhere.
+
+    :param age: ``current``, if the reference has this value now; ``earlier``, if it had it
+    """
 
     variable: ConfigVariable
     value: str = field(repr=False)
@@ -45,7 +49,15 @@ class KnownSecret:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Occurrence:
-    """A place of a value: from its first byte to the one after its last, with what a leak has of it."""
+    """
+    A place of a value.
+
+    :param start: the offset of its first byte
+    :param end: the offset after its last byte
+    :param encoding: how it is written, such as ``base64``
+    :param age: as that of a leak
+    :param fingerprint: as that of a leak
+    """
 
     start: int
     end: int
@@ -97,6 +109,8 @@ class ExceptedValues:
 
     A secret can contain such a value, as a JDBC URL contains a user name. Wherever the user name is, it is also a part
     of the URL, but reveals nothing more.
+
+    :param values: long enough that they do not cut up a secret by chance
     """
 
     def __init__(self, values: Iterable[str]) -> None:

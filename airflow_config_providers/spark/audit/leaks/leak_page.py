@@ -42,7 +42,11 @@ def nothing_found(report: LeakReport) -> str:
 
 
 def page(report: LeakReport, scope: html.AuditScope = html.NOT_KNOWN) -> str:
-    """Return the page, in which nothing from outside is markup, and values in ``scope`` are references, too."""
+    """
+    Return the page, in which nothing that came from outside is markup.
+
+    :param scope: what was searched; values in it are shown as references
+    """
     return html.page_of(
         "Leaks of known values",
         (

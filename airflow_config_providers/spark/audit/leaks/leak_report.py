@@ -35,10 +35,13 @@ class LeakReport:
     :param uncopied: path -> why it has no reversed copy
     :param unresolved: why references have no value, and so were not searched for
     :param skipped: path -> why it was not read: links, pipes, sockets, devices
+    :param files: how many files were searched
     :param octets: how many bytes were searched
     :param unsearched: how many files or folders could not be read, not even in part
     :param read: how many of the files were read by this audit, and not by an earlier one
     :param accepted: how many leaks are left out, because a baseline accepts them
+    :param sought: what was searched for
+    :param rows: how many rows of Airflow's database were searched
     :param notes: what else people should know, in sentences
     """
 

@@ -18,7 +18,12 @@ _MOST_FAILURES: Final = 5
 
 
 class RefusedError(Exception):
-    """A store refused a request: why, such as ``AccessDenied``, and whether it would refuse any now."""
+    """
+    A store refused a request.
+
+    :param code: what it calls the reason, such as ``AccessDenied``
+    :param is_away: whether it would refuse any request now
+    """
 
     def __init__(self, code: str, *, is_away: bool = False) -> None:
         super().__init__(code)
@@ -46,10 +51,18 @@ class Objects(Protocol):
     """The objects of a store, as a library reads them. It is safe to use from several threads, and can be pickled."""
 
     def below(self, key: str) -> Iterator[StoredObject]:
-        """Yield the object with this key, and those below it; the library can raise anything."""
+        """
+        Yield the object with this key, and those below it.
+
+        :raises Exception: whatever the library raises
+        """
 
     def read(self, key: str, start: int, end: int) -> bytes:
-        """Return the bytes from ``start`` to ``end``, or fewer at the object's end; the library can raise anything."""
+        """
+        Return the bytes of an object from ``start`` to ``end``; fewer if it ends before.
+
+        :raises Exception: whatever the library raises
+        """
 
 
 @dataclass(slots=True)
@@ -58,6 +71,7 @@ class ObjectStore:
     A store of objects. It is safe to use from several threads.
 
     :param root: the beginning of the paths in it, such as ``s3://connection@bucket``. It has no credentials
+    :param objects: has the credentials, if there are some
     """
 
     root: str
@@ -100,7 +114,11 @@ class ObjectStore:
 
 @dataclass(slots=True)
 class OpenObject:
-    """An object that is open for reading, with its listed size. What is small is asked for once, as a whole."""
+    """
+    An object that is open for reading. What is small is asked for once, as a whole.
+
+    :param size: its size, as it was listed
+    """
 
     store: ObjectStore
     key: str
@@ -113,7 +131,11 @@ class OpenObject:
         return self.size > FAR_BLOCK
 
     def read(self, at: int, size: int) -> bytes:
-        """Read as ``OpenFile.read`` says; nothing after the size that was listed."""
+        """
+        Return up to ``size`` bytes from the offset ``at``; nothing after the size that was listed.
+
+        :raises ContentError: it has vanished, or cannot be read now
+        """
         end = min(at + size, self.size)
         if at >= end:
             return b""
@@ -145,7 +167,11 @@ def mounted(stores: Iterable[ObjectStore]) -> Iterator[None]:
 
 
 def store_of(path: str) -> ObjectStore:
-    """Return the store that ``path`` is in; raise a ContentError if this process cannot read it."""
+    """
+    Return the store that ``path`` is in.
+
+    :raises ContentError: this process cannot read it
+    """
     found = _mounted.get(split_root(path)[0])
     if found is None:
         raise ContentError("It is in object storage that this audit does not know.")
@@ -153,7 +179,12 @@ def store_of(path: str) -> ObjectStore:
 
 
 def opened_object(path: str, size: int) -> OpenObject:
-    """Return an object that was listed with ``size`` bytes; raise a ContentError if its store cannot be read."""
+    """
+    Return an object of a mounted store for reading.
+
+    :param size: its size, as it was listed
+    :raises ContentError: this process cannot read its store
+    """
     return OpenObject(store_of(path), split_root(path)[1], size)
 
 

@@ -33,13 +33,21 @@ class OpenFile(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """A file in the file system, by its open descriptor."""
+    """
+    A file in the file system.
+
+    :param descriptor: of the open file
+    """
 
     descriptor: int
     is_far: ClassVar[bool] = False
 
     def read(self, at: int, size: int) -> bytes:
-        """Read as ``OpenFile.read`` says."""
+        """
+        Return up to ``size`` bytes from the offset ``at``.
+
+        :raises ContentError: the file cannot be read
+        """
         try:
             return os.pread(self.descriptor, size, at)
         except OSError as error:
@@ -127,7 +135,11 @@ class OpenFolder:
 
 @contextmanager
 def opened_text(path: str) -> Iterator[TextIO]:
-    """Open a regular file with text in UTF-8 as ``opened_file`` does."""
+    """
+    Open a regular file with text in UTF-8, through no link.
+
+    :raises ContentError: as for ``opened_file``
+    """
     with opened_file(path) as source, os.fdopen(os.dup(source.descriptor), encoding="utf-8") as file:
         yield file
 

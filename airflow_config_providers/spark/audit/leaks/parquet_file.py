@@ -65,7 +65,12 @@ class _Seekable(io.RawIOBase):
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows of a Parquet file that are stored together: the group's number, and that of its first row, from 0."""
+    """
+    Rows of a Parquet file that are stored together.
+
+    :param number: counted from 0
+    :param first: the number of its first row in the file, counted from 0
+    """
 
     number: int
     first: int
@@ -73,7 +78,13 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class SomeRows:
-    """Rows in memory from the ``first`` of a file on, with columns that can have texts, after ``before`` others."""
+    """
+    Rows that are in memory.
+
+    :param table: a table of Arrow, with all or some of the columns that can have texts
+    :param first: the number of its first row in the file, counted from 0
+    :param before: how many columns with texts are before those of the table
+    """
 
     table: Any = field(repr=False)
     first: int
@@ -82,7 +93,11 @@ class SomeRows:
 
 @dataclass(frozen=True)  # without slots, because its columns are asked for once
 class ParquetFile:
-    """An open Parquet file with this size in bytes."""
+    """
+    An open Parquet file.
+
+    :param size: in bytes
+    """
 
     source: OpenFile
     size: int

@@ -134,7 +134,11 @@ class _AskedFile:
     is_far: ClassVar[bool] = False
 
     def read(self, at: int, size: int) -> bytes:
-        """Read as ``OpenFile.read`` says."""
+        """
+        Return up to ``size`` bytes from the offset ``at``.
+
+        :raises ContentError: the file cannot be read
+        """
         self.parent.send(_Request(at, size))
         answer = self.parent.recv_bytes()
         if answer[:1] == b"-":

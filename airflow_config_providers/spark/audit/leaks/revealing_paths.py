@@ -20,8 +20,9 @@ class RevealingPaths:
 
     A value that a given path begins with is none: it is a folder, and not a secret.
 
+    :param shown: path -> the path with references instead of values
     :param leaks: a leak for each value in the path of a file, below the given one, and for each in a given path; its
-    line is 0
+        line is 0
     """
 
     shown: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -29,7 +30,11 @@ class RevealingPaths:
 
     @classmethod
     def of(cls, listing: FileListing, given: Iterable[str], finder: OccurrenceFinder) -> RevealingPaths:
-        """Return those of ``listing``, whose paths were ``given``."""
+        """
+        Return those of ``listing``.
+
+        :param given: the paths that were listed
+        """
         roots = sorted({os.fsencode(real(path)) for path in given})
         paths = [*map(os.fsdecode, roots), *(file.path for file in listing.files), *listing.skipped, *listing.unread]
         if not any(finder.find(b"\0".join(map(os.fsencode, paths)))):  # all at once, because that is fast

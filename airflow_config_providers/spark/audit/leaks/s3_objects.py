@@ -25,7 +25,11 @@ _one_at_a_time: Final = Lock()
 
 
 class S3Objects:
-    """The objects in a bucket. Each process makes a client of its own, with ``options`` such as credentials."""
+    """
+    The objects in a bucket. Each process that reads them makes a client of its own.
+
+    :param options: of ``boto3.client``, with credentials; without them, each machine uses its own
+    """
 
     def __init__(self, bucket: str, options: Mapping[str, Any]) -> None:
         self._bucket = bucket
@@ -36,7 +40,12 @@ class S3Objects:
         return S3Objects, (self._bucket, self._options)
 
     def below(self, key: str) -> Iterator[StoredObject]:
-        """Yield the object with this key, and those below it; raise a FileNotFoundError if there is none."""
+        """
+        Yield the object with this key, and those below it.
+
+        :raises FileNotFoundError: there is none, or no such bucket
+        :raises RefusedError: the store refused to list them
+        """
         found = False
         for one in self._listed(key):
             found = True
@@ -47,7 +56,12 @@ class S3Objects:
             raise FileNotFoundError
 
     def read(self, key: str, start: int, end: int) -> bytes:
-        """Return the bytes of an object from ``start`` to ``end``; fewer if it ends before."""
+        """
+        Return the bytes of an object from ``start`` to ``end``; fewer if it ends before.
+
+        :raises FileNotFoundError: it has vanished
+        :raises RefusedError: the store refused to read it
+        """
         from botocore.exceptions import IncompleteReadError, ReadTimeoutError, ResponseStreamingError  # noqa: PLC0415
 
         try:

@@ -151,7 +151,9 @@ class SeenFiles:
     Of the content of files, only keyed hashes are kept, because readers of the folder could guess what a short file
     contains. Without a key there are none, and a file that has grown is read from its beginning.
 
+    :param folder: where they are kept
     :param sought: what is searched for: also the values that earlier audits knew
+    :param version: that of the search
     :param notes: what people should know of the folder, in sentences
     """
 
@@ -168,6 +170,7 @@ class SeenFiles:
         """
         Return what was kept in ``folder`` for what is ``sought``.
 
+        :param version: that of the search; None for the one of this process
         :raises ConfigException: the folder cannot be used
         """
         seen = cls(Path(os.path.realpath(folder)), sought, version or search_version())
@@ -188,7 +191,11 @@ class SeenFiles:
         raise ConfigException(f"--state {printable(folder)}: {problem}. Name a folder that can be written.")
 
     def keep(self, found: Iterable[SearchedFile]) -> None:
-        """Keep what was found in files, all or nothing. If the disk is full, a note says so, and the audit goes on."""
+        """
+        Keep what was found in some files, all or nothing.
+
+        If the disk is full, a note says so, and the audit goes on.
+        """
         rows = [one._replace(ends=self.sought.key.of_ends(one.ends) if self.sought.key else "") for one in found]
         if problem := self._write(rows):
             self._note(_NOT_KEPT, problem)
@@ -260,7 +267,11 @@ class SeenFiles:
             raise ConfigException(nothing, *self.notes)
 
     def _earlier(self, path: Path, key: FingerprintKey) -> list[Fingerprint]:
-        """Return the fingerprints that earlier audits have kept; raise a ConfigException if they are unreadable."""
+        """
+        Return the fingerprints that earlier audits have kept.
+
+        :raises ConfigException: they cannot be read
+        """
         try:
             return read_fingerprints(str(path), key) if path.exists() else []
         except OtherKeyError:
@@ -272,7 +283,11 @@ class SeenFiles:
         raise ConfigException(problem)
 
     def _is_current(self) -> bool:
-        """Return whether the parts are of this search for the same values; raise a ConfigException if unreadable."""
+        """
+        Return whether the parts are those of this search for the same values.
+
+        :raises ConfigException: it cannot be read now
+        """
         path = self.folder / "secrets.json"
         if not path.is_file():
             return False
@@ -293,7 +308,11 @@ class SeenFiles:
         replace_lines(self.folder / "secrets.json", [json.dumps(known)])
 
     def _digest(self, salt: bytes) -> str:
-        """Return a hash of the search and of all values together, too slow to guess a weak one among strong ones."""
+        """
+        Return a hash of the search and of all values together.
+
+        It is slow enough that a weak value among strong ones cannot be guessed from it.
+        """
         values = [json.dumps([str(one.variable), one.value, one.age]) for one in self.sought.secrets]
         fingerprints = [json.dumps([*one.row().values(), one.age]) for one in self.sought.fingerprints]
         key = self.sought.key.id if self.sought.key else ""  # that of the fingerprints of leaks
@@ -330,7 +349,11 @@ def _is_ours(path: Path) -> bool:
 
 
 def _remove(parts: Iterable[Path]) -> None:
-    """Remove all that can be removed; then, raise the OSError of one that cannot be."""
+    """
+    Remove all that can be removed.
+
+    :raises OSError: why one cannot be
+    """
     problem = None
     for part in parts:
         try:

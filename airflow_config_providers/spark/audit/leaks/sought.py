@@ -95,7 +95,11 @@ class Sought:
         return any(is_like(reference, pattern) for pattern in self.excepted)
 
     def finder(self) -> SoughtFinder:
-        """Return a finder for all of it; raise a ConfigException if fingerprints lack numpy."""
+        """
+        Return a finder for all of it.
+
+        :raises ConfigException: fingerprints need numpy, which is not installed
+        """
         return SoughtFinder(self)
 
 

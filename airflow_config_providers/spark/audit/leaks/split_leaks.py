@@ -72,7 +72,13 @@ class SplitLeaks(NamedTuple):
 
 @dataclass(slots=True)
 class FoundSoFar:
-    """What the search of a split has found so far, in how many bytes and lines, and what could not be read."""
+    """
+    What the search of a split has found so far.
+
+    :param octets: bytes of content
+    :param lines: line ends
+    :param problems: why not all of it could be read
+    """
 
     octets: int = 0
     lines: int = 0

@@ -108,7 +108,12 @@ class Search(ClosedOnExit):
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """What is found in a split of a file with columns: whether its footer is known, and its rows were searched, too."""
+    """
+    What is found in a split of a file with columns.
+
+    :param are_known: whether the footer can be read
+    :param have_rows: whether rows were searched, or there are none
+    """
 
     progress: FoundSoFar
     are_known: bool = True
@@ -134,7 +139,13 @@ def _searched_columns(source: OpenFile, split: Split, finder: OccurrenceFinder) 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """The content in which a split is searched for, and the offsets of its first byte and of the split's ends."""
+    """
+    The content in which a split is searched for.
+
+    :param first: the offset of its first byte
+    :param begin: the offset of the split; what begins before it belongs to another
+    :param end: the offset after the split; None if it ends with the content
+    """
 
     content: Iterator[bytes]
     first: int = 0
@@ -178,6 +189,8 @@ def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: FoundSoFar, 
     Add to ``progress`` the occurrences that begin in the split.
 
     Each is searched for with as many bytes around it as the longest can have, so that the blocks make no difference.
+
+    :param least: how many bytes are searched at a time
     """
     content = joined(progress.until_broken(stretch.content), least)
     if stretch.is_decompressed:

@@ -57,6 +57,7 @@ class TextTable:
 
     :param labels: the columns that name a row for people
     :param key: those of the primary key, as the queries name them
+    :param columns: the columns that are searched
     :param query: the rows of the table
     :param bounds: the key of one row in many thousands, with the number of the row in the order of keys
     """
@@ -95,7 +96,11 @@ class SearchedRows:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """The content of one column of a row, and why not all of it is here; empty if all is."""
+    """
+    The content of one column of a row.
+
+    :param problem: why not all of it is here; empty if all is
+    """
 
     content: bytes
     problem: str = ""

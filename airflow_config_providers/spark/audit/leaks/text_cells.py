@@ -99,6 +99,9 @@ def cells_of(column: str, array: Any, *, first: int = 0, rows: Any = None) -> It
     """
     Yield the texts of a column.
 
+    :param array: not chunked
+    :param first: as that of ``TextCells``
+    :param rows: as that of ``TextCells``
     :raises Exception: whatever pyarrow raises for a type that cannot be read as text, or is nested too deeply
     """
     if has_text(array.type):

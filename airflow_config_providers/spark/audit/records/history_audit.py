@@ -25,7 +25,12 @@ _MOST: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How often each name occurs, the most frequent first, up to a thousand, and how many names there are."""
+    """
+    How often each name occurs.
+
+    :param counts: (name, how often), the most frequent first; only the first thousand, if there are more
+    :param names: how many names there are
+    """
 
     counts: Sequence[tuple[str, int]] = ()
     names: int = 0
@@ -37,6 +42,8 @@ class Drift:
     Changes of keys from one run of a task to the next.
 
     :param by_week: (Monday in ISO 8601, changes)
+    :param runs: how many runs there are
+    :param tasks: how many tasks ran
     """
 
     by_week: Sequence[tuple[str, int]] = ()
@@ -52,7 +59,12 @@ class Drift:
 
 
 def drift_of(runs: DataFrame, changes: DataFrame) -> Drift:
-    """Return how often keys changed, from what ``runs_of`` and ``changes_of`` return."""
+    """
+    Return how often keys changed.
+
+    :param runs: as ``runs_of`` returns them
+    :param changes: as ``changes_of`` returns them
+    """
     weeks = changes.groupBy(week(F.col("at")).alias("name")).count().orderBy("name").collect()
     by_week = [(row["name"], row["count"]) for row in weeks]
     tasks = runs.select(*TASK).distinct().count()
@@ -82,7 +94,11 @@ class KnownElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class PastRuns:
-    """The rows from which findings are made; ``there`` is None if environments are not compared."""
+    """
+    The rows from which findings are made.
+
+    :param there: what tasks have now in another environment; None if it is not compared
+    """
 
     runs: DataFrame
     values: DataFrame
@@ -172,7 +188,11 @@ UNKNOWN: Final = (
 
 
 def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: html.AuditScope = html.NOT_KNOWN) -> str:
-    """Return the page, in which nothing that came from outside is markup."""
+    """
+    Return the page, in which nothing that came from outside is markup.
+
+    :param scope: what was read
+    """
     runs = f"{how_many(drift.runs, 'run')} of {how_many(drift.tasks, 'task')} with a record: "
     changes = f"{how_many(drift.changes, 'change')} of a key from one run of a task to the next."
     return html.page_of(

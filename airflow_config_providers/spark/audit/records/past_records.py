@@ -30,7 +30,11 @@ _SECONDS: Final = 0.5
 
 
 class ReadProgress:
-    """Counts the files that executors read. A task that runs twice is counted twice, so it is not for results."""
+    """
+    Counts the files that executors read. A task that runs twice is counted twice, so it is not for results.
+
+    :param session: whose executors read
+    """
 
     def __init__(self, session: SparkSession) -> None:
         self._read = session.sparkContext.accumulator(0)
@@ -62,7 +66,12 @@ def _each(contents: Iterable[Content], counter: Any) -> Iterator[Content]:
 
 @contextmanager
 def ticking(session: SparkSession, tick: Tick | None, *, every: float = _SECONDS) -> Iterator[ReadProgress | None]:
-    """Yield what counts files, and call ``tick`` now and then in a thread until the block ends; None without one."""
+    """
+    Yield what counts files, and call ``tick`` now and then in a thread, which ends with the block.
+
+    :param tick: None to count nothing, without a thread
+    :param every: seconds between two calls
+    """
     if tick is None:
         yield None
         return
@@ -185,14 +194,23 @@ class PastRecords:
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """The records that an audit is about: since a day, such as ``2026-11-01``, and of a DAG; empty means all."""
+    """
+    The records that an audit is about.
+
+    :param since: the first day, such as ``2026-11-01``; empty for all
+    :param dag: the only DAG; empty for all
+    """
 
     since: str = ""
     dag: str = ""
 
     @classmethod
     def of(cls, since: str | None, dag: str | None) -> RecordFilter:
-        """Return the filter of what a user writes; raise a ValueError if ``since`` is no day."""
+        """
+        Return the filter of what a user writes.
+
+        :raises ValueError: ``since`` is no day
+        """
         return cls(date.fromisoformat(since).isoformat() if since else "", dag or "")
 
     def days(self, day: Column) -> Column:
@@ -211,6 +229,7 @@ class RecordReader:
     Reads records on Spark.
 
     :param session: see ``audit_session``; it needs ``CONFIGS``
+    :param read: returns the records in files
     :param parquet: the folder in which records are kept, in a table for each source; empty to keep none
     :param round_files: about how many files are read between two moments at which they are kept
     :param progress: counts the files that are read; None to count none
@@ -227,7 +246,11 @@ class RecordReader:
         return self._read(path, self._listed(path, wanted), partial(self._contents, path), wanted)
 
     def of_tables(self, source: str, tables: RecordTables, wanted: RecordFilter) -> PastRecords:
-        """Return the records in a database that executors read; if they are kept, only new ones are read."""
+        """
+        Return the records in a database that executors read. If records are kept, only those that are new are read.
+
+        :param source: its name
+        """
         there = TablesReader.of(self.session, tables)
         return self._read(source, there.listed(), there.contents, wanted)
 

@@ -62,6 +62,8 @@ class StoppedRuns:
     :param rows: for each policy and task, the runs that it would have stopped, or of which it would have warned
     :param runs: how many runs would have been stopped
     :param unjudged: file of a record -> why the policies could not be asked about it
+    :param by_week: for each week, how many of all runs
+    :param by_dag: for each DAG, how many of all runs
     :param warned: of how many runs policies that only warn would have warned, stopped or not
     """
 
@@ -78,7 +80,11 @@ class StoppedRuns:
         return sum(one.runs for one in self.by_week)
 
     def rows_with(self, owners: Mapping[str, str]) -> list[dict[str, Any]]:
-        """Return the rows with the ``owners`` of their DAGs."""
+        """
+        Return the rows with the owners of their DAGs.
+
+        :param owners: DAG -> owner
+        """
         return [
             {"policy": row["policy"], "dag": row["dag"], "owner": owners.get(row["dag"], ""), **row}
             for row in self.rows
@@ -133,7 +139,12 @@ _HEADS: Final = (*_COLUMNS, "first (UTC)", "last (UTC)", "reason")
 
 
 def page(stopped: StoppedRuns, owners: Mapping[str, str], scope: html.AuditScope = html.NOT_KNOWN) -> str:
-    """Return the page, in which nothing that came from outside is markup; ``owners`` are those of DAGs, if known."""
+    """
+    Return the page, in which nothing that came from outside is markup.
+
+    :param owners: DAG -> owner; empty if they are not known
+    :param scope: what was read
+    """
     return html.page_of(
         "What the policies would have stopped",
         (

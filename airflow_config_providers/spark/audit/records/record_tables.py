@@ -61,7 +61,11 @@ class RecordTables:
 
 @dataclass(frozen=True, slots=True)
 class TablesReader:
-    """Reads records on Spark; each of ``ranges`` selects what one task reads, and without any, one reads all."""
+    """
+    Reads records on Spark.
+
+    :param ranges: conditions, each of which selects the entries that one task reads; none for one task
+    """
 
     session: SparkSession
     tables: RecordTables

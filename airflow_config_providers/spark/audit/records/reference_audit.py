@@ -39,7 +39,12 @@ def reference_uses(
 
 
 def reference_rows(uses: Sequence[Mapping[str, Any]], known: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Return a row for each of ``uses`` and further ``known`` references, with what is odd about it."""
+    """
+    Return a row for each reference, with what is odd about it in ``finding``.
+
+    :param uses: as ``reference_uses`` returns them
+    :param known: references that are listed even if no record has them
+    """
     used = {use["reference"] for use in uses}
     unread = [{"reference": one, "tasks": 0, "runs": 0} for one in known if one not in used]
     return [_row(use) for use in (*uses, *unread)]
@@ -102,7 +107,11 @@ _ROOM: Final = 16
 
 
 def page(rows: Sequence[Mapping[str, Any]], scope: html.AuditScope = html.NOT_KNOWN) -> str:
-    """Return the page, in which nothing that came from outside is markup."""
+    """
+    Return the page, in which nothing that came from outside is markup.
+
+    :param scope: what was read
+    """
     return html.page_of(
         "Who uses which reference",
         (

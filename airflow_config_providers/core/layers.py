@@ -133,6 +133,9 @@ class _Undefined:
     def default_texts(self) -> Mapping[str, str]:
         return {}
 
+    def default_text(self, name: str) -> None:
+        return None
+
     def is_sensitive(self, name: str) -> bool:
         return False
 
@@ -266,7 +269,7 @@ class LayeredConfig:
                 if (text := layer.configs.get(name)) is not None:
                     shown = None if name in layer.secrets or self.is_secret(name, text) else text
                     found.append(ConfigSynonym(name, shown, layer.source, layer.origin(name)))
-        if (default := self._defaults.get(names[0])) is not None:
+        if (default := self._definition.default_text(names[0])) is not None:
             shown = None if self.is_secret(names[0], default) else default
             found.append(ConfigSynonym(names[0], shown, ConfigSource.DEFAULT_CONFIG, "default"))
         return tuple(found)

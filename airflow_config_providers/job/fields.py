@@ -149,7 +149,7 @@ class JobFields:
         """Return the value of a named argument; None if there is none."""
         path = self.named[name]
         value = self.read(path.field)
-        return path.get(value) if isinstance(value, Mapping) or not path.steps else None
+        return path.get(value) if not path.steps or isinstance(value, Mapping) else None
 
     def _with_arguments(self, found: Any, configs: Mapping[str, Any]) -> Any:
         """
@@ -220,7 +220,9 @@ class JobFields:
     def environment(self) -> dict[str, str]:
         """Return the environment variables for Spark; empty if they are not a mapping, as before a run."""
         found = self.read("env_vars") if self.spec.passes_environment else None
-        return {str(name): str(text) for name, text in found.items()} if isinstance(found, Mapping) else {}
+        if found is None or not isinstance(found, Mapping):  # to ask this of None takes a millisecond in a new process
+            return {}
+        return {str(name): str(text) for name, text in found.items()}
 
     def texts(self, *names: str, skip: Collection[int] = ()) -> Iterator[NestedString]:
         """

@@ -143,8 +143,12 @@ class SparkDefinition(ConfigDef):
 
     @cached_property
     def _default_texts(self) -> Mapping[str, str]:
-        parts = ((name, row.split(" ", 2)) for name, row in self._catalogue.rows.items())
-        return MappingProxyType({name: found[2] for name, found in parts if found[2:]})
+        return MappingProxyType(dict(super().default_texts()))
+
+    def default_text(self, name: str) -> str | None:
+        """Return the default of ``name``, as Spark writes it; None if it has none."""
+        parts = self._catalogue.rows.get(name, "").split(" ", 2)
+        return parts[2] if parts[2:] else None
 
     @cached_property
     def older_names(self) -> Mapping[str, str]:

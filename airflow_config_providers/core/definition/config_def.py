@@ -226,9 +226,12 @@ class ConfigDef:
 
     def default_texts(self) -> Mapping[str, str]:
         """Return name -> default as a string, without defaults that are None; a PASSWORD is ``[hidden]``."""
-        keys = (key for key in self.config_keys.values() if key.has_default)
-        texts = ((key.name, convert_to_string(key.default, key.type)) for key in keys)
-        return {name: text for name, text in texts if text is not None}
+        return {name: text for name in self.names() if (text := self.default_text(name)) is not None}
+
+    def default_text(self, name: str) -> str | None:
+        """Return the default of ``name`` as in ``default_texts``; None if it has none."""
+        key = self.config_keys.get(name)
+        return convert_to_string(key.default, key.type) if key is not None and key.has_default else None
 
     def to_markdown(self) -> str:
         """Return the reference documentation: a table for each group, without internal configurations."""

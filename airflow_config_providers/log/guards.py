@@ -1,4 +1,4 @@
-"""Guards where a process logs, prints, and reports to Sentry: they pass on references in place of values."""
+"""Guards where a process logs and prints: they pass on references in place of values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object, reverse_text
 from airflow_config_providers.core.reversal.stream import LONGEST_LINE, StreamReverser
 from airflow_config_providers.core.text import octets
-from airflow_config_providers.foreign import SENTRY, SENTRY_API, require
 
 
 class ActiveReversers:
@@ -283,60 +282,3 @@ def _exception(exc_info: object) -> BaseException | None:
     if isinstance(exc_info, tuple):
         exc_info = exc_info[1]
     return exc_info if isinstance(exc_info, BaseException) else sys.exception()
-
-
-_APART: Final = ("before_breadcrumb", "before_send_log", "before_send_metric", "before_send_span")
-"""Options of a client whose functions get what is no event, or is kept for a later one."""
-
-
-class SentryGuard:
-    """
-    Passes on an event with references in place of values, while a reverser is active.
-
-    What cannot be checked is replaced, entry by entry, so that nothing is sent as it was.
-
-    :param inner: takes the result and a hint, and returns the event to send, or None; None to send the result
-    """
-
-    __slots__ = ("_active", "_inner")
-
-    def __init__(self, active: ActiveReversers, inner: Callable[[Any, Any], Any] | None = None) -> None:
-        self._active = active
-        self._inner = inner
-
-    def __call__(self, event: Any, hint: Any) -> Any:  # noqa: D102 - the class says it
-        shown = self._reversed(event) if self._active else event
-        return shown if self._inner is None else self._inner(shown, hint)
-
-    def _reversed(self, event: Any) -> Any:
-        if not isinstance(event, Mapping):
-            return None
-        return {key: self._active.value(value) for key, value in event.items()}
-
-
-def guard_sentry(active: ActiveReversers) -> None:
-    """
-    Guard all that the SDK sends from now on, if this process has loaded it; the guards stay.
-
-    :raises UnsupportedVersionError: the installed SDK takes no such guard
-    """
-    if "sentry_sdk" not in sys.modules:
-        return
-    require(SENTRY)
-    require(SENTRY_API)
-    from sentry_sdk import scope  # noqa: PLC0415 - as below
-    from sentry_sdk.api import get_client  # noqa: PLC0415 - a process that has not loaded it sends nothing
-
-    if not any(isinstance(each, SentryGuard) for each in scope.global_event_processors):
-        scope.add_global_event_processor(SentryGuard(active))
-    client = get_client()
-    if client.is_active():
-        _guard_options(client.options, active)
-
-
-def _guard_options(options: dict[str, Any], active: ActiveReversers) -> None:
-    experiments = options.get("_experiments") or {}
-    for name in _APART:
-        before = options.get(name) or experiments.get(name)
-        if not isinstance(before, SentryGuard):
-            options[name] = SentryGuard(active, before)

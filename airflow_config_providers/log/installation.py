@@ -19,8 +19,8 @@ from airflow_config_providers.log.guards import (
     MessageGuard,
     Processor,
     RenderGuard,
-    guard_sentry,
 )
+from airflow_config_providers.log.sentry import guard_sentry
 
 _Undo = Callable[[], None]
 

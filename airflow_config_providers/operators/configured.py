@@ -442,7 +442,7 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _default_files(self, fields: JobFields) -> list[ConfigFile]:
         """Return Spark's defaults file, which the job reads in any case."""
-        from airflow_config_providers.spark.layer_files import defaults_of
+        from airflow_config_providers.spark.defaults_file import defaults_of
 
         binary = self._spark_binary_of(fields)
         found = defaults_of(binary, os.environ) if binary else None

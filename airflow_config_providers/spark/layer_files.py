@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Final
 
 from airflow_config_providers.core import properties
@@ -19,7 +19,6 @@ from airflow_config_providers.core.named_file import LARGEST, read_named
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse, system_reason
 from airflow_config_providers.providers.real_path import Steps, is_inside, open_real, steps
-from airflow_config_providers.spark.installation import conf_directory, find_command, is_file
 
 _OF_THE_SYSTEM: Final = (("proc",), ("sys",))
 _LIVE: Final = "the operating system generates its content, which is not configuration"
@@ -106,23 +105,6 @@ def file_parts(file: ConfigFile) -> tuple[list[properties.Property], list[str]]:
     if file.is_lenient:
         return properties.parse(text, name=file.name), []
     return _parts(text, name=file.name, path=file.path)
-
-
-def defaults_of(spark_binary: str, environ: Mapping[str, str]) -> ConfigFile | None:
-    """
-    Return the defaults file that ``spark_binary`` reads if it gets no properties file.
-
-    :return: None if there is no such file, or if ``spark_binary`` is a script from which Spark cannot be located;
-        set ``SPARK_CONF_DIR`` or ``SPARK_HOME`` then
-    """
-    directory = conf_directory(find_command(spark_binary, environ), environ)
-    return defaults_in(directory) if directory else None
-
-
-def defaults_in(directory: Path) -> ConfigFile | None:
-    """Return the defaults file in a directory of Spark's configuration files; None if there is none."""
-    path = directory / "spark-defaults.conf"
-    return ConfigFile(str(path), str(path), is_lenient=True) if is_file(path) else None
 
 
 def is_yaml(path: str) -> bool:

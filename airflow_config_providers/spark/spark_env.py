@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.spark.defaults_file import defaults_in
 from airflow_config_providers.spark.installation import conf_directory, home_directory, is_file
-from airflow_config_providers.spark.layer_files import defaults_in
 
 _SETS: Final = re.compile(rb"^[^#\n]*\bSPARK_CONF_DIR=", re.MULTILINE)
 

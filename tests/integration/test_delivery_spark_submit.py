@@ -22,9 +22,9 @@ import pytest
 
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.spark.child_process import room, size
+from airflow_config_providers.spark.defaults_file import defaults_of
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.installation import require_spark_binary
-from airflow_config_providers.spark.layer_files import defaults_of
 from airflow_config_providers.spark.private_file import private_file
 from tests.limits import LONGEST
 from tests.servers import quick_java

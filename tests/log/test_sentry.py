@@ -10,8 +10,9 @@ import pytest
 
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.log.guards import ActiveReversers, SentryGuard
+from airflow_config_providers.log.guards import ActiveReversers
 from airflow_config_providers.log.installation import reversing
+from airflow_config_providers.log.sentry import SentryGuard
 
 VALUE = "Zq8-s3cr3t/val+1"
 REFERENCE = "${v:a}"

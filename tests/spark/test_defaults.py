@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.spark.defaults_file import defaults_of
 from airflow_config_providers.spark.installation import (
     conf_directory,
     installed_version,
     require_spark_binary,
 )
-from airflow_config_providers.spark.layer_files import defaults_of
 
 
 def executable(path: Path) -> Path:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.providers.vault.logins.login import seconds
-from airflow_config_providers.providers.vault.renewals import Renewal, when_to_renew
+from airflow_config_providers.providers.vault.renewal_rules import Renewal, when_to_renew
 from airflow_config_providers.providers.vault.revocation import RevokeRequest
 
 if TYPE_CHECKING:

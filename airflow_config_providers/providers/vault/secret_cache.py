@@ -12,7 +12,7 @@ from airflow_config_providers.providers.vault.leases import Lease, Leases
 from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.paths import VaultPath
 from airflow_config_providers.providers.vault.reader import VaultOutcome, VaultReader, Versions, reason_of_absence
-from airflow_config_providers.providers.vault.renewals import when_to_retry
+from airflow_config_providers.providers.vault.renewal_rules import when_to_retry
 from airflow_config_providers.providers.vault.session import SESSIONS, Sessions
 
 if TYPE_CHECKING:

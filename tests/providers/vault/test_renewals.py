@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from airflow_config_providers.providers.vault.logins.login import LONGEST, seconds
-from airflow_config_providers.providers.vault.renewals import when_to_renew, when_to_retry
+from airflow_config_providers.providers.vault.renewal_rules import when_to_renew, when_to_retry
 from airflow_config_providers.providers.vault.secret_cache import LeaseWatch
 from airflow_config_providers.providers.vault.session import (
     Session,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from airflow_config_providers.core.text import how_many
-from airflow_config_providers.spark.audit.leaks.leak import Baseline, Leak
+from airflow_config_providers.spark.audit.leaks.baseline import Baseline
+from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles
 from airflow_config_providers.spark.audit.leaks.sought import Sought

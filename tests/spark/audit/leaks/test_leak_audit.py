@@ -31,11 +31,12 @@ from pyarrow import parquet
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.spark.audit.leaks import leak_audit, object_store
+from airflow_config_providers.spark.audit.leaks.baseline import Baseline
 from airflow_config_providers.spark.audit.leaks.content import hash_of_ends
 from airflow_config_providers.spark.audit.leaks.files import SPLIT, FileListing, FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
-from airflow_config_providers.spark.audit.leaks.leak import Baseline, iso_moment
+from airflow_config_providers.spark.audit.leaks.leak import iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_audit import (
     LeakAudit,
     LeakRequest,

@@ -1,4 +1,4 @@
-"""When logins and leases are renewed, and what the log says if Vault refuses."""
+"""The rules by which logins and leases are renewed, and what the log says if Vault refuses."""
 
 from __future__ import annotations
 

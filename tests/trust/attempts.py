@@ -213,6 +213,19 @@ def runs_a_command_by_a_run(world: World) -> Outcome:
     return world.submit(run={"spark_conf": {"spark.executor.extraJavaOptions": "-XX:OnOutOfMemoryError=id"}})
 
 
+@attempt(
+    Who.TRIGGERER,
+    What.COMMANDS,
+    "the token of the job's own Spark Connect server, with the policy `code_loading_keys`",
+    Outcome.REFUSED,
+)
+def opens_the_server_of_a_job(world: World) -> Outcome:
+    world.setting("run_config_enabled", "True")
+    world.policies(CODE)
+    conf = {"spark.connect.authenticate.token": world.open}
+    return world.submit(conf, run={"spark_conf": {"spark.connect.authenticate.token": "known"}})
+
+
 # --- may edit dynamic configuration
 
 

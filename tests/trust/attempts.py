@@ -115,6 +115,12 @@ def goes_up_in_a_reference(world: World) -> Outcome:
     return world.submit({"spark.app.x": template}, run={"folder": f"../{world.secrets.name}"})
 
 
+@attempt(Who.TRIGGERER, What.READ, "another version, by `?` in the path that a template fills in", Outcome.REFUSED)
+def chooses_a_version_in_a_reference(world: World) -> Outcome:
+    template = f"${{dir:{world.secrets}{{{{ dag_run.conf.version }}}}:open}}"
+    return world.submit({"spark.app.x": template}, run={"version": "?version=1"})
+
+
 @attempt(Who.TRIGGERER, What.READ, "a folder below the author's, where a template fills it in", Outcome.JOB_HAS_IT)
 def fills_in_a_path(world: World) -> Outcome:
     (world.secrets / "team").mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -19,6 +20,8 @@ from airflow_config_providers.exceptions import ConfigException
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey
+
+_SIGNS_IN_LINE: Final = ("   # ", "; beats ")
 
 
 class ConfigSource(IntEnum):
@@ -318,12 +321,19 @@ class _Entries(Mapping[str, ConfigEntry]):
 
 
 def _line(entry: ConfigEntry) -> str:
-    line = f"{one_line(entry.name)} = {one_line(_shown(entry))}   # {entry.source.name}, {one_line(entry.origin)}"
+    line = f"{one_line(entry.name)} = {_told(entry)}   # {entry.source.name}, {one_line(entry.origin)}"
     for beaten in entry.synonyms[1:]:
         if beaten.source is not ConfigSource.DEFAULT_CONFIG:
             name = "" if beaten.name == entry.name else f" {one_line(beaten.name)}"
-            line += f"; beats {beaten.source.name} {one_line(beaten.origin)}{name} = {one_line(_shown(beaten))}"
+            line += f"; beats {beaten.source.name} {one_line(beaten.origin)}{name} = {_told(beaten)}"
     return line
+
+
+def _told(item: ConfigEntry | ConfigSynonym) -> str:
+    """Return the text for a line; one that could be taken for a part of the line, or for a quoted text, is quoted."""
+    text = _shown(item)
+    is_odd = text != text.strip(" ") or '"' in {text[:1], text[-1:]} or any(sign in text for sign in _SIGNS_IN_LINE)
+    return one_line(json.dumps(text, ensure_ascii=False) if is_odd else text)
 
 
 def _shown(item: ConfigEntry | ConfigSynonym) -> str:

@@ -112,11 +112,16 @@ def shortened(lines: Sequence[str], *, characters: int, rest: str) -> list[str]:
     """
     Return as many of ``lines`` as fit; if some do not fit, the last line says how many more there are.
 
+    Before lines are left out, long ones lose their middle: the end of a line says where its value was written.
+
     :param characters: longest allowed string form of the list
     :param rest: where to find the other lines
     """
     if len(str(lines)) <= characters:
         return list(lines)
+    lines = [_without_middle(line) for line in lines]
+    if len(str(lines)) <= characters:
+        return lines
     kept: list[str] = []
     room = characters - len(repr(_more(len(lines), rest))) - 2
     for line in lines:
@@ -125,6 +130,11 @@ def shortened(lines: Sequence[str], *, characters: int, rest: str) -> list[str]:
             break
         kept.append(line)
     return [*kept, _more(len(lines) - len(kept), rest)]
+
+
+def _without_middle(line: str) -> str:
+    middle = len(line) - 2 * _LONGEST
+    return line if middle <= _LONGEST else f"{line[:_LONGEST]} ... ({middle} characters) ... {line[-_LONGEST:]}"
 
 
 def _more(count: int, rest: str) -> str:

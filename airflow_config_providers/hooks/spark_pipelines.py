@@ -76,7 +76,7 @@ class ConfiguredSparkPipelinesHook(ConfiguredSparkSubmitHook, SparkPipelinesHook
         if not self._is_connected:
             found: list[str] = super()._get_spark_binary_path()
             return found
-        return [sys.executable, "-m", pipelines.__name__, str(self._properties_file)]
+        return [sys.executable, "-P", "-m", pipelines.__name__, str(self._properties_file)]
 
     def _require_binary(self) -> Path:
         return Path(sys.executable) if self._is_connected else super()._require_binary()

@@ -15,6 +15,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow_config_providers.core.process_environment import lacking, value_of
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import reverse_lines
+from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
 from airflow_config_providers.hooks.late_kill import LateKill
@@ -319,12 +320,13 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         return args
 
     def _mask_cmd(self, connection_cmd: str | list[str]) -> str:
-        """Return the command with references in place of values; words without references are masked as usual."""
+        """Return the command on one line, with references for values; words without references are masked as usual."""
         words = [connection_cmd] if isinstance(connection_cmd, str) else TwoStreams.words(connection_cmd)
         shown = [self._job_run().reverser.reverse_text(str(word)) for word in words]
         stretches = groupby(shown, key=lambda word: bool(scan(word)))
         mask = super()._mask_cmd
-        return " ".join(" ".join(ws) if has_reference else mask(list(ws)) for has_reference, ws in stretches)
+        masked = (" ".join(ws) if has_reference else mask(list(ws)) for has_reference, ws in stretches)
+        return one_line(" ".join(masked).expandtabs())  # the stock hook shows lines of output in this way, too
 
     def _build_spark_submit_command(self, application: str) -> list[str]:
         command: list[str] = super()._build_spark_submit_command(application)

@@ -19,9 +19,12 @@ from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.variable import scan
 
 _UP: Final = ".."
-_SIGNS: Final = r"""\$\{(?=[^\s'"${}:]*(?::|\Z))|[:{}]"""
+_OPTION: Final = "?"
+_IN_PATH: Final = frozenset({_UP, _OPTION})
+_SIGNS: Final = r"""\$\{(?=[^\s'"${}:]*(?::|\Z))|[:{}?]"""
 _STRUCTURE: Final = re.compile(rf"{_SIGNS}|(?<=[/:])\.\.(?=[/:}}])")
-"""What can open, divide or close a reference, or go up in its path; a template can insert the provider of one."""
+"""What can open, divide or close a reference, go up in its path or begin an option there, as in ``?version=1``; a
+template can insert the provider of one."""
 _STRUCTURE_IN_STRING: Final = re.compile(rf"{_SIGNS}|(?<![^/:])\.\.(?![^/:}}])")
 """The same in a string of an expression, which can be a whole step of a path."""
 
@@ -42,7 +45,7 @@ class _MarkedSign:
     """
     A marked place in the author's text.
 
-    :param sign: what is marked: ``${``, ``:``, ``}`` or ``..``; empty for the end of a piece of text in a reference
+    :param sign: what is marked: ``${``, ``:``, ``}``, ``..`` or ``?``; empty for the end of a text in a reference
     :param former: the numbers of the places that can directly precede this one in its reference
     """
 
@@ -52,7 +55,7 @@ class _MarkedSign:
 
 class Marks:
     """
-    Marks the structure of the references that the author of one template wrote: ``${``, colons, ``}`` and steps up.
+    Marks the structure of the references that a template's author wrote: ``${``, colons, ``}``, steps up and ``?``.
 
     The mark follows the marked character. It begins with a random number, so data can neither know nor forge it. It
     ends with the number of its place, so data can neither join parts of two references nor hide a part of one. Digits
@@ -65,7 +68,7 @@ class Marks:
 
     def __init__(self, environment: Environment, *, may_be_seen: bool = False) -> None:
         self.goes_up = False
-        """Whether a reference would be the author's except for a step up that came from data."""
+        """Whether a reference would be the author's except for a step up, or a ``?``, that came from data."""
         self._secret = str(secrets.randbits(_BITS)).zfill(_DIGITS)
         pattern = rf"{self._secret}([0-9]{{{_NUMBER_DIGITS}}})"
         self._mark, self._mark_in_bytes = re.compile(pattern), re.compile(pattern.encode())
@@ -127,12 +130,13 @@ class Marks:
         Return whether the marks in one reference make it the author's: from ``${`` to ``}``, with none missing.
 
         An author who wrote one colon left path and key to the template, so the second colon can come from data. A
-        step up in the path may not: data may only choose what is below the directory that the author wrote.
+        step up in the path may not: data may only choose what is below the directory that the author wrote. Nor may a
+        ``?``, after which Vault's provider reads a version.
         """
         start, end, provider, path, key = span
         places = self._marking.places
-        steps = {position for position, number in found if places[number].sign == _UP}
-        found = [(position, number) for position, number in found if places[number].sign != _UP]
+        inner = {position for position, number in found if places[number].sign in _IN_PATH}
+        found = [(position, number) for position, number in found if places[number].sign not in _IN_PATH]
         marks = [(position, places[number].sign) for position, number in found]
         if marks[:1] != [(start + 1, "${")] or marks[-1] != (end - 1, "}"):
             return False
@@ -144,9 +148,10 @@ class Marks:
         is_divided = colons[:1] == [first] and (not has_second or colons[1:2] in ([], [first + 1 + len(path)]))
         if not is_divided or any(text[colon] != ":" for colon in colons):
             return False
-        goes_up = not _goes_up_only_at(path, {position - start - len("${:") - len(provider) for position in steps})
-        self.goes_up |= goes_up
-        return not goes_up
+        inner = {position - start - len("${:") - len(provider) for position in inner}
+        is_own = _goes_up_only_at(path, inner) and inner.issuperset(i for i, c in enumerate(path) if c == _OPTION)
+        self.goes_up |= not is_own
+        return is_own
 
 
 class _Marking(Extension):
@@ -273,7 +278,7 @@ class _TemplateText:
             sign = found.group()
             if sign == "${":
                 depth = 0
-            elif not self._last and sign != _UP:
+            elif not self._last and sign not in _IN_PATH:
                 continue
             elif sign == "{":
                 depth += is_nesting
@@ -291,7 +296,7 @@ class _TemplateText:
         if number >= 10**_NUMBER_DIGITS:
             return ""
         self._places.append(_MarkedSign(sign, self._last))
-        self._last = self._last if sign == _UP else {number}
+        self._last = self._last if sign in _IN_PATH else {number}
         return f"{self._secret}{number:0{_NUMBER_DIGITS}}"
 
     def go_on_from(self, expression: _TemplateText) -> None:

@@ -269,7 +269,7 @@ class Templates:
         return id(text) in self._written and id(text) not in self._data
 
     def goes_up(self, text: str) -> bool:
-        """Return whether ``text`` would be the author's except for a step up that came from data."""
+        """Return whether ``text`` would be the author's except for a step up, or a ``?``, that came from data."""
         return id(text) in self._data and id(text) in self._going_up
 
     def result(self, text: str) -> FilledIn:
@@ -279,11 +279,11 @@ class Templates:
 
 def brought_problem(name: str, *, template: str | None = "", goes_up: bool = False) -> str:
     """
-    Return the error that the template ``name`` has inserted a reference, or a step up, from data.
+    Return the error that the template ``name`` has inserted a reference, a step up or a ``?`` from data.
 
     :param template: the template as its author wrote it; the message quotes only the names that it uses. None for a
         string that no template made
-    :param goes_up: whether it has inserted a step up
+    :param goes_up: whether it has inserted a step up or a ``?``
     """
     by = "the result of a template"
     if template is None:
@@ -295,9 +295,10 @@ def brought_problem(name: str, *, template: str | None = "", goes_up: bool = Fal
         by += f" ({used})"
     if goes_up:
         return (
-            f"{printable(name)}: a step '..' in the path of a reference came from {by}, or goes up from a directory "
-            f"that it left empty. A template may only insert what is below the directory that the author wrote. Write "
-            f"the whole path in the DAG or the file, or set [config_providers] run_config_references."
+            f"{printable(name)}: a step '..' or a '?' in the path of a reference came from {by}, or a step goes up "
+            f"from a directory that it left empty. A template may only insert what is below the directory that the "
+            f"author wrote, and no '?', which chooses a version. Write the whole path in the DAG or the file, or set "
+            f"[config_providers] run_config_references."
         )
     return (
         f"{printable(name)}: a reference came from {by}. Permission to choose its input does not grant permission to "

@@ -36,7 +36,7 @@ def private_file(content: bytes, *, anonymous: bool | None = None) -> Iterator[P
 
     An anonymous file is in memory: it has no name on any disk, and the system frees it when the last process that
     holds it has ended, even if it was killed. A named file has mode 0600 in a new directory of mode 0700; a process
-    that SIGKILL ends leaves it behind.
+    that a signal ends leaves it behind: SIGKILL, or one such as SIGTERM that it does not handle.
 
     :param anonymous: None for an anonymous file if the system supports it, otherwise a named file
     :raises OSError: the file cannot be created, or ``anonymous`` is true and the system does not support it

@@ -169,6 +169,27 @@ def test_attack_22_a_value_cannot_begin_a_new_line():
     assert found == ["k = a\\nforged = 1\\x1b[2J\\r   # DAG_CONFIG, dag_config"]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("1g   # RUN_CONFIG, x", '"1g   # RUN_CONFIG, x"', id="an origin"),
+        pytest.param("1; beats RUN_CONFIG x = 2", '"1; beats RUN_CONFIG x = 2"', id="a beaten value"),
+        pytest.param('"1"   # RUN_CONFIG, "x"', r'"\"1\"   # RUN_CONFIG, \"x\""', id="an origin after a quoted value"),
+        pytest.param("1  ", '"1  "', id="blanks at the end"),
+        pytest.param(" 1", '" 1"', id="a blank at the beginning"),
+        pytest.param('"1', r'"\"1"', id="a quote at the beginning"),
+        pytest.param("\u202e   # x\n", r'"\u202e   # x\n"', id="with control characters"),
+        pytest.param("", "", id="nothing"),
+        pytest.param('-Da="b c" # d', '-Da="b c" # d', id="none of these"),
+    ],
+)
+def test_attack_22_a_value_cannot_look_like_an_origin(text, shown):
+    layers = [layer(S.DAG_CONFIG, {"k": text}), layer(S.STATIC_FILE_CONFIG, {"k": text})]
+
+    beaten = f"beats STATIC_FILE_CONFIG static_file_config = {shown}"
+    assert LayeredConfig(layers).lines() == [f"k = {shown}   # DAG_CONFIG, dag_config; {beaten}"]
+
+
 class Renamed(ConfigDef):
     """A definition in which ``new`` was once called ``old``, and before that ``oldest``."""
 

@@ -21,6 +21,14 @@ def test_shortened_lines_fit_and_say_how_many_are_missing(found, characters):
         assert kept[-1] == f"... and {len(found) - len(kept) + 1} more: x"
 
 
+def test_a_long_line_loses_its_middle_before_other_lines_are_left_out() -> None:
+    found = [f"a = {'x' * 5000}   # RUN_CONFIG", "b = 1   # DAG_CONFIG"]
+
+    kept = shortened(found, characters=600, rest="x")
+
+    assert kept == [f"a = {'x' * 196} ... (4619 characters) ... {'x' * 185}   # RUN_CONFIG", found[1]]
+
+
 @pytest.mark.parametrize("text", ["7", " 7 ", "007", 7])
 def test_a_whole_number_is_written_in_digits(text: object) -> None:
     assert whole_number(text) == 7

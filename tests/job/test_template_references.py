@@ -80,6 +80,10 @@ WRITTEN = [
     pytest.param("{% set b = '/a/..' %}${file:{{ b }}/{{ env }}:k}", "${file:/a/../dev:k}", id="a step up that is set"),
     pytest.param("${file:{{ {'dev': '/a/../dev'}[env] }}/f:k}", "${file:/a/../dev/f:k}", id="a step up that is chosen"),
     pytest.param("{% for d in ['/a/../b'] %}${file:{{ d }}:k}{% endfor %}", "${file:/a/../b:k}", id="one in a loop"),
+    pytest.param("${vault:{{ p }}?version={{ n }}:k}", "${vault:apps/db?version=1:k}", id="a version"),
+    pytest.param("${vault:{{ 'a?version=1' if yes }}:k}", "${vault:a?version=1:k}", id="a version that is chosen"),
+    pytest.param("${vault:a:{{ '?' ~ key }}}{{ odd }}", "${vault:a:?password}?", id="a question mark elsewhere"),
+    pytest.param("${vault:a:{{ odd }}}", "${vault:a:?}", id="a question mark from data in a key"),
     pytest.param("{{ '${vault:apps/db:password}' | length }}", "25", id="looked at"),
     pytest.param("{{ '${vault:apps/db:password}'.ljust(30) }}|", f"{REFERENCE}     |", id="padded"),
     pytest.param("{% if '${' in x %}no{% endif %}", "no", id="searched for"),
@@ -98,7 +102,7 @@ def fill_in(template, *, native=False, environment=None, **context):
 @pytest.mark.parametrize(("template", "expected"), WRITTEN)
 def test_what_the_author_wrote_is_the_authors(template, expected):
     context = {"conf": {}, "end": "ult", "env": "dev", "key": "password", "now": itertools.count(1000).__next__}
-    found = fill_in(template, x=REFERENCE, p="apps/db", yes=True, no=False, **context)
+    found = fill_in(template, x=REFERENCE, p="apps/db", n=1, odd="?", yes=True, no=False, **context)
 
     assert found.is_written()
     assert found.value == expected or template.startswith("{{ now() }}")
@@ -233,6 +237,9 @@ BROUGHT = [
     pytest.param("${file:/a/{{ nothing }}/{{ p }}/../../../b:k}", id="more steps up than names"),
     pytest.param("${file:/a/{{ nothing }}../b:k}", id="dots that become a step up"),
     pytest.param("${file:/a/..{{ slash }}b:k}", id="dots that data makes a step up"),
+    pytest.param("${vault:secret/{{ pinned }}:k}", id="a version"),
+    pytest.param("{{ '${vault:secret/%s:k}' % pinned }}", id="a version in an expression"),
+    pytest.param("${vault:secret/{{ pinned }}?version=2:k}", id="a version before the author's"),
 ]
 
 
@@ -258,6 +265,7 @@ def test_attack_56_what_data_brought_is_not_the_authors(template, native):
         "dot": ".",
         "nothing": "",
         "slash": "/x/",
+        "pinned": "db?version=1",
         "ending": "a} ${vault:b",
         "rendered": rendered,
         "forged": "${" + "0" * 29 + "vault:" + "0" * 29 + "a:b}" + "0" * 29,

@@ -166,7 +166,7 @@ def test_a_step_up_that_data_brought_is_told_with_the_parameter_and_without_what
     error = str(run_task(operator, conf={"folder": f"canary/{folder}" if folder else ""}).error)
 
     assert error.startswith(
-        "conf['spark.app.x']: a step '..' in the path of a reference came from the result of a template"
+        "conf['spark.app.x']: a step '..' or a '?' in the path of a reference came from the result of a template"
     )
     assert "(params.folder)" in error
     assert "canary" not in error

@@ -129,8 +129,8 @@ def test_a_variable_of_the_author_or_else_the_connection_names_the_server(
 ):
     fields = {"conn_type": "spark_connect", "host": "connection", "port": 2}
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
-    python = tmp_path / "python"  # it is called with -m, the module and the file
-    python.write_text('#!/bin/sh\nexec spark-pipelines --properties-file "$3"\n')
+    python = tmp_path / "python"  # it is called with -P, -m, the module and the file
+    python.write_text('#!/bin/sh\nexec spark-pipelines --properties-file "$4"\n')
     python.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(python))
     run = no_leak(job(dag, conf={"spark.app.password": password, **conf}, env_vars=variables))
@@ -153,6 +153,19 @@ def test_a_stock_operator_becomes_ours(dag, no_leak, password, spark_pipelines, 
 
     assert run.state == "success", run.error
     assert spark_pipelines.spark_conf["spark.app.password"] == CANARY
+
+
+@pytest.mark.skipif("spark_remote" not in inspect.getsource(hooks), reason="a later Spark provider connects")
+def test_a_pipeline_on_spark_connect_runs_no_module_of_the_working_directory(dag, run_task, tmp_path, monkeypatch):
+    fields = {"conn_type": "spark_connect", "host": "connection", "port": 2}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyspark.py").write_text("open('ran', 'w').close()")
+
+    run = run_task(job(dag, env_vars={"SPARK_REMOTE": "no address"}))
+
+    assert "Error code is: 1" in str(run.error)
+    assert not (tmp_path / "ran").exists()
 
 
 PIPELINE = """name: flights

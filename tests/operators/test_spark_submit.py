@@ -72,6 +72,27 @@ def test_attack_27_the_log_tells_of_the_mode_in_which_spark_puts_values_into_an_
     assert is_told is (mode == "connect")
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        pytest.param({"application": "{{ dag_run.conf.x }}"}, id="application"),
+        pytest.param({"application_args": ["{{ dag_run.conf.x }}"]}, id="argument"),
+        pytest.param({"proxy_user": "{{ dag_run.conf.x }}"}, id="user"),
+    ],
+)
+def test_attack_22_data_of_a_run_in_the_command_cannot_write_lines_of_its_own_into_a_log(
+    dag, run_task, spark_submit, capfd, field
+):
+    evil = "\u202eabc\x1b[2J\nINFO all is well"
+    job = ConfiguredSparkSubmitOperator(task_id="job", dag=dag, **{"application": "job.py", **field})
+    run_task(job, conf={"x": evil})
+
+    assert evil in spark_submit.only.arguments
+    logged = "".join(capfd.readouterr())
+    assert r"\u202eabc\x1b[2J\nINFO all is well" in logged
+    assert not {"\u202e", "\x1b"} & set(logged)
+
+
 def test_plain_keys_stand_in_the_command(dag, run_task, spark_submit):
     run_task(operator(dag, conf={"spark.ui.enabled": "false"}))
 

@@ -115,6 +115,12 @@ def goes_up_in_a_reference(world: World) -> Outcome:
     return world.submit({"spark.app.x": template}, run={"folder": f"../{world.secrets.name}"})
 
 
+@attempt(Who.TRIGGERER, What.READ, "another version, by `?` in the path that a template fills in", Outcome.REFUSED)
+def chooses_a_version_in_a_reference(world: World) -> Outcome:
+    template = f"${{dir:{world.secrets}{{{{ dag_run.conf.version }}}}:open}}"
+    return world.submit({"spark.app.x": template}, run={"version": "?version=1"})
+
+
 @attempt(Who.TRIGGERER, What.READ, "a folder below the author's, where a template fills it in", Outcome.JOB_HAS_IT)
 def fills_in_a_path(world: World) -> Outcome:
     (world.secrets / "team").mkdir()
@@ -211,6 +217,19 @@ def runs_a_command_by_a_run(world: World) -> Outcome:
     world.setting("run_config_enabled", "True")
     world.policies(CODE)
     return world.submit(run={"spark_conf": {"spark.executor.extraJavaOptions": "-XX:OnOutOfMemoryError=id"}})
+
+
+@attempt(
+    Who.TRIGGERER,
+    What.COMMANDS,
+    "the token of the job's own Spark Connect server, with the policy `code_loading_keys`",
+    Outcome.REFUSED,
+)
+def opens_the_server_of_a_job(world: World) -> Outcome:
+    world.setting("run_config_enabled", "True")
+    world.policies(CODE)
+    conf = {"spark.connect.authenticate.token": world.open}
+    return world.submit(conf, run={"spark_conf": {"spark.connect.authenticate.token": "known"}})
 
 
 # --- may edit dynamic configuration

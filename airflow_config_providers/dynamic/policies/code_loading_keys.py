@@ -92,6 +92,10 @@ FAMILIES: Final = (
     "spark.hadoop.javax.jdo.*",
     "spark.hadoop.hive.*",
     "spark.hive.*",
+    # who can run code in the job: its own Spark Connect server
+    "spark.api.mode",
+    "spark.connect.authenticate.*",
+    "spark.connect.grpc.binding.*",
     # where the job runs and is staged: its executors get its values, and their results are code to the driver
     "spark.driver.bindAddress",
     "spark.driver.host",

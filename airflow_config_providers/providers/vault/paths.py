@@ -137,11 +137,12 @@ class Mount:
         if not isinstance(data, Mapping) or not isinstance(data.get("path"), str):
             return None
         segments = tuple(data["path"].strip("/").split("/"))
-        if data.get("type") in _SYSTEM_TYPES:
+        is_kv = data.get("type") in _KV
+        if data.get("type") in _SYSTEM_TYPES or (could_be_own(segments) and not is_kv):
             raise AccessDeniedError(
                 "The path leads to a place that belongs to Vault itself; no reference can read there. Name a secret."
             )
-        return cls(segments, _kv_version(data) if data.get("type") in _KV else None)
+        return cls(segments, _kv_version(data) if is_kv else None)
 
     def holds(self, segments: Segments) -> bool:
         """Return whether ``segments`` are a path in this engine."""

@@ -1,7 +1,7 @@
 """
 Runs PySpark's command for declarative pipelines with a Spark Connect session that a properties file configures.
 
-``python -m airflow_config_providers.spark.applications.pipelines FILE run --spec PIPELINE.yml``. The file holds the
+``python -P -m airflow_config_providers.spark.applications.pipelines FILE run --spec PIPELINE.yml``. The file holds the
 session's configuration and ``spark.remote``, so that neither is in a command or in an environment.
 """
 

@@ -495,6 +495,10 @@ def test_one_key_needs_no_list():
         "spark.kubernetes.driver.volumes.hostPath.x.mount.path",
         "spark.driver.resource.gpu.discoveryScript",
         "spark.connect.grpc.interceptor.classes",
+        "spark.connect.authenticate.token",
+        "spark.connect.grpc.binding.address",
+        "spark.connect.grpc.binding.port",
+        "spark.api.mode",
     ],
 )
 def test_code_loading_keys(key):

@@ -108,6 +108,20 @@ def test_no_reference_reads_our_token_in_a_namespace_below(mount_point: str, ver
             provider.get("team/auth/token/lookup-self", {"id"})
 
 
+def login_methods_below_a_namespace(path: str) -> Response:
+    asked = path.removeprefix("sys/internal/ui/mounts/")
+    for mount, kind in {"team/auth/approle": "approle", "team/sub/auth/userpass": "userpass", "kv/auth": "kv"}.items():
+        if asked.startswith(mount):
+            return good({"data": {"k": path}}) if asked == path else good({"data": {"path": f"{mount}/", "type": kind}})
+    return NOT_FOUND
+
+
+@pytest.mark.parametrize("path", ["team/auth/approle/role/a/role-id", "team/sub/auth/userpass/users/bob"])
+def test_no_reference_reads_a_login_method_in_a_namespace_below(path: str) -> None:
+    found = outcomes(Held(login_methods_below_a_namespace), path, "kv/auth/a")
+    assert found == [AccessDeniedError, {"k": "kv/auth/a"}]
+
+
 def two_mounts_below_a_name(path: str) -> Response:
     name = path.removeprefix("sys/internal/ui/mounts/")
     if name.startswith("team/") and name != path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -332,8 +331,11 @@ def _line(entry: ConfigEntry) -> str:
 def _told(item: ConfigEntry | ConfigSynonym) -> str:
     """Return the text for a line; one that could be taken for a part of the line, or for a quoted text, is quoted."""
     text = _shown(item)
-    is_odd = text != text.strip(" ") or '"' in {text[:1], text[-1:]} or any(sign in text for sign in _SIGNS_IN_LINE)
-    return one_line(json.dumps(text, ensure_ascii=False) if is_odd else text)
+    if text == text.strip(" ") and '"' not in {text[:1], text[-1:]} and not any(map(text.__contains__, _SIGNS_IN_LINE)):
+        return one_line(text)
+    import json  # noqa: PLC0415 - few values are odd
+
+    return one_line(json.dumps(text, ensure_ascii=False))
 
 
 def _shown(item: ConfigEntry | ConfigSynonym) -> str:

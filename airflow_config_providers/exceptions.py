@@ -39,7 +39,7 @@ _MOST_LISTED: Final = 100
 
 
 _UNTOLD: Final = "it does not say why."
-"""The problem of an error without any, or whoever collects problems would take it for none."""
+"""The problem of an error without any text, or whoever collects problems would take it for none."""
 
 
 class ConfigProvidersError(Exception):
@@ -51,7 +51,7 @@ class ConfigProvidersError(Exception):
 
     def __init__(self, *problems: str) -> None:
         super().__init__(*problems)
-        self.problems: tuple[str, ...] = problems or (_UNTOLD,)
+        self.problems: tuple[str, ...] = problems if any(problems) else (_UNTOLD,)
 
     def again(self) -> Self:
         """

@@ -97,11 +97,12 @@ def test_a_message_lists_at_most_100_problems_and_the_error_has_all(count: int, 
     assert (len(error.problems), len(error.args)) == (count, count)
 
 
-def test_an_error_without_a_reason_is_a_problem():
+@pytest.mark.parametrize("texts", [(), ("",), ("", "")], ids=["no text", "an empty text", "several empty texts"])
+def test_an_error_without_a_reason_is_a_problem(texts):
     """Or whoever collects problems would go on as if there was none."""
 
     def fail() -> None:
-        raise ConfigException
+        raise ConfigException(*texts)
 
     assert problems_of(fail) == ("it does not say why.",)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import wraps
 from types import FrameType
 from typing import Any, Final, ParamSpec, TypeVar
@@ -106,9 +107,11 @@ def clearing_frames(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 def clear_own_frames(exception: BaseException) -> None:
     """Clear the local variables of finished frames in the traceback of ``exception``, not of its causes."""
-    from traceback import clear_frames  # noqa: PLC0415 - slow to import, and only for an error
-
-    clear_frames(own(exception, "__traceback__"))
+    place = own(exception, "__traceback__")
+    while place is not None:  # as traceback.clear_frames does, but an import can fail, and the values would stay
+        with suppress(RuntimeError):  # the frame has not finished
+            place.tb_frame.clear()
+        place = place.tb_next
 
 
 def chain_of(exception: BaseException) -> Iterator[BaseException]:

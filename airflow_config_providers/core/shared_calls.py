@@ -42,7 +42,6 @@ class SharedCalls:
     A caller that wants a call while it is under way shares it, unless it was given up: then the call is made again.
     A call that hangs therefore costs a few threads at most, however often it is wanted. A forked child, which has none
     of these threads, makes its own calls.
-
     """
 
     def __init__(self) -> None:

@@ -120,7 +120,11 @@ class Timetable:
     def schedule(self, delay_ms: int, callback: Callable[[], None]) -> TimetableEntry:
         """Call ``callback`` once after ``delay_ms`` milliseconds; this is a ``Timer`` for a ``ReloadScheduler``."""
         entry = TimetableEntry(self)
-        self.add(entry, self.clock() + delay_ms / 1000, callback)
+
+        def once() -> None:  # whatever it returns is no time at which to call it again
+            callback()
+
+        self.add(entry, self.clock() + delay_ms / 1000, once)
         return entry
 
     def run_due(self) -> None:

@@ -507,11 +507,15 @@ def _layers_after(snapshot: Snapshot, plans: Plans) -> DynamicLayers:
 
 def _configs_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -> dict[ConfigResource, StoredConfig]:
     """Return what ``resource`` has and inherits after ``plans``, strongest first."""
-    found = {one: snapshot.config(one) for one in inherited(resource)}
-    for one, plan in ((one, plans[one]) for one in found if one in plans):
-        version = snapshot.document(one).version + 1 if plan.keys else plan.before.version
-        found[one] = StoredConfig(plan.after, version)
-    return found
+    return {
+        one: _config_after(plans[one], snapshot) if one in plans else snapshot.config(one)
+        for one in inherited(resource)
+    }
+
+
+def _config_after(plan: PlannedChange, snapshot: Snapshot) -> StoredConfig:
+    version = snapshot.document(plan.resource).version + 1 if plan.keys else plan.before.version
+    return StoredConfig(plan.after, version)
 
 
 def _plans(planned: PlansOrErrors) -> list[PlannedChange]:

@@ -104,6 +104,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
             arguments are not a JSON object
         """
         super().configure(configs)
+        allowed, self._allowed = self._allowed, None  # or another backend would answer if the rest cannot be used
         kwargs = _kwargs(configs)
         if path := str(configs.get(BACKEND, "")).strip():
             _require_installed(path)
@@ -112,6 +113,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider, AirflowConfigProvider):
             raise ProviderDefinitionError(
                 f"{BACKEND_KWARGS} is given without {BACKEND}. Add {BACKEND}, or remove {BACKEND_KWARGS}."
             )
+        self._allowed = allowed
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """

@@ -125,7 +125,10 @@ def load_definitions(path: str) -> Mapping[str, Any]:
 
     :raises ConfigException: the file is wrong; the message says where, and quotes nothing
     """
-    return _loaded(path, "load_configs_dict")
+    with importing():
+        from airflow.secrets.local_filesystem import load_configs_dict  # noqa: PLC0415 - only if there is a file
+
+    return _loaded(path, load_configs_dict)
 
 
 def load_variables(path: str) -> Mapping[str, Any]:
@@ -134,7 +137,10 @@ def load_variables(path: str) -> Mapping[str, Any]:
 
     :raises ConfigException: the file is wrong; the message says where, and quotes nothing
     """
-    return _loaded(path, "load_variables")
+    with importing():
+        from airflow.secrets.local_filesystem import load_variables as load  # noqa: PLC0415 - as above
+
+    return _loaded(path, load)
 
 
 def _of_team(path: str, team: str | None) -> str | None:
@@ -143,11 +149,7 @@ def _of_team(path: str, team: str | None) -> str | None:
     return path.replace(TEAM, team) if team and _TEAM_NAME.fullmatch(team) else None
 
 
-def _loaded(path: str, function: str) -> Mapping[str, Any]:
-    with importing():
-        from airflow.secrets import local_filesystem  # noqa: PLC0415 - only if there is a file
-
-    load: Callable[[str], Mapping[str, Any]] = getattr(local_filesystem, function)
+def _loaded(path: str, load: Callable[[str], Mapping[str, Any]]) -> Mapping[str, Any]:
     try:
         return load(path)
     except (OSError, ConfigProvidersError):

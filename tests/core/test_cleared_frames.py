@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 
 import pytest
@@ -46,6 +47,15 @@ def variables(error):
 def test_an_error_brings_no_local_variables_of_the_function(function):
     with pytest.raises(Exception) as caught:  # noqa: PT011 - of each kind
         clearing_frames(function)("secret")
+
+    assert "secret" not in variables(caught.value)
+
+
+def test_it_needs_no_import_that_could_fail(monkeypatch):
+    monkeypatch.setitem(sys.modules, "traceback", None)
+    with pytest.raises(ValueError, match="6") as caught:
+        clearing_frames(fails)("secret")
+    monkeypatch.undo()
 
     assert "secret" not in variables(caught.value)
 

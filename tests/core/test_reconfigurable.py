@@ -124,8 +124,9 @@ def test_one_that_refuses_keeps_everybody_as_they_are():
     assert everybody.current == OLD
 
 
-def test_one_that_refuses_without_a_reason_refuses():
-    everybody = following(Pool(refuses=ConfigException()))
+@pytest.mark.parametrize("error", [ConfigException(), ConfigException("")], ids=["no text", "an empty text"])
+def test_one_that_refuses_without_a_reason_refuses(error):
+    everybody = following(Pool(refuses=error))
 
     with pytest.raises(ConfigException, match=r"Pool refuses the configuration \(it does not say why\.\)"):
         everybody.apply(NEW)

@@ -4,6 +4,7 @@ import operator
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -136,6 +137,21 @@ def test_it_is_a_timer_for_a_scheduler(table: Timetable, clock: FakeClock) -> No
     clock.sleep(100)
     table.run_due()
     assert done == [101.5]
+
+
+def test_what_a_timers_callback_returns_is_no_time_to_call_it_again(table: Timetable, clock: FakeClock) -> None:
+    done: list[float] = []
+
+    def call() -> Any:
+        done.append(clock.now)
+        return clock.now + 1
+
+    table.schedule(500, call)
+    clock.sleep(0.5)
+    table.run_due()
+    clock.sleep(100)
+    table.run_due()
+    assert done == [100.5]
 
 
 def test_calls_are_made_in_the_order_of_their_times(table: Timetable, clock: FakeClock) -> None:

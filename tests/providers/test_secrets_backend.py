@@ -444,6 +444,21 @@ def test_wrong_parameters_are_told(params: dict[str, str], expected: str) -> Non
     assert CANARY not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "params",
+    [
+        pytest.param({"backend": "acme.NotInstalled"}, id="not installed"),
+        pytest.param({"backend_kwargs": '{"x": 1}'}, id="arguments of no backend"),
+    ],
+)
+def test_after_wrong_parameters_the_deployments_backend_does_not_answer_instead(params: dict[str, str]) -> None:
+    provider = SecretsBackendConfigProvider(lambda: pytest.fail("it was made"))
+    with pytest.raises(ProviderDefinitionError):
+        provider.configure(params)
+    with pytest.raises(ProviderDefinitionError, match="has not been configured"):
+        provider.get("variables", {"a"})
+
+
 def test_installed_backends_are_those_that_airflow_lists() -> None:
     from airflow.providers_manager import ProvidersManager
 

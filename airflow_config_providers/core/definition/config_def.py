@@ -262,7 +262,8 @@ def _attempt(function: Callable[..., Any], name: str, *args: Any) -> tuple[Any, 
     try:
         return function(name, *args), ()
     except ConfigException as error:
-        return None, error.problems if error.args else (str(invalid_value(name, "it was refused without a reason")),)
+        unsaid = str(invalid_value(name, "it was refused without a reason"))
+        return None, error.problems if any(error.args) else (unsaid,)
     except Exception as error:  # noqa: BLE001 - foreign code can raise anything, and its message can quote the value
         failed = f"{getattr(function, '__qualname__', 'its check')} failed with {type(error).__name__}"
         return None, (str(invalid_value(name, failed)),)

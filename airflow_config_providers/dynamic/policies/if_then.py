@@ -120,7 +120,7 @@ def _equal(text: str, wanted: str) -> bool | None:
         return text == wanted or one == other
     if one is None and other is None:
         read = [(read_quantity(text, units), read_quantity(wanted, units)) for units in (SIZES, TIMES)]
-        return any(quantity is not None and quantity == other for quantity, other in read)
+        return any(mine is not None and mine == theirs for mine, theirs in read)
     number, with_unit = (other, text) if one is None else (one, wanted)
     found = re.fullmatch(r"(-?[0-9]{1,19})[a-z]{1,3}", with_unit)
     if found is None or not (number and int(found[1])):

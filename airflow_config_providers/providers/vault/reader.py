@@ -401,7 +401,8 @@ class VaultReader:
     def _asked_mount(self, segments: Segments) -> tuple[Segments, Mount | None]:
         mount = self.session.mounts.find(segments)
         if mount is None:
-            mount = Mount.of(self.session.transport.get(question(segments), token=self.session.token().text).data)
+            token = self.session.token().text
+            mount = Mount.of(self.session.transport.get(question(segments), token=token).data)
         if mount is None or not mount.holds(segments):
             return segments[:-1], None
         self.session.mounts.remember(mount)

@@ -170,9 +170,14 @@ def make_client(settings: VaultSettings) -> hvac.Client:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Clients:
-    """Makes clients for one Vault. Thread-safe."""
+    """
+    Makes clients for one Vault. Thread-safe.
+
+    :param no_fork: held while the libraries for requests are imported: a child that is forked halfway through an
+        import could never finish it
+    """
 
     settings: VaultSettings
     no_fork: threading.Lock

@@ -27,10 +27,6 @@ def _quote(name: str, value: Any) -> None:
     raise ValueError(f"{value} is bad")
 
 
-def _refuse_without_reason(name: str, value: Any) -> None:
-    raise ConfigException
-
-
 def test_values_have_their_types() -> None:
     definition = ConfigDef().define("a", INT).define("b", LIST).define("c", PASSWORD)
 
@@ -121,8 +117,12 @@ def test_difference_foreign_error_of_a_validator_is_a_problem_without_its_text()
     assert secret not in "".join(traceback.format_exception(caught.value))
 
 
-def test_refusal_without_a_reason_is_a_refusal() -> None:
-    definition = ConfigDef().define("a", INT, validator=LambdaValidator.with_(_refuse_without_reason, ""))
+@pytest.mark.parametrize("error", [ConfigException(), ConfigException("")], ids=["no text", "an empty text"])
+def test_refusal_without_a_reason_is_a_refusal(error: ConfigException) -> None:
+    def refuse(name: str, value: object) -> None:
+        raise error
+
+    definition = ConfigDef().define("a", INT, validator=LambdaValidator.with_(refuse, ""))
 
     with pytest.raises(ConfigException, match="refused without a reason"):
         definition.parse({"a": "1"})

@@ -154,7 +154,8 @@ def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds:
     mount = mount_point or APPROLE.name
     path = f"auth/{quoted(tuple(mount.split('/')))}/role/{quoted((role,))}/secret-id"
     body = {"ttl": f"{login_seconds}s"} if login_seconds else {}
-    answer = session.transport.post(path, body, token=session.token().text, wrap_seconds=seconds)
+    token = session.token().text
+    answer = session.transport.post(path, body, token=token, wrap_seconds=seconds)
     faults.check_origin(answer, where=session.where)
     found = answer.body.get("wrap_info")
     if isinstance(found, Mapping) and isinstance(found.get("token"), str):

@@ -225,7 +225,7 @@ class LoginAttempts:
                 del self._records[oldest]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class SigningIn:
     """Signs in for one session, one thread at a time; ``attempts`` is what all sessions know of failed logins."""
 

@@ -116,10 +116,8 @@ class JobConfiguration:
     def _layers(self, stack: ExitStack) -> tuple[JobResolver, list[ConfigLayer], TaskDynamic]:
         """Return the worker's resolver, whose providers ``stack`` closes, all layers, and those that are dynamic."""
         providers = stack.enter_context(JobProviders(self.job.options.conn_id))
-        worker, dynamic = (
-            _worker(providers, self.job.options, self.sources.spark_version),
-            dynamic_config(self.resource),
-        )
+        worker = _worker(providers, self.job.options, self.sources.spark_version)
+        dynamic = dynamic_config(self.resource)
         return worker, self._collect(worker.locate(self.files), dynamic.layers), dynamic
 
     def _resolved(

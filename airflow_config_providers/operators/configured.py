@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial, wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -70,6 +70,7 @@ _MOST_NAMED: Final = 20
 _ENDS_RUN: Final = "ends_run"
 """The attribute of an ``execute`` that ends the run."""
 
+_NONE_CHOSEN: Final = astuple(NO_OPTIONS)
 
 _SEALED_VALUES: Final = "_config_providers_values"
 """The argument with which a deferred task gets the values that its job had before, sealed."""
@@ -143,8 +144,8 @@ class ConfiguredOperator(ReloadingOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        chosen = JobOptions(config_conn_id, unresolved, allow_exposed_arguments, resolve_in, reload_action, streaming)
-        self.take_over(chosen, config_files)
+        chosen = (config_conn_id, unresolved, allow_exposed_arguments, resolve_in, reload_action, streaming)
+        self.take_over(NO_OPTIONS if chosen == _NONE_CHOSEN else JobOptions(*chosen), config_files)
 
     def take_over(self, options: JobOptions = NO_OPTIONS, config_files: Sequence[str] | str | None = None) -> None:
         """
@@ -158,7 +159,7 @@ class ConfiguredOperator(ReloadingOperator):
         refuse_taken(type(self), found.keys() & {*OURS})
         for name in found.keys() & _OWN:  # another class can have set one of the same name
             del found[name]
-        if options != NO_OPTIONS:
+        if options is not NO_OPTIONS:
             self._job_options = options
         if config_files is not None:
             self.config_files = listed(config_files)

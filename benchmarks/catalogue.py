@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_config_providers.spark import catalogue, catalogue_file, key_check
+from airflow_config_providers.spark import catalogue, catalogue_file, known_keys
 from airflow_config_providers.spark.key_notes import key_notes
 from benchmarks.measure import Aim, Effort, Report, Work, number
 
@@ -12,9 +12,9 @@ NEAR = "the key meant by a misspelt one, the first time"
 
 
 _CACHED = (
-    key_check._names,
-    key_check._of_spark,
-    key_check._nearest,
+    known_keys._names,
+    known_keys._of_spark,
+    known_keys._nearest,
 )
 
 
@@ -34,7 +34,7 @@ def notes() -> None:
 def near() -> None:
     for cached in _CACHED:
         cached.cache_clear()
-    key_check.meant("spark.sql.shufle.partitions")
+    known_keys.meant("spark.sql.shufle.partitions")
 
 
 def run(effort: Effort) -> list[Report]:

@@ -17,7 +17,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, O
 from airflow_config_providers.core.keys import is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.rows import is_secret
-from airflow_config_providers.spark.key_check import SPARK
+from airflow_config_providers.spark.known_keys import SPARK
 from airflow_config_providers.spark.layer_files import parse, read_text
 
 _PAIR: Final = re.compile(r"\s*([^=\s,\[\]]+)\s*=(?:\[([^\]]*)\]|((?:\$\{[^}]*\}|\$(?!\{)|[^,\[\]$])*+))\s*(?:,|$)")

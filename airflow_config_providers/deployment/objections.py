@@ -23,7 +23,8 @@ from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
-from airflow_config_providers.spark.key_check import SPARK, UnknownKeys, absent, find_in
+from airflow_config_providers.spark.key_check import UnknownKeys, absent, find_in
+from airflow_config_providers.spark.known_keys import SPARK
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,8 @@ from airflow_config_providers.deployment.rows import (
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, ProviderUnavailableError
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY, spark_definition
-from airflow_config_providers.spark.key_check import SPARK, UnknownKeys, find_in, meant
+from airflow_config_providers.spark.key_check import UnknownKeys, find_in
+from airflow_config_providers.spark.known_keys import SPARK, meant
 
 DYNAMIC: Final = tuple(source.name for source in SOURCES.values())
 """The sources of dynamic configuration."""

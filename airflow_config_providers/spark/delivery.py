@@ -121,8 +121,11 @@ def private_properties(
 
 _KEPT: Final = frozenset(
     {
-        *("spark.app.name", "spark.master", "spark.remote"),
-        *("spark.kubernetes.submission.waitAppCompletion", "spark.yarn.submit.waitAppCompletion"),
+        "spark.app.name",
+        "spark.kubernetes.submission.waitAppCompletion",
+        "spark.master",
+        "spark.remote",
+        "spark.yarn.submit.waitAppCompletion",
     }
 )
 """Keys that operators add to the command if it lacks them. The command would then override the file."""

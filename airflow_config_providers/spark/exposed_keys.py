@@ -10,24 +10,74 @@ from airflow_config_providers.spark.catalogue import spark_definition
 
 _NUMBERS: Final = frozenset({ConfigType.BOOLEAN, ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE})
 
-_NAMES: Final = """
-spark.admin.acls spark.admin.acls.groups spark.app.id spark.app.name spark.archives spark.driver.defaultExtraClassPath
-spark.driver.defaultJavaOptions spark.driver.extraClassPath spark.driver.extraJavaOptions
-spark.driver.extraLibraryPath spark.driver.host spark.driver.log.layout spark.driver.log.localDir spark.driver.memory
-spark.executor.defaultExtraClassPath spark.executor.defaultJavaOptions spark.executor.extraClassPath
-spark.executor.extraJavaOptions spark.executor.extraLibraryPath spark.files spark.hadoop.hive.metastore.warehouse.dir
-spark.hive.metastore.warehouse.dir spark.jars spark.jars.ivy spark.jars.packages spark.kubernetes.file.upload.path
-spark.local.dir spark.log.callerContext spark.metrics.namespace spark.modify.acls spark.modify.acls.groups
-spark.pyspark.driver.python spark.pyspark.python spark.python.daemon.module spark.python.unix.domain.socket.dir
-spark.python.worker.module spark.repl.class.uri spark.repl.local.jars spark.sql.execution.pyspark.python
-spark.sql.warehouse.dir spark.submit.pyFiles spark.test.appId spark.ui.allowFramingFrom
-spark.ui.custom.executor.log.url spark.ui.proxyBase spark.ui.proxyRedirectUri spark.ui.reverseProxyUrl
-spark.ui.store.path spark.ui.strictTransportSecurity spark.ui.view.acls spark.ui.view.acls.groups
-spark.ui.xXssProtection spark.yarn.am.defaultJavaOptions spark.yarn.am.extraJavaOptions spark.yarn.applicationType
-spark.yarn.archive spark.yarn.dist.archives spark.yarn.dist.files spark.yarn.dist.jars spark.yarn.dist.pyFiles
-spark.yarn.jar spark.yarn.jars spark.yarn.queue spark.yarn.tags
-"""
-_WRITTEN_OUT: Final = frozenset(_NAMES.split())
+_WRITTEN_OUT: Final = frozenset(
+    {
+        "spark.admin.acls",
+        "spark.admin.acls.groups",
+        "spark.app.id",
+        "spark.app.name",
+        "spark.archives",
+        "spark.driver.defaultExtraClassPath",
+        "spark.driver.defaultJavaOptions",
+        "spark.driver.extraClassPath",
+        "spark.driver.extraJavaOptions",
+        "spark.driver.extraLibraryPath",
+        "spark.driver.host",
+        "spark.driver.log.layout",
+        "spark.driver.log.localDir",
+        "spark.driver.memory",
+        "spark.executor.defaultExtraClassPath",
+        "spark.executor.defaultJavaOptions",
+        "spark.executor.extraClassPath",
+        "spark.executor.extraJavaOptions",
+        "spark.executor.extraLibraryPath",
+        "spark.files",
+        "spark.hadoop.hive.metastore.warehouse.dir",
+        "spark.hive.metastore.warehouse.dir",
+        "spark.jars",
+        "spark.jars.ivy",
+        "spark.jars.packages",
+        "spark.kubernetes.file.upload.path",
+        "spark.local.dir",
+        "spark.log.callerContext",
+        "spark.metrics.namespace",
+        "spark.modify.acls",
+        "spark.modify.acls.groups",
+        "spark.pyspark.driver.python",
+        "spark.pyspark.python",
+        "spark.python.daemon.module",
+        "spark.python.unix.domain.socket.dir",
+        "spark.python.worker.module",
+        "spark.repl.class.uri",
+        "spark.repl.local.jars",
+        "spark.sql.execution.pyspark.python",
+        "spark.sql.warehouse.dir",
+        "spark.submit.pyFiles",
+        "spark.test.appId",
+        "spark.ui.allowFramingFrom",
+        "spark.ui.custom.executor.log.url",
+        "spark.ui.proxyBase",
+        "spark.ui.proxyRedirectUri",
+        "spark.ui.reverseProxyUrl",
+        "spark.ui.store.path",
+        "spark.ui.strictTransportSecurity",
+        "spark.ui.view.acls",
+        "spark.ui.view.acls.groups",
+        "spark.ui.xXssProtection",
+        "spark.yarn.am.defaultJavaOptions",
+        "spark.yarn.am.extraJavaOptions",
+        "spark.yarn.applicationType",
+        "spark.yarn.archive",
+        "spark.yarn.dist.archives",
+        "spark.yarn.dist.files",
+        "spark.yarn.dist.jars",
+        "spark.yarn.dist.pyFiles",
+        "spark.yarn.jar",
+        "spark.yarn.jars",
+        "spark.yarn.queue",
+        "spark.yarn.tags",
+    }
+)
 """
 Keys whose values are in Spark's UI or event log, in the command or the log of an executor, or in the driver's command.
 
@@ -84,8 +134,16 @@ _READ_EARLY: Final = frozenset({"spark.driver.cores", "spark.driver.log.dfsDir",
 """Keys that are read before Python runs, besides those of ``_WRITTEN_OUT``, which ``is_early`` includes as well."""
 
 _READ_EARLY_BELOW: Final = (
-    *("spark.driver.defaultJavaOptions", "spark.driver.extra", "spark.driver.memory", "spark.driver.resource."),
-    *("spark.driver.supervise", "spark.jars.", "spark.kerberos.", "spark.kubernetes.", "spark.submit.", "spark.yarn."),
+    "spark.driver.defaultJavaOptions",
+    "spark.driver.extra",
+    "spark.driver.memory",
+    "spark.driver.resource.",
+    "spark.driver.supervise",
+    "spark.jars.",
+    "spark.kerberos.",
+    "spark.kubernetes.",
+    "spark.submit.",
+    "spark.yarn.",
 )
 """Prefixes of more keys that spark-submit or the driver's JVM reads before Python runs."""
 

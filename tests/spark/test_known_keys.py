@@ -10,7 +10,7 @@ import pytest
 from airflow_config_providers.core.keys import older_names
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.catalogue_file import all_names
-from airflow_config_providers.spark.key_check import meant, with_prefix
+from airflow_config_providers.spark.known_keys import meant, with_prefix
 from tests.spark import misspelling
 from tests.spark.third_party_keys import THIRD_PARTY_KEYS
 

@@ -1,15 +1,13 @@
-"""What Airflow's database knows, for audits on Spark: past tries, by JDBC where executors can, and dynamic settings."""
+"""What Airflow's database knows of past tries, for the audit on Spark, and how executors read it by JDBC."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from airflow_config_providers.airflow_compat import map_index_of, region_of
-from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.records import (
     of_records,
     reading,
@@ -18,13 +16,6 @@ from airflow_config_providers.deployment.records import (
     stored_entries,
     written_at,
 )
-from airflow_config_providers.deployment.rows import is_secret
-from airflow_config_providers.dynamic import document, history
-from airflow_config_providers.dynamic.airflow_store import VariableStore
-from airflow_config_providers.dynamic.document import PREFIX, Document, Sealed, documents, history_name, owner_of
-from airflow_config_providers.dynamic.history import Change
-from airflow_config_providers.dynamic.inheritance import dynamic_layer
-from airflow_config_providers.dynamic.store import Kept
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.record import LARGEST
 from airflow_config_providers.job.record_entries import ANY_KEY, FIRST_KEY, LARGEST_ENTRY
@@ -235,62 +226,3 @@ def _bounds() -> Any:
     one = entries.c[RANGE]
     numbered = sa.select(one, sa.func.row_number().over(order_by=one).label("number")).subquery("numbered")
     return sa.select(numbered.c[RANGE]).distinct().where(numbered.c.number % _PART == 0)
-
-
-class DynamicSetting(NamedTuple):
-    """
-    A key that dynamic configuration sets now.
-
-    :param dag: empty for the default of the deployment
-    :param task: empty for all tasks
-    :param value: the string with its references; None for a secret
-    :param by: who set it; empty if that is no longer known
-    :param at: when, in ISO 8601 and UTC; empty if that is no longer known
-    """
-
-    source: str
-    dag: str
-    task: str
-    key: str
-    value: str | None
-    origin: str
-    by: str
-    at: str
-
-
-def dynamic_settings() -> list[DynamicSetting]:
-    """
-    Return what dynamic configuration sets now.
-
-    A DAG whose id is too long for the name of a variable is left out: the name does not say which it is.
-
-    :raises ProviderUnavailableError: the database is unavailable
-    :raises ConfigException: a document or its history cannot be read
-    """
-    store = VariableStore("")
-    owners = {name: owner for name in documents(store.names(PREFIX)) if (owner := owner_of(name))}
-    kept = store.read([*owners, *map(history_name, owners.values())])
-    return [row for name, owner in owners.items() for row in _of_document(name, owner, kept)]
-
-
-def _of_document(name: str, owner: ConfigResource, kept: Mapping[str, Kept]) -> Iterator[DynamicSetting]:
-    of_history = history_name(owner)
-    found = document.read(kept[name].text, name=name)
-    changes = history.read(kept.get(of_history, Kept()).text, name=of_history).changes
-    yield from _of_resource(owner, found, changes)
-    for task in found.tasks:
-        yield from _of_resource(ConfigResource.of_task(owner.dag_id, task), found, changes)
-
-
-def _of_resource(resource: ConfigResource, found: Document, changes: Sequence[Change]) -> Iterator[DynamicSetting]:
-    config = found.config(resource)
-    layer = dynamic_layer(resource, config)
-    for key, value in config.values.items():
-        change = _last(key, [one for one in changes if one.task_id == resource.task_id])
-        shown = None if isinstance(value, Sealed) or is_secret(key, value) else value
-        made = (printable(change.by), change.at) if change else ("", "")
-        yield DynamicSetting(layer.source.name, resource.dag_id, resource.task_id, key, shown, layer.name, *made)
-
-
-def _last(key: str, changes: Sequence[Change]) -> Change | None:
-    return next((one for one in reversed(changes) if key in one.became), None)

@@ -14,7 +14,7 @@ from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.diagnosis import Severity
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.doctor import connection, own_settings, stores, versions
-from airflow_config_providers.doctor.examination import Check, Site, examine
+from airflow_config_providers.doctor.examination import Check, PatientCheck, Site, examine
 
 CHECKS: Final[Mapping[str, Check]] = {
     "versions": versions.check_versions,
@@ -25,7 +25,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "files": own_settings.check_files,
     "backend": own_settings.check_backend,
     "connection": connection.check,
-    "providers": connection.check_providers,
+    "providers": PatientCheck(connection.check_providers),
     "records": stores.check_records,
     "spark": versions.check_spark,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from airflow_config_providers.core.diagnosis import Diagnosis, fault, of_problem
 from airflow_config_providers.core.text import counted, one_line
@@ -64,8 +64,19 @@ Returns what is found in one part of the deployment, without any resolved value.
 """
 
 
-PATIENT: Final = frozenset({"providers"})
-"""The checks that limit their own time, so that they can name what is late: they are not stopped from outside."""
+@dataclass(frozen=True, slots=True)
+class PatientCheck:
+    """
+    A check that limits its own time, so that it can name what is late: it is not stopped from outside.
+
+    :param check: waits for nothing longer than the patience of the site
+    """
+
+    check: Check
+
+    def __call__(self, site: Site) -> Iterable[Diagnosis]:
+        """Return what is found."""
+        return self.check(site)
 
 
 def examine(checks: Mapping[str, Check], site: Site, *, tick: Callable[[], object]) -> Iterator[CheckResult]:
@@ -75,11 +86,12 @@ def examine(checks: Mapping[str, Check], site: Site, *, tick: Callable[[], objec
     :param tick: is called after each check
     """
     for name, check in checks.items():
-        for diagnosis in _diagnoses(check, site, None if name in PATIENT else site.patience):
+        for diagnosis in _diagnoses(check, site):
             yield CheckResult(name, diagnosis)
         tick()
 
 
-def _diagnoses(check: Check, site: Site, patience: float | None) -> list[Diagnosis]:
+def _diagnoses(check: Check, site: Site) -> list[Diagnosis]:
+    patience = None if isinstance(check, PatientCheck) else site.patience
     outcome = call_each({"": lambda: list(check(site))}, patience=patience)[""]
     return outcome.value if outcome.value is not None else list(failures(outcome, site.patience))

@@ -37,7 +37,7 @@ class Rule:
     help: str
 
 
-_ERROR, _WARNING, _NOTE = FindingLevel
+_ERROR, _WARNING, _NOTE = FindingLevel.ERROR, FindingLevel.WARNING, FindingLevel.NOTE
 
 DAG_IMPORT: Final = Rule("CP001", "dag-import", _ERROR, "The DAG file cannot be imported.")
 DAG_TIMEOUT: Final = Rule("CP002", "dag-timeout", _ERROR, "Importing the DAG file takes too long.")

@@ -294,38 +294,38 @@ def dead_findings(
     alive: set[WrittenEntry] = set()
     older = spark_definition(spark_version).older_names
     current_last = partial(sorted, key=lambda entry: entry.key not in older)  # the current name of a key beats an older
-    for layers in _all_layers(jobs, files, of_deployment):
+    for layers in _layers_of_jobs(jobs, files, of_deployment):
         named = [(current_name(entry.key, older), entry) for layer in layers for entry in current_last(layer)]
         strongest = dict(named)
         alive.update(strongest.values())
         winners.update({entry: strongest[name] for name, entry in named})
-    yield from (_finding(loser, winner) for loser, winner in winners.items() if loser not in alive)
+    yield from (_dead_finding(loser, winner) for loser, winner in winners.items() if loser not in alive)
 
 
-def _all_layers(
+def _layers_of_jobs(
     jobs: Iterable[WrittenJob], files: Sequence[LayerFile], of_deployment: Iterable[str]
 ) -> Iterator[list[tuple[WrittenEntry, ...]]]:
     """Yield the layers of each job, weakest first, of which only those files are known that were given."""
     last = {os.path.realpath(file.path): {entry.key: entry for entry in file.entries} for file in files}
     by_path = {path: tuple(entries.values()) for path, entries in last.items()}
-    base = _found(by_path, of_deployment)
+    base = _known(by_path, of_deployment)
     for job in jobs:
         if job.is_configured:
-            yield [*base, *_found(by_path, job.files), *job.layers]
+            yield [*base, *_known(by_path, job.files), *job.layers]
 
 
-def _found(files: Mapping[str, tuple[WrittenEntry, ...]], paths: Iterable[str]) -> list[tuple[WrittenEntry, ...]]:
+def _known(files: Mapping[str, tuple[WrittenEntry, ...]], paths: Iterable[str]) -> list[tuple[WrittenEntry, ...]]:
     return [files[real] for path in paths if (real := os.path.realpath(path)) in files]
 
 
-def _finding(loser: WrittenEntry, winner: WrittenEntry) -> Finding:
+def _dead_finding(loser: WrittenEntry, winner: WrittenEntry) -> Finding:
     scope = "" if loser.origin else " in the tasks that were checked"
     other = "" if winner.key == loser.key else f"'{printable(winner.key)}' in "
-    problem = f"{loser.name} has no effect{scope}: {other}{_where(winner)} overrides it. Remove one of them."
+    problem = f"{loser.name} has no effect{scope}: {other}{_place_of(winner)} overrides it. Remove one of them."
     return Finding(DEAD_OVERRIDE, loser.place, problem)
 
 
-def _where(winner: WrittenEntry) -> str:
+def _place_of(winner: WrittenEntry) -> str:
     if winner.origin:
         return printable(f"{winner.origin} of {winner.place.task}")
     return printable(f"{winner.place.path}:{winner.place.line}")

@@ -92,8 +92,7 @@ class Sharing:
         for user, more in paths.items():
             job = every[user]
             edits[job.file].append(_with_files(job.call, more, positions[job.file]))
-        moved = [without_overlaps([*one.edits, *edits[number]]) for number, one in enumerate(proposals)]
-        return [replace(one, edits=tuple(more)) for one, more in zip(proposals, moved, strict=True)], layers, notes
+        return [_with_edits(one, edits[number]) for number, one in enumerate(proposals)], layers, notes
 
     def _free_names(self) -> Iterator[str]:
         names = (f"shared-{number}.properties" for number in count(1))
@@ -175,3 +174,8 @@ def _with_files(call: OperatorCall, paths: Sequence[str], positions: Positions) 
         return positions.after(files.elts[-1], f", {written}")
     conf = next(keyword for keyword in call.node.keywords if isinstance(keyword.value, ast.Dict))
     return positions.before_keyword(conf, f"config_files=[{written}]")
+
+
+def _with_edits(proposal: FileProposal, edits: Iterable[Edit]) -> FileProposal:
+    """Return a proposal with more edits: a removal takes the place of a change inside of it."""
+    return replace(proposal, edits=tuple(without_overlaps([*proposal.edits, *edits])))

@@ -78,10 +78,12 @@ def _request(args: Any) -> PlanRequest:
         partial(arguments.seconds, args),
         partial(_refuse_no_change, args),
     )
-    path = args.environment
-    text = arguments.text_of(path, kind="file of environment variables") if path else ""
-    environ = read_environment(text, name=path) if path else None
+    environ = _environ(args.environment) if args.environment else None
     return PlanRequest(resource, operations, replaced, environ, args.from_ or "", args.to or "", seconds)
+
+
+def _environ(path: str) -> Mapping[str, str]:
+    return read_environment(arguments.text_of(path, kind="file of environment variables"), name=path)
 
 
 def _replaced(args: Any) -> Mapping[str, str]:

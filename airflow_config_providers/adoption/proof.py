@@ -262,7 +262,7 @@ def _meaning(job: AuthoredJob, read_file: ReadFile) -> Meaning:
             unread.append(path)
         return layer
 
-    layers = deployed_layers(job, {}, warn=no_notes, read_file=read)
+    layers = deployed_layers(job, {}, warn=no_notes, read_file=read)  # one warn for all, for the cache of read_file
     settled = LayeredConfig(layers, spark_definition()).settled
     authored = frozenset(key for layer in job.layers for key in layer.configs)
     return Meaning(dict(settled), dict(job.texts), authored, tuple(unread), job.is_known)

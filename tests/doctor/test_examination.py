@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
 from airflow_config_providers.core.diagnosis import Severity, doubt, fine, of_problem
-from airflow_config_providers.doctor.examination import CheckResult, Site, examine
+from airflow_config_providers.doctor.examination import CheckResult, PatientCheck, Site, examine
 from airflow_config_providers.exceptions import ConfigException
 
 CANARY = "c4nary-of-a-driver"
@@ -64,6 +65,16 @@ def test_a_check_that_hangs_is_a_finding_and_the_next_one_runs():
 
     assert [(one.check, one.diagnosis.severity) for one in found] == [("a", Severity.ERROR), ("b", Severity.OK)]
     assert "did not end within 0.05 seconds" in found[0].diagnosis.what
+
+
+def test_a_check_that_limits_its_own_time_is_not_stopped_whatever_its_name():
+    def slow(site):
+        time.sleep(4 * site.patience)
+        return [doubt("vault is late", "wait")]
+
+    (found,) = run(patience=0.05, servers=PatientCheck(slow))
+
+    assert found.diagnosis.what == "vault is late"
 
 
 @pytest.mark.parametrize(

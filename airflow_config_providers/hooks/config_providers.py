@@ -19,7 +19,7 @@ class ConfigProvidersHook(BaseHook):
     The connection's extra has ``config.providers`` and the keys below it as fields of its own, as Java properties in
     ``properties``, or in the file that ``properties_file`` names. If a key appears twice, the first in this list wins.
 
-    :raises ProviderDefinitionError: there is no such connection, or a definition in it is wrong
+    :param conn_id: the id of the connection
     """
 
     conn_name_attr = "conn_id"

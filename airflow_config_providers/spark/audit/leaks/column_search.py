@@ -13,7 +13,7 @@ from airflow_config_providers.spark.audit.leaks.files import Split
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence, without_values
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile, SomeRows
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, FoundSoFar
+from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, FoundSoFar, until_broken
 from airflow_config_providers.spark.audit.leaks.text_cells import (
     TextCells,
     cells_of,
@@ -38,7 +38,7 @@ def search_columns(file: ParquetFile, split: Split, finder: OccurrenceFinder, pr
         _search_metadata(file, finder, progress)
     have_rows = False
     for group in file.groups(split):
-        for rows in progress.until_broken(file.tables(group)):
+        for rows in until_broken(file.tables(group), progress.note_of_part):
             have_rows = True
             for cells in _cells(rows, progress):
                 _search_cells(cells, finder, progress)
@@ -60,7 +60,7 @@ def _cells(rows: SomeRows, progress: FoundSoFar) -> Iterator[TextCells]:
             yield from _of_column(name, column, rows.first)
         except Exception as error:  # noqa: BLE001 - pyarrow raises errors of many kinds, perhaps with what it read
             problem = f"Column {number} of those with text could not be searched ({type(error).__name__})."
-            progress.note(problem)
+            progress.note_of_part(problem)
 
 
 def _of_column(name: str, column: Any, first: int) -> Iterator[TextCells]:

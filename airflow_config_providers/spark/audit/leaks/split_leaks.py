@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -107,17 +107,10 @@ class FoundSoFar:
         except Exception as error:  # noqa: BLE001 - its message could hold something of the content
             self.problems.append(f"It could not be searched ({type(error).__name__}).")
 
-    def note(self, problem: str) -> None:
-        """Keep a problem that many parts of a file can have."""
+    def note_of_part(self, problem: str) -> None:
+        """Keep a problem that many parts of a file can have, such as its row groups."""
         if problem not in self.problems and len(self.problems) < _MOST_PROBLEMS:
             self.problems.append(problem)
-
-    def until_broken(self, content: Iterator[_Content]) -> Iterator[_Content]:
-        """Yield what can be read, so that it is searched, and keep why the rest cannot be."""
-        try:
-            yield from content
-        except ContentError as error:
-            self.note(str(error))
 
     def noting_compressed(self, content: Iterator[bytes]) -> Iterator[bytes]:
         """Yield decompressed ``content``, and keep that it is compressed again, because that is not undone."""
@@ -141,3 +134,15 @@ class FoundSoFar:
         if self.is_full:
             self.problems.append(f"It has {MOST_LEAKS:,} leaks in one place: no more are listed of that.")
         return SplitLeaks(split, tuple(self.leaks), self.octets, self.lines, " ".join(self.problems), self.ends)
+
+
+def until_broken(content: Iterator[_Content], note: Callable[[str], object]) -> Iterator[_Content]:
+    """
+    Yield what can be read, so that it is searched.
+
+    :param note: is called with why the rest cannot be
+    """
+    try:
+        yield from content
+    except ContentError as error:
+        note(str(error))

@@ -33,7 +33,7 @@ from airflow_config_providers.spark.audit.leaks.open_file import ContentError, O
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile
 from airflow_config_providers.spark.audit.leaks.reader_processes import Readers
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, FoundSoFar, SplitLeaks
+from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, FoundSoFar, SplitLeaks, until_broken
 
 OctetsRead = Callable[[int], None]
 """Called with the number of bytes that were read."""
@@ -192,7 +192,7 @@ def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: FoundSoFar, 
 
     :param least: how many bytes are searched at a time
     """
-    content = joined(progress.until_broken(stretch.content), least)
+    content = joined(until_broken(stretch.content, progress.problems.append), least)
     if stretch.is_decompressed:
         content = progress.noting_compressed(content)
     kept, at, done = b"", stretch.first, stretch.begin  # at: the offset of kept; done: up to there, all were found

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,7 +23,7 @@ from airflow_config_providers.spark.audit.leaks.column_search import METADATA
 from airflow_config_providers.spark.audit.leaks.decompression import most_content
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split, splits_of
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder, Occurrence
-from airflow_config_providers.spark.audit.leaks.open_file import opened_file
+from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_file
 from airflow_config_providers.spark.audit.leaks.parquet_file import LARGEST, ParquetFile
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS, SplitLeaks
@@ -335,6 +337,35 @@ def test_a_file_with_a_good_footer_and_no_rows_that_can_be_read_is_also_searched
 
     assert places(found) == [("", 1, 14)]
     assert "Its bytes as they are were searched, too." in found.problem
+
+
+@dataclass(frozen=True)
+class BrokenInside:
+    """A file on a disk that reads only what is before ``begin`` or after ``end``."""
+
+    content: bytes
+    begin: int
+    end: int
+    is_far = False
+
+    def read(self, at: int, size: int) -> bytes:
+        if at < self.end and at + size > self.begin:
+            raise ContentError("It cannot be read: Input/output error.")
+        return self.content[at : at + size]
+
+
+@pytest.mark.parametrize("groups", [1, 9])
+def test_bytes_that_cannot_be_read_are_named_however_many_row_groups_cannot_be_read(
+    tmp_path: Path, groups: int
+) -> None:
+    values = [str(row) * 90_000 for row in range(groups)]
+    file = written(tmp_path / "a", one_column(values), row_group_size=1, use_dictionary=False, compression="none")
+    broken = BrokenInside(Path(file.path).read_bytes(), 1_000, file.size - 2**16)  # all but the footer
+
+    with Search(FINDER, lambda octets: None) as search_one:
+        found = search_one(Split(file), lambda path, size: nullcontext(broken))
+
+    assert "Its bytes as they are were searched, too. It cannot be read: Input/output error." in found.problem
 
 
 def test_rows_are_counted_alike_after_a_split_that_was_searched_as_bytes(tmp_path: Path) -> None:

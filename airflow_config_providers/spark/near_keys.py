@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from os.path import commonprefix
 from typing import Final
 
 from airflow_config_providers.core.cached import cached_property
@@ -223,7 +222,7 @@ def _distance(one: str, other: str, most: int) -> int | None:
 
     :return: None if it is more than ``most``
     """
-    same = len(commonprefix((one, other)))  # noqa: RUF071 - of letters, not of names of folders
+    same = _same_letters(one, other)
     one, other = one[same:], other[same:]
     if not one or not other:
         rest = len(one) + len(other)
@@ -235,3 +234,9 @@ def _distance(one: str, other: str, most: int) -> int | None:
         ways.append((one[2:], other[2:]))
     found = [cost for way in ways if (cost := _distance(*way, most - 1)) is not None]
     return 1 + min(found) if found else None
+
+
+def _same_letters(one: str, other: str) -> int:
+    """Return the length of the common prefix of both words."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -98,7 +98,7 @@ def search_version(encodings: Mapping[str, Encoding] = ENCODINGS) -> str:
 
     After an upgrade that finds more, it is another one, and files that were searched before are searched again.
     """
-    forms = {name: [list(encoded(probe)) for probe in _PROBES] for name, encoded in encodings.items()}
+    forms = {name: [list(dict.fromkeys(encoded(probe))) for probe in _PROBES] for name, encoded in encodings.items()}
     searched = [[form.hex() for form in telling_forms(probe)] for probe in _PROBES]
     parts = [FINDER, SHORTEST, sorted(COMMON_WORDS), forms, searched, known_formats()]
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()

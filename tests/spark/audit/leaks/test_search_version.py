@@ -41,6 +41,14 @@ def test_an_encoding_that_changes_less_than_now_is_another_version(name: str) ->
     assert search_version({**ENCODINGS, name: ENCODINGS["plain"]}) != search_version()
 
 
+def twice(encoding: Encoding) -> Encoding:
+    return lambda text: iter([*encoding(text), *encoding(text)])
+
+
+def test_encodings_that_make_the_same_forms_in_another_way_are_the_same_version() -> None:
+    assert search_version({name: twice(encoding) for name, encoding in ENCODINGS.items()}) == search_version()
+
+
 def test_all_processes_of_one_version_agree() -> None:
     module = "airflow_config_providers.spark.audit.leaks.seen_files"
     script = f"from {module} import search_version; print(search_version(), end='')"

@@ -64,7 +64,7 @@ class JobLayers:
         """
         of_files = map(self._of_file, files)
         layers = with_reload_action([*of_files, *others, *run_layers(run_conf or {}, warn=self.warn)])
-        environment = _environment(layers, all_variables(os.environ), self.warn)
+        environment = _environment(layers, os.environ, self.warn)
         of_spark = {file.name for file in files if file.is_lenient}
         require_unreserved(_placed([*layers, *environment], but={*of_spark, *settings.config_files()}))
         refuse_keys_of_author(layers)
@@ -182,7 +182,7 @@ def _environment(
         return []
     definition = spark_definition()
     keys = dict.fromkeys([*(key for layer in layers for key in layer.configs), *definition.config_keys])
-    layer, doubts = environment_layer(environ, keys, definition)
+    layer, doubts = environment_layer(all_variables(environ), keys, definition)
     for doubt in doubts:
         warn(doubt)
     return [layer]

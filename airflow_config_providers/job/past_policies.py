@@ -1,4 +1,4 @@
-"""Asks policies about past tries in executors of Spark, which have no Airflow: all that policies need comes along."""
+"""Asks policies about past tries in executors of Spark, which have no files of the deployment: all comes along."""
 
 from __future__ import annotations
 

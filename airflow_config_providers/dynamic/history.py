@@ -94,10 +94,15 @@ def _listed(versions: Sequence[int]) -> str:
 
 def write(history: History) -> str:
     """Return the text of the newest changes, as many as are kept."""
-    changes = [_written(change) for change in history.changes[-LONGEST:]]
-    sizes = accumulate(len(json.dumps(change)) for change in reversed(changes))
+    texts = [json.dumps(_written(change)) for change in history.changes[-LONGEST:]]
+    head = json.dumps({**history.more, "format": FORMAT}).removesuffix("}")
+    return f'{head}, "changes": [{", ".join(_newest(texts))}]}}'
+
+
+def _newest(texts: list[str]) -> list[str]:
+    sizes = accumulate(len(text) for text in reversed(texts))
     kept = sum(size <= MOST_CHARACTERS for size in sizes)
-    return json.dumps({**history.more, "format": FORMAT, "changes": changes[-max(kept, 1) :]})
+    return texts[-max(kept, 1) :]
 
 
 def read(text: str | None, *, name: str) -> History:

@@ -143,7 +143,7 @@ class SparkDefinition(ConfigDef):
 
     @cached_property
     def _default_texts(self) -> Mapping[str, str]:
-        return MappingProxyType(dict(super().default_texts()))
+        return MappingProxyType(super().default_texts())
 
     def default_text(self, name: str) -> str | None:
         """Return the default of ``name``, as Spark writes it; None if it has none."""

@@ -13,7 +13,7 @@ from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import PREFIX, documents
 from airflow_config_providers.dynamic.encoder_rotation import Rotation
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 
 
 @reporting_errors
@@ -26,8 +26,7 @@ def rotate(args: Any) -> None:
         {"variable": one.name, "secrets": one.secrets, "reencrypted": one.reencrypted} for one in done if one.secrets
     ]
     show(rows, args.output, nothing="No secrets are stored.")
-    if problems := [problem for one in done for problem in one.problems]:
-        raise ConfigException(*problems)
+    refuse(ConfigException, [problem for one in done for problem in one.problems])
 
 
 def _encoder() -> PasswordEncoder:

@@ -12,7 +12,7 @@ from airflow_config_providers.cli.failing import FOUND, INCOMPLETE, Finished, Wr
 from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import how_many, printable
 from airflow_config_providers.core.variable import some_of
-from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigProvidersError, refuse
 from airflow_config_providers.lint.finding import UNREAD, Finding, FindingLevel, RuleSelection
 from airflow_config_providers.lint.known_providers import KnownProviders, of_extra, of_file
 from airflow_config_providers.lint.linter import lint_files
@@ -30,8 +30,7 @@ def lint(args: Any) -> None:
             outcome = lint_files(paths, selection, _providers(args), seconds=seconds(args), tick=tick)
     except ConfigProvidersError as error:
         problems = error.problems
-    if problems:
-        raise WrongArgumentsError(*problems)
+    refuse(WrongArgumentsError, problems)
     files = (*paths.dags, *paths.layers, *paths.policies)
     found = outcome.findings
     report = REPORTS[args.output](found, files)

@@ -17,7 +17,7 @@ from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS, is_known_o
 from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.policies.policy_set import DENIES, WARNS, LastRequest, PolicyVerdict, verdict_of
-from airflow_config_providers.exceptions import ConfigException, listed
+from airflow_config_providers.exceptions import ConfigException, listed, refuse
 from airflow_config_providers.job.policies import open_policies
 from airflow_config_providers.job.policy_request import deployed_request
 
@@ -45,8 +45,7 @@ def test(args: Any) -> None:
     show(rows, args.output, nothing="No policies.")
     for text in listed(_reasons(verdicts, WARNS)):
         notes(text)
-    if problems := _reasons(verdicts, DENIES):
-        raise PolicyViolation(*problems)
+    refuse(PolicyViolation, _reasons(verdicts, DENIES))
     if args.detailed_exit_code and any(verdict.text == ONLY_A_RUN_KNOWS for verdict in verdicts):
         raise Finished(UNDECIDED)
 

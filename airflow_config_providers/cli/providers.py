@@ -15,7 +15,7 @@ from airflow_config_providers.core.registry import ConfiguredProviders
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.records import reading
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError
+from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError, refuse
 from airflow_config_providers.job.providers_connection import (
     CONN_TYPE,
     definitions_of,
@@ -44,8 +44,7 @@ def list_(args: Any) -> None:
     silent = [f"{printable(name)}: {text}" for name, (is_good, text) in answers.items() if is_good is False]
     if problems:
         raise ProviderDefinitionError(*problems, *silent)
-    if silent:
-        raise ProviderUnavailableError(*silent)
+    refuse(ProviderUnavailableError, silent)
 
 
 def definitions_at(conn_id: str) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable, whole_number
 from airflow_config_providers.deployment.records import RunChoice
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigProvidersError, refuse
 
 if TYPE_CHECKING:
     from airflow_config_providers.cli.target import Configurations
@@ -40,8 +40,7 @@ def sides(args: Any) -> list[Side]:
 
     :raises WrongArgumentsError: options conflict; lists all problems
     """
-    if problems := list(_conflicts(args)):
-        raise WrongArgumentsError(*problems)
+    refuse(WrongArgumentsError, _conflicts(args))
     if args.diff:
         return [Side(address=text) if is_address(text) else Side(_choice(text, args)) for text in args.diff]
     return [Side(RunChoice(args.run, args.try_number, args.map_index) if args.run else None)]

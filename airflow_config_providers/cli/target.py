@@ -13,7 +13,13 @@ from airflow_config_providers.cli.arguments import text_of
 from airflow_config_providers.cli.failing import WrongArgumentsError
 from airflow_config_providers.cli.server import ServerClient, ServerConfigurations
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException, ForbiddenError, ProviderUnavailableError, problems_of
+from airflow_config_providers.exceptions import (
+    ConfigException,
+    ForbiddenError,
+    ProviderUnavailableError,
+    problems_of,
+    refuse,
+)
 
 if TYPE_CHECKING:
     from airflow_config_providers.deployment.configurations import DeployedConfigurations
@@ -79,8 +85,7 @@ def check(args: Any) -> None:
         problems = [*_conflicting_servers(args), *conflicts(args), *problems_of(lambda: _client(server, args))]
     else:
         problems = list(_needing_server(args))
-    if problems:
-        raise WrongArgumentsError(*problems)
+    refuse(WrongArgumentsError, problems)
 
 
 def require_here(what: str) -> None:
@@ -105,8 +110,7 @@ def token(args: Any, client: ServerClient, environ: Mapping[str, str] = os.envir
     :raises WrongArgumentsError: there are no credentials, or options conflict
     :raises ForbiddenError: the server does not accept the user's name and password
     """
-    if problems := list(conflicts(args)):
-        raise WrongArgumentsError(*problems)
+    refuse(WrongArgumentsError, conflicts(args))
     if args.username:
         return _of_password(client, args.username, _password(args))
     text = text_of(args.token_file, kind="token file") if args.token_file else environ.get(TOKEN, "")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from airflow_config_providers.core.closing import ClosedOnExit, close_all
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.variable import variables
-from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError
+from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError, refuse
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.shared_calls import SharedCall, SharedCalls, Wait
@@ -80,8 +80,7 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
                 self[name]
             except ProviderDefinitionError as error:
                 problems += error.problems
-        if problems:
-            raise ProviderDefinitionError(*problems)
+        refuse(ProviderDefinitionError, problems)
 
     def is_open(self, name: str) -> bool:
         """Return whether the provider with this name is open."""

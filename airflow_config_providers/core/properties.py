@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _BLANKS: Final = " \t\f"
@@ -57,8 +57,7 @@ def parse(text: str, *, name: str) -> list[Property]:
             )
         else:
             properties.append(Property(*entry, line))
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
     return properties
 
 

@@ -14,7 +14,7 @@ from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.keys import current_name, is_reserved
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 
 _T = TypeVar("_T")
 
@@ -197,8 +197,7 @@ class Reconfigurables:
 
 
 def _refuse(members: Sequence[Reconfigurable], definition: ConfigDef) -> None:
-    if problems := [problem for member in members for problem in _static(member, definition)]:
-        raise ConfigException(*problems)
+    refuse(ConfigException, [problem for member in members for problem in _static(member, definition)])
 
 
 def _static(member: Reconfigurable, definition: ConfigDef) -> Iterator[str]:
@@ -233,8 +232,7 @@ def _ask(members: Sequence[Reconfigurable], configs: Mapping[str, Any]) -> None:
         agreed, refusal = _tried(partial(member.validate_reconfiguration, configs))
         if refusal or agreed is False:
             problems.append(f"{_name(member)} refuses the configuration ({refusal or 'it returned False'}).")
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
 
 
 def _failure(member: Reconfigurable, configs: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ from airflow_config_providers.core.provider_definition import (
 )
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError, refuse
 
 ENTRY_POINT_GROUP: Final = "airflow_config_providers.providers"
 
@@ -177,8 +177,7 @@ class ProviderRegistry:
                     guarded(call, lambda: "it cannot be configured", ProviderDefinitionError)
                 except collected as error:
                     problems += [f"Provider {printable(definition.name)}: {problem}" for problem in error.problems]
-            if problems:
-                raise ProviderDefinitionError(*problems)
+            refuse(ProviderDefinitionError, problems)
         except BaseException:
             close_all(_named(providers))
             raise

@@ -11,7 +11,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.lookup import Place
@@ -57,8 +57,7 @@ class ReloadAction(Enum):
                 problems += [f"{key}: {problem}" for problem in error.problems]
         if len(set(found.values())) > 1:
             problems.append(f"{' and '.join(found)} are two names of one setting, and their values differ. Set one.")
-        if problems:
-            raise ConfigException(*problems)
+        refuse(ConfigException, problems)
         return next(iter(found.values()), None)
 
 

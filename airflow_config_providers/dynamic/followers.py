@@ -20,7 +20,7 @@ from airflow_config_providers.dynamic.inheritance import inherited
 from airflow_config_providers.dynamic.planner import PlannedChange, Plans, Reasons, by_resource
 from airflow_config_providers.dynamic.snapshot import ChangeMark, Snapshot, change_mark
 from airflow_config_providers.dynamic.store import ConfigStore, Signalling
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError, refuse
 
 Settle = Callable[[ConfigResource, Plans], Mapping[str, Value]]
 """
@@ -63,8 +63,7 @@ class Followers:
         problems = [followed.problem for followed in self.sets if followed.problem]
         if len({id(members) for members in self.sets.values()}) < len(self.sets):
             problems.append("One Reconfigurables follows two resources. Create one for each.")
-        if problems:
-            raise ConfigException(*problems)
+        refuse(ConfigException, problems)
 
     def concerned(self, changed: Collection[ConfigResource]) -> list[ConfigResource]:
         """Return the followed resources that a change of ``changed`` concerns."""
@@ -324,8 +323,7 @@ class ConfigFollower(ClosedOnExit):
             {one: News(configs[one], _different(self._meanings.get(one, {}), meanings[one])) for one in marks}
         )
         self._seen |= marks  # after a refusal too: only another change can end it
-        if problems:
-            raise ConfigException(*problems)
+        refuse(ConfigException, problems)
         self._meanings |= meanings
 
     def _meanings_of(self, followed: ConfigResource, configs: Mapping[str, Value], mark: ChangeMark) -> _Meanings:

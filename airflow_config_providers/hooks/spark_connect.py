@@ -17,7 +17,7 @@ from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException, UndeliverableValueError
+from airflow_config_providers.exceptions import ConfigException, UndeliverableValueError, refuse
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.log.installation import reversing
@@ -142,5 +142,4 @@ def _refuse_halves(values: Mapping[str, str]) -> None:
         for name, value in values.items()
         if not is_unicode(value)
     ]
-    if problems:
-        raise UndeliverableValueError(*problems)
+    refuse(UndeliverableValueError, problems)

@@ -14,7 +14,7 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.exceptions import ExposedValueError, refuse
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.log.installation import reversing
@@ -104,8 +104,7 @@ def _refuse_secrets(credentials: Mapping[str, str], conn_id: str) -> None:
         for key, value in credentials.items()
         if key == jdbc.KEYS["password"] or reveals("", value)
     ]
-    if problems:
-        raise ExposedValueError(*problems)
+    refuse(ExposedValueError, problems)
 
 
 def _with_py_file(delivery: Delivery, path: str) -> Delivery:

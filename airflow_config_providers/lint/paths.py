@@ -14,7 +14,7 @@ from airflow_config_providers.airflow_compat import conf, dag_files
 from airflow_config_providers.core.named_file import LARGEST
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.layer_files import YAML_SUFFIXES
 
 _LOCAL_BUNDLE: Final = "airflow.dag_processing.bundles.local.LocalDagBundle"
@@ -67,8 +67,7 @@ class LintedPaths:
         :raises ConfigException: a path does not exist, or is a file of another kind; names each
         """
         found = list(dict.fromkeys(paths))
-        if problems := [problem for path in found if (problem := _problem(path))]:
-            raise ConfigException(*problems)
+        refuse(ConfigException, [problem for path in found if (problem := _problem(path))])
         folders = [path for path in found if Path(path).is_dir()]
         found_layers = (sorted(str(one) for one in Path(folder).rglob("*.*") if _is_layer(one)) for folder in folders)
         layers = [path for some in found_layers for path in some]

@@ -17,7 +17,7 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.text import first_of, once, one_line, printable, shortened
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob, stored_text
@@ -370,8 +370,7 @@ class ConfiguredOperator(ReloadingOperator):
 
         :raises ConfigException: fields are wrong, or what fills in a template brought a reference
         """
-        if problems := list(self._job_problems()):
-            raise ConfigException(*problems)
+        refuse(ConfigException, self._job_problems())
         return self._job_configuration(context, jinja_env)
 
     def _show_run(self, run: JobRun, notes: Sequence[str] = ()) -> None:

@@ -10,7 +10,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import DEFAULT_SPARK_BINA
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.job.fields import OURS, JobFields
 from airflow_config_providers.operators.durable import DurableMixin
 from airflow_config_providers.spark.arguments import IN_COMMAND
@@ -101,8 +101,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
 
     def _texts_afterwards(self) -> Mapping[str, str]:
         texts = list(self._job_fields().texts("post_submit_commands"))
-        if problems := list(self._authorship.brought_problems(texts)):
-            raise ConfigException(*problems)
+        refuse(ConfigException, self._authorship.brought_problems(texts))
         return {text.label: text.text for text in texts if scan(text.text)}
 
     def _can_follow(self, job: Any, context: Any) -> bool:

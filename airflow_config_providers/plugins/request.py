@@ -23,7 +23,7 @@ from airflow_config_providers.deployment.configurations import DeployedConfigura
 from airflow_config_providers.deployment.failures import NOT_FOUND
 from airflow_config_providers.deployment.rows import Row, as_json
 from airflow_config_providers.dynamic.planner import LONGEST_VALUE, refuse_many
-from airflow_config_providers.exceptions import MalformedRequestError, UnknownResourceError
+from airflow_config_providers.exceptions import MalformedRequestError, UnknownResourceError, refuse
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.deployed_task import Warn, deployed_job
 from airflow_config_providers.job.nested_texts import field_of
@@ -65,8 +65,8 @@ class Asked:
 def _asked(request: Request, user: GetUserDep) -> Asked:
     notes: list[str] = []
     request.state.notes = notes  # an answer that refuses includes them too
-    if problems := list(_unknown(request.query_params, _parameters(request.scope["route"].dependant), "parameter")):
-        raise MalformedRequestError(*problems)
+    known = _parameters(request.scope["route"].dependant)
+    refuse(MalformedRequestError, _unknown(request.query_params, known, "parameter"))
     resource = _resource(request.path_params.get("dag_id"), request.path_params.get("task_id"))
     warn = once(notes.append)
     if settings.environment_enabled():

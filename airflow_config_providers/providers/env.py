@@ -11,7 +11,7 @@ from airflow_config_providers.core.process_environment import all_variables
 from airflow_config_providers.core.provider import ConfigChangeCallback, ConfigProvider, require_configured
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import ConfigVariable, no_default
-from airflow_config_providers.exceptions import AccessDeniedError, ConfigException
+from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, refuse
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames, way_out
 
 SENSITIVE_PREFIXES: Final = (
@@ -104,8 +104,7 @@ class EnvVarConfigProvider(ConfigProvider):
         """
         _refuse_path(path, keys)
         allowed = AllowedNames.of(configs)
-        if denials := [_denial(name) for name in keys if not _allows(allowed, name)]:
-            raise AccessDeniedError(*denials)
+        refuse(AccessDeniedError, [_denial(name) for name in keys if not _allows(allowed, name)])
 
     def environment_names(self, configs: Mapping[str, Any]) -> Collection[str]:
         """

@@ -23,6 +23,7 @@ from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     UnresolvedReferenceError,
     listed,
+    refuse,
 )
 from airflow_config_providers.secrets import definitions, trail
 from airflow_config_providers.secrets.entry_files import (
@@ -225,8 +226,7 @@ def _refuse(unknown: Iterable[str]) -> None:
         f"[secrets] backend_kwargs or [workers] secrets_backend_kwargs, or remove it."
         for name in unknown
     ]
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
 
 
 def off_the_loop(call: Callable[[], _T]) -> _T:

@@ -15,7 +15,7 @@ from airflow_config_providers.core import document
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.providers.airflow_secrets import unknown_fields
 from airflow_config_providers.secrets.imports import importing
 
@@ -145,8 +145,7 @@ def _refuse_unfit(conn_id: str, written: Mapping[str, Any]) -> None:
         problems.append("It has both extra and extra_dejson. Keep one of the two.")
     if written.get("conn_id", conn_id) != conn_id:
         problems.append(f"Its conn_id is '{printable(str(written['conn_id']))}'. Remove it, or set it to its name.")
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
 
 
 def _text(name: str, value: Any) -> str | None:

@@ -14,7 +14,7 @@ from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import SHORTEST
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.core.variable import scan, variables
-from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.exceptions import ProviderDefinitionError, refuse
 from airflow_config_providers.providers.airflow_secrets import airflow_is_starting
 from airflow_config_providers.secrets import trail
 from airflow_config_providers.secrets.definitions import DefinitionSource
@@ -72,8 +72,7 @@ def _refuse_unknown(wanted: Mapping[str, str], providers: ProvidersOnDemand) -> 
         for variable in variables(text)
         if variable.provider not in providers
     ]
-    if problems:
-        raise ProviderDefinitionError(*problems)
+    refuse(ProviderDefinitionError, problems)
 
 
 def _mask(values: Iterable[str]) -> None:

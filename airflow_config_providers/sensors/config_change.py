@@ -21,7 +21,7 @@ from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.subscriptions import Subscriptions
 from airflow_config_providers.core.text import counted, printable, several
 from airflow_config_providers.core.variable import ConfigVariable, some_of, variables
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
 from airflow_config_providers.job.providers_connection import ProvidersConnection
 from airflow_config_providers.providers.env import EnvVarConfigProvider
 
@@ -108,8 +108,7 @@ class ConfigChangeSensor(BaseOperator):
 
         :raises ConfigException: they cannot be watched
         """
-        if problems := event.get("error"):
-            raise ConfigException(*problems)
+        refuse(ConfigException, event.get("error") or ())
         changed = [str(reference) for reference in event["changed"]]
         self.log.info("Changed: %s", ", ".join(map(printable, changed)))
         return changed
@@ -186,8 +185,7 @@ def _require_known(
         for (name, _), references in places.items()
         if name not in providers
     ]
-    if problems:
-        raise ConfigException(*problems)
+    refuse(ConfigException, problems)
 
 
 def _by_place(texts: Iterable[str]) -> dict[Place, list[ConfigVariable]]:

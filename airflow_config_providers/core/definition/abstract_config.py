@@ -14,7 +14,7 @@ from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.transformer import ConfigTransformer
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 
 log = logging.getLogger(__name__)
 
@@ -203,8 +203,7 @@ class AbstractConfig:
         """Parse the ``configs`` in ``names``, each as the configuration that ``names`` maps it to."""
         keys = self._definition.config_keys
         checked = {key: keys[name].check(configs[key]) for key, name in names.items()}
-        if problems := [problem for _, found in checked.values() for problem in found]:
-            raise ConfigException(*problems)
+        refuse(ConfigException, [problem for _, found in checked.values() for problem in found])
         return {key: value for key, (value, _) in checked.items()}
 
     def _shown(self, name: str, original: object, answered: Collection[ConfigVariable]) -> str:

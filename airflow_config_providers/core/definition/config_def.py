@@ -16,7 +16,7 @@ from airflow_config_providers.core.definition.config_type import (
 )
 from airflow_config_providers.core.definition.resource_type import EVERYWHERE, ResourceType
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.definition.validators import Validator
@@ -74,8 +74,7 @@ class ConfigKey:
         if not self.has_default:
             return
         default, problems = self.check(self.default)
-        if problems:
-            raise ConfigException(*problems)
+        refuse(ConfigException, problems)
         object.__setattr__(self, "default", default)
 
     @property
@@ -187,8 +186,7 @@ class ConfigDef:
         if undefined := self._undefined_dependents():
             raise ConfigException(*undefined.values())
         read = {name: key.read(props) for name, key in self.config_keys.items()}
-        if problems := [problem for _, found in read.values() for problem in found]:
-            raise ConfigException(*problems)
+        refuse(ConfigException, [problem for _, found in read.values() for problem in found])
         return {name: value for name, (value, _) in read.items()}
 
     def validate(self, props: Mapping[str, Any]) -> list[ConfigValue]:

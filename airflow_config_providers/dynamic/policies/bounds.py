@@ -19,7 +19,7 @@ from airflow_config_providers.dynamic.policies.java_options import (
 )
 from airflow_config_providers.dynamic.policies.key_names import canonical_name, names_of, newest_name, twice_named
 from airflow_config_providers.dynamic.policies.params import Params
-from airflow_config_providers.exceptions import ConfigException, PolicyViolation
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation, refuse
 
 PLAIN_UNITS: Final[Mapping[str, str]] = {
     "spark.driver.maxResultSize": "b",
@@ -115,8 +115,7 @@ class Bounds(AlterConfigPolicy):
                 bounds[canonical_name(str(key))] = _bound(str(key), given)
             except ConfigException as error:
                 problems += error.problems
-        if problems:
-            raise ConfigException(*problems)
+        refuse(ConfigException, problems)
         self._bounds = bounds
 
     def validate(self, request: RequestMetadata) -> None:
@@ -129,8 +128,7 @@ class Bounds(AlterConfigPolicy):
             if name in self._bounds and (problem := self._bounds[name].problem(text))
         ]
         unknown = unreadable(configs) | heap_problems(configs, self._bounds)
-        if problems := [*problems, *unknown.values()]:
-            raise PolicyViolation(*problems)
+        refuse(PolicyViolation, [*problems, *unknown.values()])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.dynamic.policies.params import Params
-from airflow_config_providers.exceptions import ConfigException, PolicyViolation
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation, refuse
 
 _NO_SIZE: Final = "the argument of bytes_of() is not a size such as 512m"
 _NO_TIME: Final = "the argument of milliseconds_of() is not a time such as 10s"
@@ -67,8 +67,7 @@ class CelExpression:
             kind, problems = self._compiled.return_type().name(), []
         except (RuntimeError, TypeError) as error:
             kind, problems = "", list(_compile_problems(str(error)))
-        if problems:
-            raise ConfigException(*problems)
+        refuse(ConfigException, problems)
         if kind != "BOOL":
             raise ConfigException(f"it returns {kind.lower()}, but must return true or false. Add a comparison.")
         self._text = text

@@ -13,7 +13,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.policies.java_options import all_settings, unreadable
 from airflow_config_providers.dynamic.policies.key_names import canonical_name, newest_name, twice_named
 from airflow_config_providers.dynamic.policies.params import Params
-from airflow_config_providers.exceptions import ConfigException, PolicyViolation
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation, refuse
 
 _Condition = Mapping[str, str | None]
 """Key -> the value that it must have in any spelling, or None if the key must be absent. All must be true."""
@@ -89,8 +89,7 @@ class DynamicAllocation(IfThen):
 def _condition(given: Mapping[str, Any]) -> _Condition:
     if not all(isinstance(key, str) and isinstance(value, str | bool | int | None) for key, value in given.items()):
         raise ConfigException("The values in 'if' and 'then' must be strings, numbers, true, false or null.")
-    if problems := twice_named(given):
-        raise ConfigException(*problems)
+    refuse(ConfigException, twice_named(given))
     return {newest_name(key): None if value is None else _plain(str(value)) for key, value in given.items()}
 
 

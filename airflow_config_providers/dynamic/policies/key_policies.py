@@ -25,7 +25,7 @@ from airflow_config_providers.dynamic.policies.key_names import (
     with_canonical,
 )
 from airflow_config_providers.dynamic.policies.params import Params
-from airflow_config_providers.exceptions import ConfigException, PolicyViolation
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation, refuse
 
 _NAME: Final = r"\$\{([^${}]*)"
 _NESTED: Final = r"\$\{[^}]*\$\{"
@@ -58,8 +58,7 @@ class ForbiddenKeys(AlterConfigPolicy):
         """Refuse each such key."""
         found = self._keys.matching({key for key, _ in all_settings(request.configs_after)})
         problems = [f"'{printable(key)}' may not be set. Remove it." for key in found]
-        if problems := [*problems, *unreadable(request.configs_after).values()]:
-            raise PolicyViolation(*problems)
+        refuse(PolicyViolation, [*problems, *unreadable(request.configs_after).values()])
 
 
 class RequiredKeys(AlterConfigPolicy):
@@ -115,8 +114,7 @@ class ImmutableKeys(AlterConfigPolicy):
         refused = [key for key in self._keys.matching(changed) if not self._deletable or key in present]
         problems = [f"'{printable(key)}' must stay as it is. Remove it." for key in refused]
         unknown = (text for key, text in unreadable(request.configs_after).items() if key in request.changed)
-        if problems := [*problems, *self._changed_through(changed, request), *unknown]:
-            raise PolicyViolation(*problems)
+        refuse(PolicyViolation, [*problems, *self._changed_through(changed, request), *unknown])
 
     def _changed_through(self, changed: Collection[str], request: RequestMetadata) -> Iterator[str]:
         """Yield the problems with keys that change because a part of their value is one of ``changed``."""
@@ -194,8 +192,7 @@ class AllowedReferences(AlterConfigPolicy):
 
     def validate(self, request: RequestMetadata) -> None:
         """Refuse each reference that no rule allows."""
-        if problems := list(self._problems(request)):
-            raise PolicyViolation(*problems)
+        refuse(PolicyViolation, self._problems(request))
 
     def _problems(self, request: RequestMetadata) -> Iterator[str]:
         for key, text in sorted([*request.configs_after.items(), *request.texts.items()]):

@@ -26,7 +26,7 @@ from airflow_config_providers.dynamic.policies.classes import PolicyClasses
 from airflow_config_providers.dynamic.policies.key_names import Patterns
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.dynamic.policies.policy_file import PolicyEntry, read_policies
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, PolicyViolation
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, PolicyViolation, refuse
 
 _T = TypeVar("_T")
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -57,8 +57,7 @@ class PolicySet(Closing, Sequence[NamedPolicy]):
             problems += found
             for entry in entries:
                 _opened(entry, known, policies, problems)
-            if problems:
-                raise ConfigException(*problems)
+            refuse(ConfigException, problems)
             undo.pop_all()
         return cls(policies)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import threading
 import traceback
@@ -72,6 +73,13 @@ _LAYOUTS: Final = tuple(
 _KEPT_IN_MESSAGES: Final = ("timestamp", "level", "logger")
 """Entries by which a log is sorted and filtered."""
 
+_NAMES: Final = _NEEDED_AS_OBJECTS.union(_KEPT_IN_MESSAGES, ("event", "exception", "filename", "lineno", "loc"))
+"""The names of entries that later processors, and Airflow's supervisor, look up."""
+
+_LEVELS: Final = frozenset({"debug", "info", "warn", "warning", "error", "exception", "critical", "fatal", "notset"})
+
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
+
 
 class MessageGuard:
     """
@@ -95,7 +103,9 @@ class MessageGuard:
         if not isinstance(event, Mapping):
             return self._active.value(event)
         return {
-            self._active.value(key): value if key in _NEEDED_AS_OBJECTS else self._active.value(value)
+            key if key in _NAMES else self._active.value(key): value
+            if key in _NEEDED_AS_OBJECTS or _is_frame(key, value)
+            else self._active.value(value)
             for key, value in event.items()
         }
 
@@ -132,7 +142,7 @@ class RenderGuard(MessageGuard):
         return found.encode("utf-8", "replace") if found and not isinstance(rendered, str) else found
 
     def _laid_out(self, event: object, layout: json.JSONEncoder) -> str | None:
-        shown = self._active.value(event)
+        shown = self._reversed(event)
         return self._safe(shown, layout) or self._safe(self._with_texts(shown, layout), layout)
 
     def _as_message(self, event: object, text: str) -> str | None:
@@ -144,15 +154,20 @@ class RenderGuard(MessageGuard):
 
     def _safe(self, event: object, layout: json.JSONEncoder) -> str | None:
         """Return ``event`` as JSON; None if a value extends over several of its strings, as one that is JSON does."""
-        text = layout.encode(event)
-        return text if self._active.text(text) == text else None
+        return layout.encode(event) if self._is_safe(_without_frame(event), layout) else None
+
+    def _is_safe(self, value: object, layout: json.JSONEncoder) -> bool:
+        text = layout.encode(value)
+        return self._active.text(text) == text
 
     def _with_texts(self, event: object, layout: json.JSONEncoder) -> object:
         """Return ``event`` with each entry that shows a value as a whole replaced by its text, reversed."""
         if not isinstance(event, Mapping):
             return self._active.text(layout.encode(event))
         return {
-            key: value if self._safe(value, layout) else self._active.text(layout.encode(value))
+            key: value
+            if _is_frame(key, value) or self._is_safe(value, layout)
+            else self._active.text(layout.encode(value))
             for key, value in event.items()
         }
 
@@ -264,6 +279,25 @@ class GuardedStream(Generic[AnyStr]):
     def _write(self, shown: bytes) -> None:
         if shown:
             self.inner.write(shown.decode("utf-8", "surrogatepass") if isinstance(self._line_end, str) else shown)
+
+
+def _is_frame(key: object, value: object) -> bool:
+    """
+    Return whether an entry says when something was logged, or how severe it is.
+
+    The supervisor drops an event whose level it does not know, and ends at a time that it cannot read.
+    """
+    if not isinstance(value, str):
+        return False
+    return (key == "level" and value in _LEVELS) or (key == "timestamp" and _TIME.fullmatch(value) is not None)
+
+
+def _without_frame(event: object) -> object:
+    """Return ``event`` without its time and level, and with numbers for the names of entries that any event has."""
+    if not isinstance(event, Mapping):
+        return event
+    items = [(key, value) for key, value in event.items() if not _is_frame(key, value)]
+    return {str(number) if key in _NAMES else key: value for number, (key, value) in enumerate(items)}
 
 
 def _with_exception_as_text(event: Any) -> Any:

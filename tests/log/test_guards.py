@@ -150,6 +150,37 @@ def test_an_event_in_an_unknown_layout_stays_an_event_with_its_time_and_level(is
     }
 
 
+@pytest.mark.parametrize(
+    "value", ["error", "2026-11-29", "event", "level", "timestamp", "logger", "lineno", "11-29T10:00"]
+)
+def test_a_value_that_is_a_word_of_each_event_breaks_none(value):
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "a"): value}))
+    frame = {"level": "error", "timestamp": "2026-11-29T10:00:00.123456Z", "lineno": 7}
+
+    rendered = _call(RenderGuard(JSONRenderer(), active), {"event": f"got {value}", "logger": "x", **frame})
+
+    assert json.loads(rendered) == {"event": "got ${v:a}", "logger": "x", **frame}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param({"level": "hunter22"}, id="level"),
+        pytest.param({"timestamp": "hunter22"}, id="time"),
+        pytest.param({"timestamp": "2026-11-29T10:00:00Z hunter22"}, id="longer time"),
+        pytest.param({"logger": "hunter22"}, id="logger"),
+        pytest.param({"k": {"level": "hunter22"}}, id="nested"),
+    ],
+)
+def test_a_value_is_hidden_where_the_time_and_level_of_an_event_stand(entry):
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "a"): "hunter22"}))
+
+    assert "hunter22" not in _call(RenderGuard(JSONRenderer(), active), {"event": "x", **entry})
+    assert "hunter22" not in _call(RenderGuard(lambda *_: json.dumps({"event": "x", **entry}), active), {"event": "x"})
+
+
 def test_a_number_that_is_a_value_becomes_its_reference_as_a_string(active):
     active.add(ReverseTransformer({}, {ConfigVariable("v", "", "number"): "4711081500"}))
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any, AnyStr, Final, Generic
 
 from airflow_config_providers.core.per_process import forget_in_children
@@ -104,7 +105,7 @@ class MessageGuard:
             return self._active.value(event)
         return {
             key if key in _NAMES else self._active.value(key): value
-            if key in _NEEDED_AS_OBJECTS or _is_frame(key, value)
+            if key in _NEEDED_AS_OBJECTS or is_frame(key, value)
             else self._active.value(value)
             for key, value in event.items()
         }
@@ -166,24 +167,49 @@ class RenderGuard(MessageGuard):
             return self._active.text(layout.encode(event))
         return {
             key: value
-            if _is_frame(key, value) or self._is_safe(value, layout)
+            if is_frame(key, value) or self._is_safe(value, layout)
             else self._active.text(layout.encode(value))
             for key, value in event.items()
         }
 
 
 class FormatterGuard(logging.Formatter):
-    """Wraps a formatter of the standard library that has no processors."""
+    """
+    Wraps a formatter of the standard library that has no processors.
+
+    Handlers can call more of a formatter than ``format``, as Rich's does, and read its attributes.
+    """
 
     def __init__(self, inner: logging.Formatter | None, active: ActiveReversers) -> None:
         super().__init__()
+        vars(self).update(getattr(inner, "__dict__", {}))
         self.inner = inner
         self._active = active
+        self._made_by: Any = inner if inner is not None else logging.Formatter()
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the result of the wrapped formatter, reversed."""
-        formatter = self.inner if self.inner is not None else logging.Formatter()
-        return self._active.text(formatter.format(record))
+        """Return the result of the wrapped formatter, reversed; so do the other methods."""
+        return self._active.text(self._made_by.format(record))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - a name of the standard library
+        """Return the message alone."""
+        return self._active.text(self._made_by.formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - as above
+        """Return the text of an exception."""
+        return self._active.text(self._made_by.formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802 - as above
+        """Return the text of a stack."""
+        return self._active.text(self._made_by.formatStack(stack_info))
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - as above
+        """Return the time of a record, which shows no value."""
+        return str(self._made_by.formatTime(record, datefmt))
+
+    def usesTime(self) -> bool:  # noqa: N802 - as above
+        """Return whether the wrapped formatter shows the time."""
+        return bool(self._made_by.usesTime())
 
 
 class GuardedStream(Generic[AnyStr]):
@@ -281,22 +307,22 @@ class GuardedStream(Generic[AnyStr]):
             self.inner.write(shown.decode("utf-8", "surrogatepass") if isinstance(self._line_end, str) else shown)
 
 
-def _is_frame(key: object, value: object) -> bool:
+def is_frame(key: object, value: object) -> bool:
     """
     Return whether an entry says when something was logged, or how severe it is.
 
     The supervisor drops an event whose level it does not know, and ends at a time that it cannot read.
     """
-    if not isinstance(value, str):
-        return False
-    return (key == "level" and value in _LEVELS) or (key == "timestamp" and _TIME.fullmatch(value) is not None)
+    if key == "timestamp":
+        return isinstance(value, datetime) or (isinstance(value, str) and _TIME.fullmatch(value) is not None)
+    return key == "level" and isinstance(value, str) and value in _LEVELS
 
 
 def _without_frame(event: object) -> object:
     """Return ``event`` without its time and level, and with numbers for the names of entries that any event has."""
     if not isinstance(event, Mapping):
         return event
-    items = [(key, value) for key, value in event.items() if not _is_frame(key, value)]
+    items = [(key, value) for key, value in event.items() if not is_frame(key, value)]
     return {str(number) if key in _NAMES else key: value for number, (key, value) in enumerate(items)}
 
 

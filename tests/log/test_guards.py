@@ -203,3 +203,20 @@ def test_a_formatter_shows_references_in_messages_and_exceptions(inner, active):
     record = logging.makeLogRecord({"msg": "is %s", "args": (VALUE,), "exc_info": (ValueError, error, None)})
 
     assert FormatterGuard(inner, active).format(record) == 'is ${v:a"b}\nValueError: ${v:a"b}'
+
+
+def test_each_method_of_a_formatter_shows_references_in_the_way_of_the_wrapped_one(active):
+    class Own(logging.Formatter):
+        def formatException(self, ei):  # noqa: N802 - a name of the standard library
+            return f"own: {super().formatException(ei)}"
+
+    inner = Own("%(asctime)s %(message)s", datefmt="%Y")
+    guard = FormatterGuard(inner, active)
+    record = logging.makeLogRecord({"message": VALUE, "asctime": "2026", "created": 0})
+    error = ValueError(VALUE)
+
+    assert guard.formatMessage(record) == '2026 ${v:a"b}'
+    assert guard.formatException((ValueError, error, None)) == 'own: ValueError: ${v:a"b}'
+    assert guard.formatStack(f"in {VALUE}") == 'in ${v:a"b}'
+    assert guard.formatTime(record, guard.datefmt) == inner.formatTime(record, "%Y")
+    assert guard.usesTime()

@@ -543,8 +543,9 @@ class ConfiguredOperator(ReloadingOperator):
     ) -> Any:
         if self._held_texts is not None:
             return run()
-        if not self._job_run:
+        if (before := self._job_run).is_over:  # or a subclass has called the execute of its base before
             self._resolve_job(context, None)
+            self._job_run.know(before.reverser)
         self._has_called_base = True
         return how(context, run)
 

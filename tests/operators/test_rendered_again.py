@@ -6,6 +6,7 @@ import pytest
 from airflow.sdk import task
 
 from airflow_config_providers.operators.configure import configure_task
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.operators.stock import CANARY, OurOperator, everything_shown
 
 pytestmark = pytest.mark.usefixtures("connections")
@@ -112,3 +113,53 @@ def test_what_a_subclass_leaves_on_the_task_after_the_job_shows_the_reference(da
     run = run_task(Afterwards(task_id="job", dag=dag, payload=password, do=do))
     assert run.task.late == password
     assert CANARY not in everything_shown(run, capfd)
+
+
+def test_a_subclass_can_call_the_execute_of_its_base_again_as_when_it_retries(dag, run_task, password, capfd):
+    class Retrying(OurOperator):
+        def execute(self, context):
+            try:
+                return super().execute(context)
+            except OSError:
+                return super().execute(context)
+
+    seen = []
+
+    def do(self, _):
+        seen.append(self.payload)
+        if len(seen) == 1:
+            raise OSError(self.payload)
+        return self.payload
+
+    run = run_task(Retrying(task_id="job", dag=dag, payload=password, do=do))
+    assert seen == [CANARY, CANARY]
+    assert CANARY not in everything_shown(run, capfd)
+
+
+def test_a_subclass_can_submit_a_spark_job_twice(dag, run_task, password, spark_submit):
+    class Twice(ConfiguredSparkSubmitOperator):
+        def execute(self, context):
+            super().execute(context)
+            super().execute(context)
+
+    run = run_task(Twice(task_id="job", application="job.py", dag=dag, conf={"spark.app.password": password}))
+    assert run.error is None
+    assert [CANARY in call.properties for call in spark_submit()] == [True, True]
+
+
+def test_a_value_of_before_is_hidden_when_a_subclass_runs_again_with_another(
+    dag, run_task, password, secrets_dir, capfd
+):
+    class Rotating(OurOperator):
+        def execute(self, context):
+            super().execute(context)
+            (secrets_dir / "db-password").write_text("an0ther/s3cret")
+            super().execute(context)
+            raise ValueError(self.kept.value)
+
+    def do(self, _):
+        self.kept = Kept([*(self.kept.value if hasattr(self, "kept") else ()), self.payload])
+
+    run = run_task(Rotating(task_id="job", dag=dag, payload=password, do=do))
+    assert str(run.error) == str([password, password])
+    assert "an0ther/s3cret" not in everything_shown(run, capfd)

@@ -134,7 +134,10 @@ def test_reading_and_storing_a_dag_loads_nothing_that_only_a_run_needs() -> None
 
 
 OF_THREADS = ("concurrent.futures", "logging", "queue", "airflow_config_providers.core.workers")
-OF_DEFINITIONS = tuple(f"airflow_config_providers.core.definition.{name}" for name in ("config_def", "config_type"))
+OF_DEFINITIONS = tuple(
+    f"airflow_config_providers.core.{name}"
+    for name in ("definition.config_def", "definition.config_type", "provider_definition")
+)
 
 
 def test_what_resolves_and_reverses_loads_neither_threads_at_work_nor_definitions(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Final
 
 from airflow_config_providers.core.text import odd_character, printable
@@ -115,6 +114,8 @@ def beside_references(text: str) -> str:
 
 def is_like(reference: str, pattern: str) -> bool:
     """Return whether ``reference`` matches ``pattern``, in which only ``*`` has a meaning: any text."""
+    from fnmatch import fnmatchcase  # noqa: PLC0415 - slow to import, and only audits need it
+
     return fnmatchcase(reference, re.sub(r"[\[?]", r"[\g<0>]", pattern))
 
 

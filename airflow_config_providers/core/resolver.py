@@ -263,9 +263,12 @@ class ConfigResolver:
         layered, texts = layers if isinstance(layers, LayeredConfig) else self.settle(layers), texts or {}
         refuse_odd_references(layered, texts)
         opened = _opened(layered)
-        configs, others = self._transformer.attempt(layered.settled, texts)
+        settled = layered.settled.copy()  # each key of a view is looked up when it is copied as a mapping
+        configs, others = self._transformer.attempt(settled, texts)
         parts = _Part(configs, layered.place), _Part(others, printable)
-        answered = {name: value for name, value in configs.data.items() if name not in configs.unresolved}
+        answered = configs.data
+        if missing := configs.unresolved:
+            answered = {name: text for name, text in answered.items() if name not in missing}
         _raise([*_failures(parts), *self._unanswered(parts), *self._misfits(layered, answered)])
         return ResolvedConfig(layered, [configs, others], opened, texts)
 

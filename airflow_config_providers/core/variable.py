@@ -75,14 +75,15 @@ def scan(text: str) -> Spans:
     There is no escape and no nesting: a ``}`` always ends a reference.
     """
     found: Spans = []
-    end = 0
-    while (start := text.find("${", end)) >= 0 and (close := text.find("}", start + 2)) >= 0:
+    start = text.find("${")
+    while start >= 0 and (close := text.find("}", start)) >= 0:
         end = close + 1
         parts = text[start + 2 : close].split(":", 2)
         if len(parts) == 3:
             found.append((start, end, parts[0], parts[1], parts[2]))
         elif len(parts) == 2:
             found.append((start, end, parts[0], "", parts[1]))
+        start = text.find("${", end)
     return found
 
 

@@ -168,7 +168,7 @@ class LayeredConfig:
         self._described: dict[str, ConfigEntry] = {}
 
     @cached_property
-    def settled(self) -> Mapping[str, str]:
+    def settled(self) -> MappingProxyType[str, str]:
         """Key -> winning string with its references, for each key that a layer sets; without defaults."""
         merged: dict[str, str] = {}
         for layer in reversed(self._layers):

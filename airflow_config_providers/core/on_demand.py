@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -39,13 +38,15 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         unlisted: Collection[str] = (),
         under_way: SharedCalls | None = None,
     ) -> None:
+        from threading import RLock  # noqa: PLC0415 - slow to import, and what has its providers at hand opens none
+
         self.unlisted = unlisted
         self._names = tuple(names)
         self._open_one = open_
         self.environment_names = environment_names
         self._under_way = under_way or _under_way()
         self._opened: dict[str, ConfigProvider] = {}
-        self._lock = threading.RLock()  # a killed task closes the providers in a signal handler
+        self._lock = RLock()  # a killed task closes the providers in a signal handler
         self._is_closed = False
 
     def open_for(self, texts: Iterable[str]) -> None:

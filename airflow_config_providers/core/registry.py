@@ -17,10 +17,10 @@ from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import (
     ProviderDefinition,
     read_definitions,
-    unknown_provider,
     unlisted_names,
 )
 from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError, refuse
 

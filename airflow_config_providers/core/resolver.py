@@ -15,10 +15,10 @@ from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.core.transformer import DEFAULT_LIMITS, ConfigTransformer, ConfigTransformerResult, Limits
+from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import (
     ConfigVariable,
     form_hint,
@@ -268,9 +268,12 @@ class ConfigResolver:
         layered, texts = layers if isinstance(layers, LayeredConfig) else self.settle(layers), texts or {}
         refuse_odd_references(layered, texts)
         opened = _opened(layered)
-        configs, others = self._transformer.attempt(layered.settled, texts)
+        settled = layered.settled.copy()  # each key of a view is looked up when it is copied as a mapping
+        configs, others = self._transformer.attempt(settled, texts)
         parts = _Part(configs, layered.place), _Part(others, printable)
-        answered = {name: value for name, value in configs.data.items() if name not in configs.unresolved}
+        answered = configs.data
+        if missing := configs.unresolved:
+            answered = {name: text for name, text in answered.items() if name not in missing}
         _raise([*_failures(parts), *self._unanswered(parts), *self._misfits(layered, answered)])
         return ResolvedConfig(layered, [configs, others], opened, texts)
 
@@ -356,7 +359,7 @@ class _Unanswered(NamedTuple):
     denial: str | None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class _SharedFailure:
     """
     A failure that paths of one provider share.

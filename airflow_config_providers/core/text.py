@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -179,4 +178,6 @@ def odd_character(name: str) -> int | None:
 
 
 def _script(character: str) -> str:
+    import unicodedata  # noqa: PLC0415 - slow to import, and most names are ASCII
+
     return unicodedata.name(character, "").split(" ")[0] if character.isalpha() else ""

@@ -42,11 +42,16 @@ class ConfigTransformerResult:
     def unresolved(self) -> Mapping[str, list[ConfigVariable]]:
         """Config key -> the references in its value without an answer, for keys that have any."""
         missing: dict[str, list[ConfigVariable]] = {}
-        if any(keys - self.answered(place) for place, keys in self._wanted.items()):
+        if not self._is_answered():
             for name, variable, value in self._found():
                 if value is None:
                     missing.setdefault(name, []).append(variable)
         return missing
+
+    def _is_answered(self) -> bool:
+        """Return whether surely no reference lacks an answer; faster than to look at each."""
+        data = self.answers.data
+        return not self._spans or all(keys <= data.get(place, _NONE).keys() for place, keys in self._wanted.items())
 
     @cached_property
     def used(self) -> Mapping[ConfigVariable, str]:
@@ -159,14 +164,14 @@ class ConfigTransformer:
         self._limits.check("paths", len(wanted))
         self._limits.check("references", sum(map(len, wanted.values())))
         answers = self._lookup.fetch(wanted)
-        characters = 0
+        answered, most, characters = answers.data, self._limits.characters, 0
         results: list[ConfigTransformerResult] = []
         for texts, found in zip(written, scanned, strict=True):
             data = dict(texts)
             for name, spans in found.items():
-                value = data[name] = self._substitute(texts[name] or "", spans, answers.data)
+                value = data[name] = self._substitute(texts[name] or "", spans, answered)
                 characters += len(value)
-                if characters > self._limits.characters:
+                if characters > most:
                     self._limits.check("characters", characters)
             results.append(ConfigTransformerResult(data, answers.ttls, answers, texts, found, wanted))
         return tuple(results)

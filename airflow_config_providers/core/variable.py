@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Final
 
 from airflow_config_providers.core.text import odd_character, printable
@@ -76,14 +75,15 @@ def scan(text: str) -> Spans:
     There is no escape and no nesting: a ``}`` always ends a reference.
     """
     found: Spans = []
-    end = 0
-    while (start := text.find("${", end)) >= 0 and (close := text.find("}", start + 2)) >= 0:
+    start = text.find("${")
+    while start >= 0 and (close := text.find("}", start)) >= 0:
         end = close + 1
         parts = text[start + 2 : close].split(":", 2)
         if len(parts) == 3:
             found.append((start, end, parts[0], parts[1], parts[2]))
         elif len(parts) == 2:
             found.append((start, end, parts[0], "", parts[1]))
+        start = text.find("${", end)
     return found
 
 
@@ -115,6 +115,8 @@ def beside_references(text: str) -> str:
 
 def is_like(reference: str, pattern: str) -> bool:
     """Return whether ``reference`` matches ``pattern``, in which only ``*`` has a meaning: any text."""
+    from fnmatch import fnmatchcase  # noqa: PLC0415 - slow to import, and only audits need it
+
     return fnmatchcase(reference, re.sub(r"[\[?]", r"[\g<0>]", pattern))
 
 

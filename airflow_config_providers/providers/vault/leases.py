@@ -199,7 +199,7 @@ class Leases:
         if not duration:
             if answer and answer.says_lease_has_ended:
                 self._end(lease)
-            return renewal.failed(answer, now=now, expires=former_end)
+            return renewal.failed(answer, now=self._session.clock(), expires=former_end)
         lease.since, lease.current = now, duration
         return renewal.done(now=now, ttl=duration, former_end=former_end)
 

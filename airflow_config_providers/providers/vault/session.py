@@ -340,7 +340,7 @@ class Session:
         answer = renewal.ask(lambda: self.transport.post(_RENEW, {}, token=text))
         ttl = 0.0 if answer is None else _ttl(answer)
         if ttl == 0:
-            return renewal.failed(answer, now=now, expires=held.expires)
+            return renewal.failed(answer, now=self.clock(), expires=held.expires)
         with self._lock:
             if self._held is held:
                 self._held = replace(held, since=now, ttl=ttl)

@@ -303,7 +303,7 @@ def _operation(fields: _Fields, number: int, content: Any) -> AlterConfigOp | No
     return AlterConfigOp(name, value, OpType[op]) if not fields.problems else None
 
 
-async def _json_object(request: Request) -> Mapping[str, Any]:
+async def _checked_body(request: Request) -> Mapping[str, Any]:
     """
     Return the body of a request whose permissions were checked before.
 
@@ -319,7 +319,7 @@ async def _json_object(request: Request) -> Mapping[str, Any]:
     return content
 
 
-BodyDep = Annotated[Mapping[str, Any], Depends(_json_object)]
+BodyDep = Annotated[Mapping[str, Any], Depends(_checked_body)]
 
 
 def _refuse_other_sites(request: Request) -> None:

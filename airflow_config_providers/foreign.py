@@ -276,7 +276,7 @@ def require(owner: str) -> None:
     :raises KeyError: the table has no such owner
     :raises UnsupportedVersionError: the installed version lacks one of the names, or it takes other parameters
     """
-    require_rows(_BY_OWNER[owner], imported(owner))
+    require_rows(_BY_OWNER[owner], imported_owner(owner))
 
 
 def require_bases(kind: type) -> None:
@@ -304,7 +304,7 @@ def require_rows(rows: Iterable[ForeignName], owner: Any) -> None:
         raise UnsupportedVersionError(*problems)
 
 
-def imported(owner: str) -> Any:
+def imported_owner(owner: str) -> Any:
     """Return the class or module that a row names."""
     module, _, path = owner.partition(":")
     return attrgetter(path)(import_module(module)) if path else import_module(module)

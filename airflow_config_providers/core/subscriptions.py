@@ -6,6 +6,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Hashable
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -14,6 +15,7 @@ from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.provider import ConfigChangeCallback
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.timetable import Start, Timetable, in_daemon
+from airflow_config_providers.core.workers import in_thread
 
 _log: Final = logging.getLogger(__name__)
 
@@ -134,6 +136,9 @@ _SETTLING: Final = 0.2
 _SHORTEST: Final = 1.0
 """Seconds between two reads of a path, at least."""
 
+_LONGEST_READ: Final = 10.0
+"""Seconds that the other paths wait for a path to be read."""
+
 _SECOND_LOOK: Final = 0.5
 """Seconds after which missing values are looked for again; a file can be removed before it is replaced."""
 
@@ -178,16 +183,17 @@ class Subscriptions:
     A path is read from time to time however many subscribe to it, and each subscriber called once for each change of
     its values, with the newest ones. Callbacks are called one after the other in a thread of their own; one that fails
     is logged, and one that does not return only misses later changes. A read that fails, or finds that the provider has
-    nothing at the path and says so in ``absence``, is tried again later and is not a change. There is no thread without
-    a subscription.
+    nothing at the path and says so in ``absence``, is tried again later and is not a change. Paths are read one after
+    the other; a read that takes too long goes on in its own thread. There is no other thread without a subscription.
 
     :param read: ``get`` of the provider, for what a subscriber knows at first
     :param interval: returns the milliseconds between reads; fewer if the values have a shorter ttl
     :param make_watch: returns what notices changes earlier
     :param poll: reads again, whatever the provider has cached; None for ``read``
+    :param patience: seconds that the other paths wait for a path to be read
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the provider gives the first; the others are seams
         self,
         read: Read,
         *,
@@ -195,8 +201,10 @@ class Subscriptions:
         make_watch: Callable[[], Watch] = NoWatch,
         poll: Poll | None = None,
         timetable: Timetable | None = None,
+        patience: float = _LONGEST_READ,
     ) -> None:
         self._read = read
+        self._patience = patience
         self._poll = poll or (lambda path, keys, mark: Polled(read(path, keys)))
         self._interval = interval
         self._make_watch = make_watch
@@ -206,6 +214,7 @@ class Subscriptions:
         self._courier = Courier(self._timetable)
         self._lock = threading.Lock()
         self._subscribers: dict[str, list[Subscriber]] = {}
+        self._late: dict[str, Future[float | None]] = {}  # reads that take too long
         forget_in_children(self)
 
     def add(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
@@ -264,6 +273,7 @@ class Subscriptions:
         self._watch = None
         self._lock = threading.Lock()
         self._subscribers = {}
+        self._late = {}
 
     def _follow(self) -> None:
         if self._watch is None and not self._subscribers:
@@ -277,6 +287,23 @@ class Subscriptions:
             subscribers = list(self._subscribers.get(path, ()))
         if not subscribers:
             return None
+        if path in self._late:
+            return self._after_late_read(path, subscribers)
+        reading = in_thread(self._read_again, path, subscribers)
+        wait([reading], self._patience)
+        if reading.done():
+            return reading.result()
+        self._late[path] = reading
+        return self._after_failure(subscribers, f"no answer after {self._patience:g} seconds")
+
+    def _after_late_read(self, path: str, subscribers: Collection[Subscriber]) -> float | None:
+        """Wait on for a read that took too long; when it has ended, return when to read again."""
+        if not self._late[path].done():
+            return self._after_failure(subscribers, "no answer yet")
+        next_read = self._late.pop(path).result()
+        return self._timetable.clock() if next_read is None else next_read  # those of now have perhaps come since
+
+    def _read_again(self, path: str, subscribers: Collection[Subscriber]) -> float | None:
         try:
             polled = self._poll(path, _together(subscribers), _common_mark(subscribers))
             return self._after_poll(subscribers, polled)

@@ -147,8 +147,8 @@ class Authorship:
                 if field_of(text.label) in self._functions:
                     yield returned_problem(text.label)
                     continue
-                goes_up = self._templates.goes_up(text.text)
-                yield brought_problem(text.label, template=self._template_of(text), goes_up=goes_up)
+                is_redirected = self._templates.is_redirected(text.text)
+                yield brought_problem(text.label, template=self._template_of(text), is_redirected=is_redirected)
 
     def inserted_problems(self, configs: Iterable[tuple[str, NestedString]]) -> Iterator[str]:
         """

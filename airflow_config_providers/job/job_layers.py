@@ -92,7 +92,9 @@ class JobLayers:
         configs = {key: self.render(text) for key, text in layer.configs.items()}
         brought = [key for key, text in configs.items() if not text.is_written()]
         problems = [
-            brought_problem(f"{key} in {layer.name}", template=layer.configs[key], goes_up=configs[key].goes_up)
+            brought_problem(
+                f"{key} in {layer.name}", template=layer.configs[key], is_redirected=configs[key].is_redirected
+            )
             for key in brought
         ]
         problems += [

@@ -18,8 +18,8 @@ from airflow_config_providers.job.providers_connection import (
     CONN_TYPE,
     ProvidersConnection,
     deployment_registry,
-    json_object,
     missing_connection,
+    parse_extra,
 )
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 
@@ -105,7 +105,7 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
         """
         if self._open is None or self._connection is None:
             return None
-        extra = json_object(self._connection.extra, what=f"The extra of connection '{printable(self.conn_id)}'")
+        extra = parse_extra(self._connection.extra, what=f"The extra of connection '{printable(self.conn_id)}'")
         found = {key: str(extra[key]) for key in RELOAD_ACTION_KEYS if key in extra}
         try:
             return ReloadAction.of(found)

@@ -137,7 +137,7 @@ def driver_definitions_of(conn_id: str, connection: Connection | None) -> dict[s
 
 
 def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
-    extra = json_object(connection.extra, what=f"The extra of connection '{printable(conn_id)}'")
+    extra = parse_extra(connection.extra, what=f"The extra of connection '{printable(conn_id)}'")
     keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(_OF_DRIVER))}
     unread = {key: value for key, value in extra.items() if _is_misspelt(key) and isinstance(value, str)}
     files = {key: extra[key] for key in _FILES if extra.get(key) is not None}
@@ -151,7 +151,7 @@ def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
     return found | unread | {key: written(value) for key, value in keys.items()}
 
 
-def json_object(text: str | None, *, what: str) -> Mapping[str, Any]:
+def parse_extra(text: str | None, *, what: str) -> Mapping[str, Any]:
     """
     Parse an extra. With ``extra_dejson``, Airflow would mask parameters of a provider called ``secrets``.
 
@@ -194,7 +194,7 @@ def misspelt_fields(connection: Connection, definitions: Iterable[str]) -> list[
 
     :param definitions: the keys that were found in the extra of ``connection``, and in its properties
     """
-    fields = json_object(connection.extra, what=f"The extra of connection '{printable(connection.conn_id)}'")
+    fields = parse_extra(connection.extra, what=f"The extra of connection '{printable(connection.conn_id)}'")
     places = {**dict.fromkeys(definitions, "properties"), **dict.fromkeys(fields, "extra")}
     hints = [
         f"'{printable(name)}' in its {places[name]} is not read{hint}"

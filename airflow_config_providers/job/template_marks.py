@@ -67,7 +67,7 @@ class Marks:
     """
 
     def __init__(self, environment: Environment, *, may_be_seen: bool = False) -> None:
-        self.goes_up = False
+        self.is_redirected = False
         """Whether a reference would be the author's except for a step up, or a ``?``, that came from data."""
         self._secret = str(secrets.randbits(_BITS)).zfill(_DIGITS)
         pattern = rf"{self._secret}([0-9]{{{_NUMBER_DIGITS}}})"
@@ -150,7 +150,7 @@ class Marks:
             return False
         inner = {position - start - len("${:") - len(provider) for position in inner}
         is_own = _goes_up_only_at(path, inner) and inner.issuperset(i for i, c in enumerate(path) if c == _OPTION)
-        self.goes_up |= not is_own
+        self.is_redirected |= not is_own
         return is_own
 
 

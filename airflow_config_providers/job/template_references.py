@@ -54,9 +54,9 @@ class FilledIn:
         return len(self.written) == len(_references(self.value))
 
     @property
-    def goes_up(self) -> bool:
-        """Whether a reference in the result would be the author's except for a step up that came from data."""
-        return self.marks is not None and self.marks.goes_up
+    def is_redirected(self) -> bool:
+        """Whether a reference in the result would be the author's except for a step up, or a ``?``, from data."""
+        return self.marks is not None and self.marks.is_redirected
 
     def parsed(self, parse: Callable[[Any], Any]) -> FilledIn:
         """
@@ -217,13 +217,13 @@ class Templates:
     A copy, pickled or not, remembers nothing, since it has other strings.
     """
 
-    __slots__ = ("_authors", "_data", "_former", "_going_up", "_written")
+    __slots__ = ("_authors", "_data", "_former", "_redirected", "_written")
 
     def __init__(self, authors: Mapping[int, str] | None = None, former: Templates | None = None) -> None:
         self._authors = authors
         self._former = former
         self._data: dict[int, str] = {}
-        self._going_up: set[int] = set()
+        self._redirected: set[int] = set()
         self._written: dict[int, tuple[str, FilledIn]] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Templates:
@@ -254,7 +254,7 @@ class Templates:
         self._written |= {id(text): (text, found) for text in found.written}
         if isinstance(found.value, str) and not found.written:
             self._data[id(found.value)] = found.value
-            self._going_up |= {id(found.value)} if found.goes_up else set()
+            self._redirected |= {id(found.value)} if found.is_redirected else set()
         return found.value
 
     def is_authors(self, text: str) -> bool:
@@ -268,22 +268,22 @@ class Templates:
         """Return whether ``text`` is the result of a template, and all its references are the author's."""
         return id(text) in self._written and id(text) not in self._data
 
-    def goes_up(self, text: str) -> bool:
+    def is_redirected(self, text: str) -> bool:
         """Return whether ``text`` would be the author's except for a step up, or a ``?``, that came from data."""
-        return id(text) in self._data and id(text) in self._going_up
+        return id(text) in self._data and id(text) in self._redirected
 
     def result(self, text: str) -> FilledIn:
         """Return the result of the template that became ``text``."""
         return self._written[id(text)][1] if self.is_written(text) else FilledIn(text)
 
 
-def brought_problem(name: str, *, template: str | None = "", goes_up: bool = False) -> str:
+def brought_problem(name: str, *, template: str | None = "", is_redirected: bool = False) -> str:
     """
     Return the error that the template ``name`` has inserted a reference, a step up or a ``?`` from data.
 
     :param template: the template as its author wrote it; the message quotes only the names that it uses. None for a
         string that no template made
-    :param goes_up: whether it has inserted a step up or a ``?``
+    :param is_redirected: whether it has inserted a step up or a ``?``
     """
     by = "the result of a template"
     if template is None:
@@ -293,7 +293,7 @@ def brought_problem(name: str, *, template: str | None = "", goes_up: bool = Fal
         )
     elif used := _used(template):
         by += f" ({used})"
-    if goes_up:
+    if is_redirected:
         return (
             f"{printable(name)}: a step '..' or a '?' in the path of a reference came from {by}, or a step goes up "
             f"from a directory that it left empty. A template may only insert what is below the directory that the "

@@ -18,7 +18,7 @@ from airflow_config_providers.job.providers_connection import (
     definitions_of,
     deployment_registry,
     driver_definitions_of,
-    json_object,
+    parse_extra,
 )
 from airflow_config_providers.spark.layer_files import read_text
 
@@ -69,7 +69,7 @@ def of_extra(text: str) -> KnownProviders:
 
     :raises ConfigProvidersError: it is not a JSON object, or its definitions cannot be read
     """
-    json_object(text, what="The value of --conn-extra")
+    parse_extra(text, what="The value of --conn-extra")
     connection = Connection(conn_id="--conn-extra", conn_type="config_providers", extra=text)
     return _of_connection(connection, home=f"{CONFIG_PROVIDERS} of --conn-extra")
 

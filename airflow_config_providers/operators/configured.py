@@ -26,8 +26,8 @@ from airflow_config_providers.job.nested_texts import NestedString, field_of, re
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
-from airflow_config_providers.operators.held_alarm import HeldAlarm
 from airflow_config_providers.operators.no_retry import failing_at_once
+from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
 from airflow_config_providers.operators.reloading import ReloadingOperator, attributes
 from airflow_config_providers.spark.installation import installed_version
 
@@ -581,8 +581,8 @@ class ConfiguredOperator(ReloadingOperator):
         return reverse_stored(result, self._job_run.reverser)
 
     def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
-        with HeldAlarm(self.log) as alarm:
-            return self._run_with_values(context, partial(alarm.run, run))
+        with PostponedTimeout(self.log) as timeout:
+            return self._run_with_values(context, partial(timeout.run, run))
 
     def _run_with_values(self, context: Any, run: Callable[[], Any]) -> Any:
         from airflow_config_providers.operators.stored_objects import reverse_stored

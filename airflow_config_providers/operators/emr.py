@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from airflow.providers.amazon.aws.triggers.emr import EmrAddStepsTrigger, EmrServerlessStartJobTrigger
@@ -29,7 +30,10 @@ class EmrMixin(ConfiguredOperator):
     """
 
     hook: Any
-    _failure: Callable[[Mapping[str, Any]], str]  # returns what EMR says of a job that has failed; empty if it has not
+
+    @abstractmethod
+    def _failure(self, question: Mapping[str, Any]) -> str:
+        """Ask EMR ``question``, and return what it says of a job that has failed; empty if the job has not."""
 
     def defer(self, *, trigger: Any, **kwargs: Any) -> NoReturn:
         """Defer with a trigger that does not read what EMR says of the job."""

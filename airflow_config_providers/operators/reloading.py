@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -29,9 +30,6 @@ class ReloadingOperator(BaseOperator):
     _record_keeper: RecordKeeper | None = None  # while execute runs
     _kept_record: TryRecord | None = None  # afterwards
     _job_reload: JobReload | None = None  # while the job runs
-    _run_once: Callable[[Any, Callable[[], Any]], Any]  # runs the job with the values of _job_run
-    _show_run: Callable[[JobRun], None]  # shows where the values come from
-    _job_spark: Callable[[], str | None]  # returns the version of the Spark that runs the job; None if it is not known
     _is_killed: bool = False
     _is_outdated: bool = False  # whether the job has other values than _watched_run
 
@@ -40,6 +38,18 @@ class ReloadingOperator(BaseOperator):
         from airflow_config_providers.job.run import JobRun
 
         return JobRun()  # empty, and replaced as a whole
+
+    @abstractmethod
+    def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
+        """Call ``run``, which runs the job, with the values of ``_job_run``; return its result with references."""
+
+    @abstractmethod
+    def _show_run(self, run: JobRun) -> None:
+        """Show where the values of ``run`` come from."""
+
+    @abstractmethod
+    def _job_spark(self) -> str | None:
+        """Return the version of the Spark that runs the job; None if it is not known."""
 
     @property
     def _watched_run(self) -> JobRun:

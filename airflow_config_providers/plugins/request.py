@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypedDict
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.core_api.security import GetUserDep
@@ -149,7 +149,26 @@ def _no_dag(dag_id: str) -> UnknownResourceError:
     return UnknownResourceError(f"There is no DAG '{printable(dag_id)}'. {NOT_FOUND}")
 
 
-def alteration(body: Mapping[str, Any]) -> dict[str, Any]:
+class Checks(TypedDict):
+    """The arguments that every change takes."""
+
+    validate_only: bool
+    if_version: int | None
+
+
+class Alteration(Checks):
+    """The arguments of ``DeployedConfigurations.alter`` that a body has."""
+
+    operations: Sequence[AlterConfigOp]
+
+
+class Rollback(Checks):
+    """The arguments of ``DeployedConfigurations.rollback`` that a body has."""
+
+    to_version: int | None
+
+
+def alteration(body: Mapping[str, Any]) -> Alteration:
     """
     Return the arguments of ``alter`` that ``body`` has.
 
@@ -159,20 +178,22 @@ def alteration(body: Mapping[str, Any]) -> dict[str, Any]:
     fields = _Fields(body)
     given = fields.take("operations", list, [])
     refuse_many(len(given))
-    operations = [_operation(fields, number, one) for number, one in enumerate(given)]
-    if not operations:
+    read = [_operation(fields, number, one) for number, one in enumerate(given)]
+    if not given and not fields.problems:
         fields.problems.append("'operations' is missing or empty. Add a list of objects with op, name and value.")
-    return {"operations": operations, **_checks(fields)}
+    checks = _checks(fields)
+    return {"operations": [one for one in read if one is not None], **checks}
 
 
-def rolled_back(body: Mapping[str, Any]) -> dict[str, Any]:
+def rolled_back(body: Mapping[str, Any]) -> Rollback:
     """Return the arguments of ``rollback`` that ``body`` has; without a version, the last change is undone."""
     fields = _Fields(body)
     return {"to_version": fields.take("to_version", int, None), **_checks(fields)}
 
 
-def _checks(fields: _Fields) -> dict[str, Any]:
-    found = {
+def _checks(fields: _Fields) -> Checks:
+    """Take what every change has, and end: what is not taken yet is an unknown field."""
+    found: Checks = {
         "validate_only": fields.take("validate_only", bool, False),
         "if_version": fields.take("if_version", int, None),
     }
@@ -270,7 +291,6 @@ def _operation(fields: _Fields, number: int, content: Any) -> AlterConfigOp | No
         return None
     inner = _Fields(content, f"{where}.", fields.problems)
     op, name, value = inner.take("op", str, "SET"), inner.take("name", str), inner.take("value", str, None)
-    inner.refuse_others()
     for part, text in (("name", name), ("value", value)):
         if isinstance(text, str) and not is_unicode(text):
             fields.problems.append(
@@ -279,10 +299,11 @@ def _operation(fields: _Fields, number: int, content: Any) -> AlterConfigOp | No
             )
     if op not in OpType.__members__:
         fields.problems.append(f"'{where}.op' is not one of {', '.join(OpType.__members__)}.")
+    inner.refuse_others()
     return AlterConfigOp(name, value, OpType[op]) if not fields.problems else None
 
 
-async def _json_object(request: Request) -> Mapping[str, Any]:
+async def _checked_body(request: Request) -> Mapping[str, Any]:
     """
     Return the body of a request whose permissions were checked before.
 
@@ -298,7 +319,7 @@ async def _json_object(request: Request) -> Mapping[str, Any]:
     return content
 
 
-BodyDep = Annotated[Mapping[str, Any], Depends(_json_object)]
+BodyDep = Annotated[Mapping[str, Any], Depends(_checked_body)]
 
 
 def _refuse_other_sites(request: Request) -> None:

@@ -20,7 +20,12 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.foreign import BACKEND, CONTEXT, has_supervisor, require
-from airflow_config_providers.providers.backend_faults import denied, fault, keep_values_out_of_debug_logs, unavailable
+from airflow_config_providers.providers.backend_faults import (
+    denied,
+    error_of,
+    keep_values_out_of_debug_logs,
+    unavailable,
+)
 
 EXECUTION_API: Final = "Airflow's Execution API"
 
@@ -171,7 +176,7 @@ def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
     try:
         return ask()
     except Exception as error:  # noqa: BLE001 - a third party's backend can raise anything
-        problem = fault(error, who=who, what=what)
+        problem = error_of(error, who=who, what=what)
     if problem is None:
         return None
     raise problem.alone()

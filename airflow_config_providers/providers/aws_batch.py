@@ -14,7 +14,7 @@ from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.providers.airflow_secrets import asked
-from airflow_config_providers.providers.backend_faults import AWS_BUSY, AWS_SIGNED_OUT, aws_fault, fault
+from airflow_config_providers.providers.backend_faults import AWS_BUSY, AWS_SIGNED_OUT, error_of, error_of_aws_code
 
 _K = TypeVar("_K")
 
@@ -126,9 +126,9 @@ class AwsBatch:
         except Exception as error:  # noqa: BLE001 - botocore raises what a server, a proxy or a file made it raise
             if _may_be_for_the_sake_of_one(error):
                 return {}
-            return dict.fromkeys(ids, fault(error, who=self._who, what=counted(len(ids), "secret")))
+            return dict.fromkeys(ids, error_of(error, who=self._who, what=counted(len(ids), "secret")))
         return {
-            id_: answer if isinstance(answer, str) else aws_fault(answer.code, who=self._who, what=_secret(id_))
+            id_: answer if isinstance(answer, str) else error_of_aws_code(answer.code, who=self._who, what=_secret(id_))
             for id_, answer in answers.items()
         }
 
@@ -136,7 +136,7 @@ class AwsBatch:
         try:
             return self._store.read_one(_client(self._backend), id_)
         except Exception as error:  # noqa: BLE001 - as above
-            return fault(error, who=self._who, what=_secret(id_))
+            return error_of(error, who=self._who, what=_secret(id_))
 
 
 def _client(backend: Any) -> Any:

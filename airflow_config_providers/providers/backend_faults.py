@@ -89,7 +89,7 @@ AWS_UNAVAILABLE: Final = AWS_BUSY | {
 """Codes that are shown; any other could be anything that a server wrote."""
 
 
-def fault(error: Exception, *, who: str, what: str) -> ConfigProvidersError | None:
+def error_of(error: Exception, *, who: str, what: str) -> ConfigProvidersError | None:
     """
     Return our error for an exception of a backend; None if it means that there is no such secret.
 
@@ -113,7 +113,7 @@ def fault(error: Exception, *, who: str, what: str) -> ConfigProvidersError | No
     return unavailable(who, what, reason=code if code in AWS_UNAVAILABLE else type(error).__name__)
 
 
-def aws_fault(code: str, *, who: str, what: str) -> ConfigProvidersError | None:
+def error_of_aws_code(code: str, *, who: str, what: str) -> ConfigProvidersError | None:
     """Return our error for an error code of AWS; None if it means that there is no such secret."""
     if code in AWS_MISSING:
         return None

@@ -25,7 +25,7 @@ from airflow_config_providers.exceptions import (
     listed,
     refuse,
 )
-from airflow_config_providers.secrets import definitions, trail
+from airflow_config_providers.secrets import answer_chain, definitions
 from airflow_config_providers.secrets.entry_files import (
     EntryFiles,
     lines_of,
@@ -167,8 +167,8 @@ class ConfigProvidersBackend(BaseSecretsBackend):
 
     def _asked(self, question: _Question, shape: Callable[[Any], Shape]) -> str | None:
         identity = (question, self._definitions, self._files[question.kind])
-        with trail.step(str(question), identity=identity):
-            if trail.is_nested():  # an answer for another answer must not wait for other threads
+        with answer_chain.step(str(question), identity=identity):
+            if answer_chain.is_nested():  # an answer for another answer must not wait for other threads
                 return self._resolved(question, shape)
             return state().questions.run(identity, lambda: self._resolved(question, shape))
 

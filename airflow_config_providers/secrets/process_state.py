@@ -19,7 +19,7 @@ from airflow_config_providers.core.per_process import run_in_children
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
 from airflow_config_providers.core.shared_calls import SharedCalls, SingleFlight
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.secrets import trail
+from airflow_config_providers.secrets import answer_chain
 from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.entry_files import ChangingFiles
 from airflow_config_providers.secrets.imports import importing
@@ -86,7 +86,7 @@ class SharedProviders:
                 if (kept := self._kept_for(state)) is not None:
                     kept.users += 1
                     return kept
-            with trail.step(f"the providers of {self._definitions}", identity=self._definitions):
+            with answer_chain.step(f"the providers of {self._definitions}", identity=self._definitions):
                 self._opening.run(state, lambda state=state: self._open(state))  # type: ignore[misc]  # a bound name
 
     def _kept_for(self, state: Hashable) -> _Opened | None:
@@ -101,7 +101,7 @@ class SharedProviders:
     def _open_one(self, providers: ProvidersOnDemand, name: str) -> ConfigProvider:
         if providers.is_open(name):
             return providers[name]
-        with trail.step(f"opening provider {printable(name)}", identity=(self._definitions, name)):
+        with answer_chain.step(f"opening provider {printable(name)}", identity=(self._definitions, name)):
             return providers[name]
 
     def _replace(self, opened: _Opened | None) -> None:
@@ -128,14 +128,14 @@ class _Opened:
 
 
 class _Named(ConfigProvider):
-    """A provider that adds a step to the trail for each answer."""
+    """A provider that adds a step to the chain for each answer."""
 
     def __init__(self, name: str, provider: ConfigProvider) -> None:
         self._step = f"provider {printable(name)}"
         self._provider = provider
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        with trail.step(self._step):
+        with answer_chain.step(self._step):
             return self._provider.get(path, keys)
 
 
@@ -143,7 +143,7 @@ class _NamedBatch(_Named, BatchConfigProvider):
     _provider: BatchConfigProvider
 
     def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
-        with trail.step(self._step):
+        with answer_chain.step(self._step):
             return self._provider.get_batch(wanted)
 
 

@@ -16,7 +16,7 @@ from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ProviderDefinitionError, refuse
 from airflow_config_providers.providers.airflow_secrets import airflow_is_starting
-from airflow_config_providers.secrets import trail
+from airflow_config_providers.secrets import answer_chain
 from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.entry_shapes import WrongEntryError
 from airflow_config_providers.secrets.imports import import_what_an_answer_needs
@@ -42,7 +42,7 @@ def resolved(content: Any, where: str, *, definitions: DefinitionSource, state: 
     import_what_an_answer_needs()
     with state.providers(definitions).use() as providers:
         _refuse_unknown(wanted, providers)
-        if trail.is_nested():  # an answer for another answer must not wait for providers that other threads open
+        if answer_chain.is_nested():  # an answer for another answer must not wait for providers that other threads open
             providers.open_for(wanted.values())
         values = _values(wanted, providers)
     return replaced(content, values)
@@ -51,7 +51,7 @@ def resolved(content: Any, where: str, *, definitions: DefinitionSource, state: 
 def _values(wanted: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> dict[str, str]:
     from airflow_config_providers import settings  # noqa: PLC0415 - Airflow might be reading its configuration
 
-    attempts = 1 if trail.is_nested() else 3  # the outer answer retries; a scheduler cannot wait for long
+    attempts = 1 if answer_chain.is_nested() else 3  # the outer answer retries; a scheduler cannot wait for long
     resolver = ConfigResolver(
         providers,
         max_workers=settings.max_workers(),

@@ -51,9 +51,13 @@ _ELSEWHERE: Final = "the operator follows a job that runs elsewhere"
 
 OF_AUTHOR: Final[Mapping[str, str]] = {
     "spark.kubernetes.submission.waitAppCompletion": _ELSEWHERE,
-    "spark.master": "the operator passes the master of its connection to Spark",
+    "spark.master": (
+        "the operator passes the master of its connection to Spark, or the service that runs the job sets it"
+    ),
     "spark.remote": "the connection of the operator is one to Spark Connect",
-    "spark.submit.deployMode": "deploy_mode of the operator or deploy-mode of its connection is set",
+    "spark.submit.deployMode": (
+        "deploy_mode of the operator, deploy-mode of its connection, or the service that runs the job sets it"
+    ),
     "spark.yarn.submit.waitAppCompletion": _ELSEWHERE,
 }
 """Read-only key that takes effect, so that only the author and the owner may set it -> when it takes none."""

@@ -19,7 +19,7 @@ from airflow.sdk import BaseOperator
 import airflow_config_providers
 from airflow_config_providers import foreign
 from airflow_config_providers.exceptions import UnsupportedVersionError
-from airflow_config_providers.foreign import TABLE, ForeignName, imported
+from airflow_config_providers.foreign import TABLE, ForeignName, imported_owner
 from airflow_config_providers.operators import backend_guards
 from airflow_config_providers.operators.configure import configured
 
@@ -33,7 +33,7 @@ OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
 
 def owner_of(row: ForeignName) -> Any:
     try:
-        return imported(row.owner)
+        return imported_owner(row.owner)
     except ModuleNotFoundError as error:
         pytest.skip(f"needs {error.name}: install the extra of its provider")
 
@@ -134,7 +134,7 @@ def shared(cls: type) -> set[str]:
 @cache
 def classes_of(row: ForeignName) -> list[type]:
     try:
-        owner = imported(row.owner)
+        owner = imported_owner(row.owner)
     except ModuleNotFoundError:
         return []
     return [owner] if inspect.isclass(owner) else []
@@ -190,7 +190,7 @@ def test_every_owner_is_required_where_it_is_leaned_on() -> None:
 def is_installed(owner: str) -> bool:
     """Return whether a base can be seen: a lane for another version of Airflow lacks the providers of operators."""
     try:
-        foreign.imported(owner)
+        foreign.imported_owner(owner)
     except ImportError:
         return False
     return True
@@ -243,7 +243,7 @@ def of_imports(tree: ast.AST) -> Iterator[str]:
 def test_a_guard_does_not_vanish_when_a_release_renames_what_it_guards(
     name: str, guard: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    context = imported(foreign.CONTEXT)
+    context = imported_owner(foreign.CONTEXT)
     if not hasattr(context, name):
         pytest.skip("an older Airflow has no backend of state")
     foreign.require.cache_clear()

@@ -230,6 +230,78 @@ def test_a_subscriber_that_does_not_return_harms_no_other_and_later_hears_the_ne
     assert [data["password"] for _, data in late] == ["two", "four"]
 
 
+class Stuck(Source):
+    """A source in which ``stuck`` is read without an end until ``goes_on`` is set."""
+
+    def __init__(self):
+        super().__init__()
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+        self.values["stuck"] = {"password": "one"}
+        self.subscriptions = Subscriptions(self.read, interval=lambda: 60_000, timetable=self.timetable, patience=0.2)
+        self.add, self.remove = self.subscriptions.add, self.subscriptions.remove
+
+    def read(self, path, keys):
+        if path == "stuck":
+            self.goes_on.wait(LONGEST)
+        return super().read(path, keys)
+
+
+@pytest.fixture
+def stuck():
+    source = Stuck()
+    yield source
+    source.goes_on.set()
+
+
+def test_a_path_that_cannot_be_read_to_its_end_keeps_no_other_from_being_read(stuck, heard, caplog):
+    stuck.add("stuck", None, heard)
+    stuck.add(PATH, {"password"}, heard)
+    stuck.goes_on.clear()
+    for password in ("two", "three"):
+        stuck.rotate(password)
+        assert eventually(lambda password=password: (PATH, {"password": password}) in heard)
+    assert caplog.messages == [
+        "stuck could not be read to look for changes (no answer after 0.2 seconds). It is tried again."
+    ]
+
+
+def test_a_path_that_is_still_being_read_is_not_read_again_beside_that(stuck, heard):
+    stuck.add("stuck", None, heard)
+    stuck.goes_on.clear()
+    for _ in range(5):
+        stuck.pass_()
+    stuck.goes_on.set()
+    assert eventually(lambda: len(stuck.reads) == 2)  # with the one of ``add``
+
+
+def test_a_change_that_was_read_late_is_told_and_later_ones_are_too(stuck, heard):
+    stuck.add("stuck", None, heard)
+    stuck.goes_on.clear()
+    stuck.rotate("two", path="stuck")
+    stuck.goes_on.set()
+    assert eventually(lambda: ("stuck", {"password": "two"}) in heard)
+    stuck.rotate("three", path="stuck")
+    stuck.pass_()
+    assert eventually(lambda: ("stuck", {"password": "three"}) in heard)
+
+
+def test_who_subscribes_to_a_path_that_was_being_read_for_others_is_told_changes(stuck, heard):
+    stuck.add("stuck", None, gone := Heard())
+    stuck.goes_on.clear()
+    stuck.pass_()
+    stuck.remove("stuck", None, gone)
+    stuck.error = RuntimeError()
+    stuck.goes_on.set()
+    assert eventually(lambda: len(stuck.reads) == 2)
+    stuck.error = None
+    stuck.add("stuck", None, heard)
+    for _ in range(3):
+        stuck.rotate("two", path="stuck")
+    assert eventually(lambda: heard)
+    assert not gone
+
+
 def test_after_unsubscribe_nothing_is_told_or_read(source, heard):
     source.add(PATH, ["password", "user"], heard)
     source.remove(PATH, ["user", "password"], heard)

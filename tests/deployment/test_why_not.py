@@ -165,7 +165,7 @@ def test_a_master_of_the_author_applies_unless_the_operator_passes_that_of_its_c
     answer = only("spark.master=local", rows(conf({"spark.master": "local"})))
 
     assert answer["verdict"] == "applies"
-    assert "no effect if the operator passes the master of its connection to Spark" in answer["reason"]
+    assert "no effect if the operator passes the master of its connection to Spark, or the service" in answer["reason"]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,10 @@ def test_a_run_may_not_choose_where_its_job_goes(key, reason):
 
 
 MODE = "spark.submit.deployMode"
-UNLESS = "It wins. It has no effect if deploy_mode of the operator or deploy-mode of its connection is set."
+UNLESS = (
+    "It wins. It has no effect if deploy_mode of the operator, deploy-mode of its connection, or the service that runs "
+    "the job sets it."
+)
 READ_ONLY = "A run that gets it fails. It is read-only: it decides who resolves the references"
 
 

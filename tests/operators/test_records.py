@@ -178,6 +178,13 @@ def test_the_record_has_the_id_of_the_job(run_task, master, spark_submit, state)
     assert record(state).job == JOB
 
 
+def test_after_its_end_a_task_adds_no_job_to_its_record(run_task, connections, spark_submit, state):
+    run = run_task(operator({"spark.app.x": "1"}), state=state)
+    run.ti.task._keep_job("another")
+
+    assert record(state).job is None
+
+
 def test_a_try_that_follows_a_job_records_what_was_submitted(run_task, master, spark_submit, state):
     run_task(operator({"spark.app.x": "1"}), state=state)
     run_task(operator({"spark.app.x": "changed"}), state=state, try_number=2)

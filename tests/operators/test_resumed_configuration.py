@@ -12,10 +12,11 @@ from airflow.providers.standard.triggers.temporal import TimeDeltaTrigger
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import TaskDeferred
 
-from airflow_config_providers.exceptions import PolicyViolation
+from airflow_config_providers.exceptions import ConfigProvidersError, PolicyViolation
 from airflow_config_providers.job.record import TaskTry
 from airflow_config_providers.job.record_entries import first_record, record_key
 from airflow_config_providers.operators.configure import configured
+from airflow_config_providers.operators.lineage import record_facet
 from tests.operators.conftest import recording
 from tests.operators.stock import NOT_DURABLE
 from tests.servers.recorder import Recorder
@@ -147,11 +148,31 @@ def test_the_record_has_what_a_job_after_a_deferral_was_submitted_with(go_on, de
     assert record().policies == ("no-y",)
 
 
+@pytest.mark.usefixtures("of_airflow")
+@pytest.mark.parametrize("method", ["execute", "call_execute", "call_that_of_spark"])
+def test_the_event_of_a_task_that_submits_after_a_deferral_has_what_its_job_got(go_on, method):
+    pytest.importorskip("openlineage.client", reason="of the extra leaks")
+    run = go_on(method)
+
+    assert record_facet(run.ti, "success")["configProviders"].keys["spark.app.x"]["origin"] == "conf"
+
+
 @of_airflow_3_3
 @pytest.mark.parametrize(("kind", "method"), [(Waiting, "end"), (Waiting, "end_of_its_own"), (Over, "execute")])
 def test_the_record_of_a_job_before_a_deferral_is_left(go_on, record, kind, method):
     go_on(method, kind=kind, **{"spark.app.x": "changed"})
 
+    assert record().configs["spark.app.x"][0].value == "1"
+
+
+@of_airflow_3_3
+@pytest.mark.parametrize(("kind", "method"), [(Waiting, "end"), (Over, "execute")])
+def test_the_record_of_a_job_before_a_deferral_is_left_if_its_references_have_no_value_later(
+    go_on, record, kind, method
+):
+    run = go_on(method, kind=kind, **{"spark.app.x": "${nobody:x:y}"})
+
+    assert isinstance(run.error, ConfigProvidersError)
     assert record().configs["spark.app.x"][0].value == "1"
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderUnavailableError
-from airflow_config_providers.providers.backend_faults import AWS_SIGNED_OUT, aws_fault, fault
+from airflow_config_providers.providers.backend_faults import AWS_SIGNED_OUT, error_of, error_of_aws_code
 
 
 class ClientError(Exception):
@@ -38,7 +38,7 @@ def hvac_error(name: str) -> Exception:
     ],
 )
 def test_an_exception_has_a_meaning(error: Exception, expected: type[Exception] | None) -> None:
-    found = fault(error, who="Secrets backend X", what="variable 'x'")
+    found = error_of(error, who="Secrets backend X", what="variable 'x'")
     assert (found and type(found)) is expected
     assert "c4nary" not in str(found)
 
@@ -55,7 +55,7 @@ def test_an_exception_has_a_meaning(error: Exception, expected: type[Exception] 
     ],
 )
 def test_an_exception_of_hvac_has_a_meaning(name: str, expected: type[Exception] | None) -> None:
-    found = fault(hvac_error(name), who="Secrets backend VaultBackend", what="variable 'x'")
+    found = error_of(hvac_error(name), who="Secrets backend VaultBackend", what="variable 'x'")
     assert (found and type(found)) is expected
     assert "c4nary" not in str(found)
 
@@ -63,28 +63,28 @@ def test_an_exception_of_hvac_has_a_meaning(name: str, expected: type[Exception]
 def test_what_an_error_was_raised_from_can_say_that_it_was_denied() -> None:
     error = RuntimeError("c4nary")
     error.__cause__ = hvac_error("Forbidden")
-    assert isinstance(fault(error, who="X", what="y"), AccessDeniedError)
+    assert isinstance(error_of(error, who="X", what="y"), AccessDeniedError)
 
 
 def test_what_an_error_was_raised_from_cannot_say_that_there_is_none() -> None:
     error = RuntimeError("c4nary")
     error.__cause__ = hvac_error("InvalidPath")
-    assert isinstance(fault(error, who="X", what="y"), ProviderUnavailableError)
+    assert isinstance(error_of(error, who="X", what="y"), ProviderUnavailableError)
 
 
 def test_errors_that_cause_each_other_are_no_loop() -> None:
     error, other = RuntimeError(), ValueError()
     error.__cause__, other.__cause__ = other, error
-    assert isinstance(fault(error, who="X", what="y"), ProviderUnavailableError)
+    assert isinstance(error_of(error, who="X", what="y"), ProviderUnavailableError)
 
 
 def test_an_error_of_ours_is_kept() -> None:
     error = ConfigException("as it is")
-    assert fault(error, who="X", what="y") is error
+    assert error_of(error, who="X", what="y") is error
 
 
 def test_the_message_says_who_what_why_and_the_way_out() -> None:
-    found = fault(ClientError("ThrottlingException"), who="Secrets backend X", what="variable 'x'")
+    found = error_of(ClientError("ThrottlingException"), who="Secrets backend X", what="variable 'x'")
     assert str(found) == (
         "Secrets backend X could not return variable 'x' (ThrottlingException). Try again later, or check its log."
     )
@@ -98,8 +98,8 @@ SIGNED_OUT = (
 
 @pytest.mark.parametrize("code", sorted(AWS_SIGNED_OUT))
 def test_wrong_credentials_of_aws_are_not_blamed_on_the_owner_of_a_secret(code: str) -> None:
-    found = fault(ClientError(code), who="Secrets backend X", what="variable 'x'")
-    of_one = aws_fault(code, who="Secrets backend X", what="variable 'x'")
+    found = error_of(ClientError(code), who="Secrets backend X", what="variable 'x'")
+    of_one = error_of_aws_code(code, who="Secrets backend X", what="variable 'x'")
 
     assert type(found) is type(of_one) is AccessDeniedError
     assert str(found) == str(of_one) == SIGNED_OUT.format(code)
@@ -109,13 +109,13 @@ def test_wrong_credentials_are_found_in_what_an_error_was_raised_from() -> None:
     error = RuntimeError("c4nary")
     error.__cause__ = ClientError("ExpiredToken")
 
-    assert str(fault(error, who="Secrets backend X", what="variable 'x'")) == SIGNED_OUT.format("ExpiredToken")
+    assert str(error_of(error, who="Secrets backend X", what="variable 'x'")) == SIGNED_OUT.format("ExpiredToken")
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "AccessDeniedException"])
 def test_what_aws_denies_to_valid_credentials_is_for_the_owner_of_the_secret(code: str) -> None:
-    found = fault(ClientError(code), who="Secrets backend X", what="variable 'x'")
-    of_one = aws_fault(code, who="Secrets backend X", what="variable 'x'")
+    found = error_of(ClientError(code), who="Secrets backend X", what="variable 'x'")
+    of_one = error_of_aws_code(code, who="Secrets backend X", what="variable 'x'")
 
     assert str(found) == str(of_one)
     assert "Ask its owner to allow it" in str(found)
@@ -137,7 +137,7 @@ def test_what_aws_denies_to_valid_credentials_is_for_the_owner_of_the_secret(cod
 def test_a_process_without_credentials_of_aws_is_told_to_get_some(name: str, given: dict[str, str]) -> None:
     exceptions = pytest.importorskip("botocore.exceptions", reason="install the extra aws")
 
-    found = fault(getattr(exceptions, name)(**given), who="Secrets backend X", what="variable 'x'")
+    found = error_of(getattr(exceptions, name)(**given), who="Secrets backend X", what="variable 'x'")
 
     assert isinstance(found, ProviderUnavailableError)
     assert str(found) == (
@@ -149,7 +149,7 @@ def test_a_process_without_credentials_of_aws_is_told_to_get_some(name: str, giv
 def test_an_error_of_a_database_says_how_to_create_its_tables() -> None:
     error = pytest.importorskip("sqlalchemy").exc.OperationalError("c4nary", {}, Exception())
 
-    found = fault(error, who="Secrets backend MetastoreBackend", what="variable 'x'")
+    found = error_of(error, who="Secrets backend MetastoreBackend", what="variable 'x'")
 
     assert isinstance(found, ProviderUnavailableError)
     assert "airflow db migrate" in str(found)

@@ -146,8 +146,9 @@ class Leases:
         for lease in held:
             self._session.renewals.drop(lease)
         open_ = [lease for lease in held if not (session_ends and self._session.ends_leases_of(lease.token))]
+        until = self._session.revocations.end_of_waiting()
         for lease in open_:
-            if not self._session.give_back_lease(lease.id, token=lease.token, key=lease.key):
+            if not self._session.give_back_lease(lease.id, token=lease.token, key=lease.key, until=until):
                 return
 
     def is_known(self, lease: Lease) -> bool:
@@ -199,7 +200,7 @@ class Leases:
         if not duration:
             if answer and answer.says_lease_has_ended:
                 self._end(lease)
-            return renewal.failed(answer, now=now, expires=former_end)
+            return renewal.failed(answer, now=self._session.clock(), expires=former_end)
         lease.since, lease.current = now, duration
         return renewal.done(now=now, ttl=duration, former_end=former_end)
 

@@ -49,7 +49,11 @@ class Renewal:
             return None
 
     def failed(self, answer: VaultAnswer | None, *, now: float, expires: float) -> float | None:
-        """Return when to ask again, as what Vault needs for it can be away for a while; None if that is no use."""
+        """
+        Return when to ask again, as what Vault needs for it can be away for a while; None if that is no use.
+
+        :param now: when the request failed, which can be long after it was sent
+        """
         if answer is not None and (answer.is_good or answer.says_lease_has_ended or answer.says_token_has_ended):
             _log.info("%s: %s is not renewed (%s); the next read gets a new one", self.where, self.what, answer.shown)
             return None

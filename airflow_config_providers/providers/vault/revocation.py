@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import math
 import os
 import signal
 import subprocess
@@ -19,10 +20,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Self
 
-from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
 from airflow_config_providers.providers.vault.transport import Breaker
 
 if TYPE_CHECKING:
+    from airflow_config_providers.providers.vault.faults import VaultAnswer
     from airflow_config_providers.providers.vault.settings import VaultSettings
     from airflow_config_providers.providers.vault.transport import Transport
 
@@ -59,6 +61,9 @@ _BLOCKED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS_TO_END: Final = 2.0
 _LONGEST: Final = 5.0
 """The most seconds for one request at the end."""
+_SHORTEST_WAIT: Final = 1.0
+_LONGEST_WAIT: Final = 5.0
+"""The most seconds that a close waits because Vault has too many requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +198,7 @@ class Revocations:
 
     :param no_fork: held while the process is started: a fork would share the pipe to it
     :param clock: seconds, monotonic
+    :param sleep: waits for a number of seconds
     """
 
     def __init__(
@@ -201,9 +207,11 @@ class Revocations:
         no_fork: threading.Lock | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings = settings
         self._clock = clock
+        self._sleep = sleep
         self._helper = Helper(partial(_server, settings) if settings.gives_back_after_kill else None, no_fork)
         self._breakers: dict[str, Breaker] = {}
         self._is_left = False
@@ -222,21 +230,28 @@ class Revocations:
         if key is not None:
             self._helper.drop(key)
 
-    def give_back(self, owed: RevokeRequest, transport: Transport, *, key: int | None) -> bool:
+    def end_of_waiting(self) -> float:
+        """Return until when someone who closes now waits if Vault has too many requests, by the clock."""
+        return self._clock() + _LONGEST_WAIT
+
+    def give_back(
+        self, owed: RevokeRequest, transport: Transport, *, key: int | None, until: float = -math.inf
+    ) -> bool:
         """
-        Send ``owed`` once, and return whether Vault could be asked; raises nothing.
+        Send ``owed``, and return whether Vault could be asked; raises nothing.
 
         If not, the helper keeps what it holds under ``key``, and tries once when this session or this process ends.
         After ``leave`` nothing is sent.
+
+        :param until: while Vault has too many requests, ``owed`` is sent again, but not later than this
         """
         if self._is_left:
             _log.info("A %s of Vault is left to a job that may still run, and ends by itself", owed.what)
             return True
-        timeout = min(self._settings.timeout, _LONGEST)
         breaker = self._breakers.setdefault(owed.path, Breaker(self._clock, failures=1))
         try:
             with breaker.watching(ProviderLookupError):
-                answer = transport.post(owed.path, owed.body, token=owed.token, timeout=timeout)
+                answer = self._answer(owed, transport, until=until)
         except ConfigProvidersError as error:
             hope = "ends by itself" if key is None else "is left to the helper"
             _log.warning("A %s of Vault was not given back and %s: %s", owed.what, hope, error)
@@ -245,6 +260,17 @@ class Revocations:
         if not answer.is_good:
             _log.warning("Vault did not take a %s back (%s); it ends by itself", owed.what, answer.shown)
         return True
+
+    def _answer(self, owed: RevokeRequest, transport: Transport, *, until: float) -> VaultAnswer:
+        timeout = min(self._settings.timeout, _LONGEST)
+        while True:
+            try:
+                return transport.post(owed.path, owed.body, token=owed.token, timeout=timeout)
+            except ProviderUnavailableError as error:
+                pause = math.inf if error.retry_after is None else max(error.retry_after, _SHORTEST_WAIT)
+                if self._clock() + pause > until:
+                    raise
+            self._sleep(pause)
 
     def forget(self) -> None:
         """In a forked child: leave everything to the parent."""

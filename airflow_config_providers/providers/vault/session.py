@@ -84,6 +84,7 @@ class Session:
     Signs in when first needed, stays signed in, and gives back what it has. Thread-safe; a forked child starts afresh.
 
     :param clock: seconds, monotonic
+    :param sleep: waits for a number of seconds
     :param start: runs the function that makes the calls of a timetable, in its own thread
     :param no_fork: held while a fork would do harm
     :param attempts: what the sessions of the process know about refused logins
@@ -94,6 +95,7 @@ class Session:
         settings: VaultSettings,
         *,
         clock: Clock = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
         make_client: MakeClient = make_client,
         start: Start | None = None,
         no_fork: threading.Lock | None = None,
@@ -106,7 +108,7 @@ class Session:
         self._start = start
         no_fork = no_fork or threading.Lock()
         self._clients = Clients(settings, no_fork, make_client)
-        self.revocations = Revocations(settings, no_fork, clock=clock)
+        self.revocations = Revocations(settings, no_fork, clock=clock, sleep=sleep)
         self._attempts = attempts or LoginAttempts()
         self._left_behind: list[object] = []  # kept alive, so that a child finalizes nothing of its parent
         self._begin()
@@ -195,12 +197,16 @@ class Session:
             raise faults.unknown_token(self.where)
         self._give_back(held, self.transport)
 
-    def give_back_lease(self, lease_id: str, *, token: str, key: int | None) -> bool:
-        """Have Vault end a lease, even after ``close``, and return whether Vault could be asked; raises nothing."""
+    def give_back_lease(self, lease_id: str, *, token: str, key: int | None, until: float = -math.inf) -> bool:
+        """
+        Have Vault end a lease, even after ``close``, and return whether Vault could be asked; raises nothing.
+
+        :param until: how long to try while Vault has too many requests, by the session's clock
+        """
         with self._lock:
             transport = self._transport
         owed = RevokeRequest.of_lease(lease_id, token=token)
-        return transport is not None and self.revocations.give_back(owed, transport, key=key)
+        return transport is not None and self.revocations.give_back(owed, transport, key=key, until=until)
 
     def has_until(self, token: str) -> float:
         """Return when ``token`` is no longer used, unless it is renewed. Its leases end with it."""
@@ -256,7 +262,7 @@ class Session:
             transport, self._is_closed = self._transport, True
         self.renewals.clear()
         if transport is not None:
-            self._give_back(held, transport)
+            self._give_back(held, transport, until=self.revocations.end_of_waiting())
             transport.close()
         self.revocations.close()
         self.settings.login.forget()
@@ -340,15 +346,15 @@ class Session:
         answer = renewal.ask(lambda: self.transport.post(_RENEW, {}, token=text))
         ttl = 0.0 if answer is None else _ttl(answer)
         if ttl == 0:
-            return renewal.failed(answer, now=now, expires=held.expires)
+            return renewal.failed(answer, now=self.clock(), expires=held.expires)
         with self._lock:
             if self._held is held:
                 self._held = replace(held, since=now, ttl=ttl)
         return renewal.done(now=now, ttl=ttl, former_end=held.expires)
 
-    def _give_back(self, held: HeldToken | None, transport: Transport) -> None:
+    def _give_back(self, held: HeldToken | None, transport: Transport, *, until: float = -math.inf) -> None:
         if held is not None and held.can_be_given_back and held.left(self.clock()) != 0:
-            self.revocations.give_back(RevokeRequest.of_login(held.text), transport, key=held.key)
+            self.revocations.give_back(RevokeRequest.of_login(held.text), transport, key=held.key, until=until)
 
 
 def _ttl(answer: VaultAnswer) -> float:

@@ -61,7 +61,14 @@ class ManualSessions(Sessions):
         super().__init__(self._made)
 
     def _made(self, settings, no_fork: threading.Lock) -> Session:
-        session = Session(settings, clock=self.clock, start=lambda _: None, no_fork=no_fork, attempts=self.attempts)
+        session = Session(
+            settings,
+            clock=self.clock,
+            sleep=self.clock.sleep,
+            start=lambda _: None,
+            no_fork=no_fork,
+            attempts=self.attempts,
+        )
         self.made.append(session)
         return session
 

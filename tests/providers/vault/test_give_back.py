@@ -266,6 +266,46 @@ def test_what_vault_refuses_to_take_back_is_owed_no_more(vault, params: dict[str
     assert seen(vault) == ["POST auth/token/revoke-self 403"]
 
 
+@pytest.mark.parametrize("header", [{}, {"Retry-After": "0"}, {"Retry-After": "2"}], ids=str)
+def test_a_login_is_given_back_again_after_a_vault_that_had_too_many_requests(vault, header: dict[str, str]) -> None:
+    sessions = ManualSessions()
+    with contextlib.closing(provider_of(parameters(vault), sessions)) as provider:
+        provider.get(vault.creds(), {"username"})
+        vault.fail(2, 429, path="auth/token/revoke-self", headers=header)
+    assert is_given_back(vault)
+    assert counted(vault)["POST auth/token/revoke-self 429"] == 2
+
+
+def test_leases_are_given_back_again_after_a_vault_that_had_too_many_requests(vault) -> None:
+    params = parameters(vault, token=vault.token("*", {"sys/leases/*": ["update"]}))
+    with contextlib.closing(provider_of(params, ManualSessions())) as provider:
+        provider.get(vault.creds(), {"username"})
+        vault.fail(1, 429, path="sys/leases/revoke")
+    assert vault.live_leases() == frozenset()
+
+
+def test_all_leases_of_a_provider_wait_five_seconds_for_a_vault_that_has_too_many_requests(vault) -> None:
+    sessions, path = ManualSessions(), vault.creds()
+    params = parameters(vault, token=vault.token("*", {"sys/leases/*": ["update"]}))
+    with contextlib.closing(provider_of(params, sessions)) as provider:
+        for _ in range(3):
+            provider.get(path, {"username"})
+            provider._cache._kept.clear()
+        vault.fail(99, 429, path="sys/leases/revoke")
+        before = sessions.clock()
+    assert sessions.clock() - before == 5
+
+
+def test_a_close_does_not_wait_for_a_vault_that_asks_for_a_longer_time(vault) -> None:
+    sessions = ManualSessions()
+    with contextlib.closing(provider_of(parameters(vault), sessions)) as provider:
+        provider.get(vault.creds(), {"username"})
+        vault.fail(9, 429, path="auth/token/revoke-self", headers={"Retry-After": "6"})
+        before = sessions.clock()
+    assert sessions.clock() == before
+    assert counted(vault)["POST auth/token/revoke-self 429"] == 1
+
+
 def test_a_vault_that_hangs_is_asked_to_take_back_one_thing(vault) -> None:
     """However many leases and providers there are, their end waits once."""
     sessions, path = ManualSessions(), vault.creds()

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 
@@ -12,7 +14,8 @@ from airflow_config_providers.providers.vault.session import (
     Session,
     Sessions,
 )
-from tests.providers.vault.opened import opened
+from tests.providers.vault.opened import ManualSessions, opened, provider_of
+from tests.servers.web import Request, Response, WebServer
 
 
 def test_the_moment_is_about_two_thirds_and_differs() -> None:
@@ -81,3 +84,43 @@ def test_a_lease_that_no_thread_can_watch_is_used(vault, without_threads: Sessio
         watch = LeaseWatch(provider._cache)
         watch.follow([path], lambda _: None)
         assert provider.get(path).ttl == 90_000
+
+
+class SlowToRefuse:
+    """
+    A Vault in which 100 seconds pass before it refuses a renewal.
+
+    :param leased: what its answers to logins and to reads have of a lease that lasts 900 seconds
+    """
+
+    def __init__(self, manual: ManualSessions, *, leased: str) -> None:
+        self._manual = manual
+        self._leased = leased
+        self.renewals = 0
+
+    def __call__(self, request: Request) -> Response:
+        if "/renew" in request.path:
+            self.renewals += 1
+            self._manual.clock.sleep(100)
+            return self._answer({"errors": []}, status=400)
+        leased = {"lease_duration": 900, "renewable": True}
+        if "/login" in request.path:
+            return self._answer({"auth": {"client_token": "hvs.t", **(leased if self._leased == "login" else {})}})
+        return self._answer({"data": {"k": "v"}, **({"lease_id": "a/b", **leased} if self._leased == "secret" else {})})
+
+    def _answer(self, body: object, status: int = 200) -> Response:
+        return Response(status, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+
+@pytest.mark.parametrize("leased", ["login", "secret"])
+def test_a_slow_refusal_is_not_followed_by_the_next_try_at_once(leased: str) -> None:
+    manual = ManualSessions()
+    vault = SlowToRefuse(manual, leased=leased)
+    approle = {"auth_type": "approle", "role_id": "r", "secret_id": "s"}
+    with WebServer(vault) as server:
+        params = {"url": server.address, "give_back_after_kill": "false", **approle}
+        with closing(provider_of(params, manual)) as provider:
+            provider.get("database/creds/app")
+            manual.clock.sleep(650)
+            manual.made[0].renewals.run_due()
+    assert vault.renewals == 1

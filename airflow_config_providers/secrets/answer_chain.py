@@ -14,7 +14,7 @@ _MOST_STEPS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class _Trail:
+class _Chain:
     """
     The answers under way in this context; each step is needed by the previous one.
 
@@ -27,7 +27,7 @@ class _Trail:
     circles: list[str] = field(default_factory=list)
 
 
-_TRAIL: ContextVar[_Trail | None] = ContextVar("airflow_config_providers_trail", default=None)
+_CHAIN: ContextVar[_Chain | None] = ContextVar("airflow_config_providers_answer_chain", default=None)
 
 
 @contextmanager
@@ -39,31 +39,31 @@ def step(name: str, *, identity: Hashable = None) -> Iterator[None]:
         provider with several paths
     :raises ProviderDefinitionError: a step inside the block needs itself, or there are far too many steps
     """
-    trail = _TRAIL.get() or _Trail()
-    steps = (*trail.steps, name)
-    if identity in trail.identities or len(steps) > _MOST_STEPS:
-        trail.circles.append(" -> ".join(steps))
-        raise _circle(trail)
-    token = _TRAIL.set(_Trail(steps, trail.identities | ({identity} - {None}), trail.circles))
+    chain = _CHAIN.get() or _Chain()
+    steps = (*chain.steps, name)
+    if identity in chain.identities or len(steps) > _MOST_STEPS:
+        chain.circles.append(" -> ".join(steps))
+        raise _circle(chain)
+    token = _CHAIN.set(_Chain(steps, chain.identities | ({identity} - {None}), chain.circles))
     try:
         yield
     except Exception:
-        if not trail.circles:
+        if not chain.circles:
             raise
     finally:
-        _TRAIL.reset(token)
-    if trail.circles:
-        raise _circle(trail)
+        _CHAIN.reset(token)
+    if chain.circles:
+        raise _circle(chain)
 
 
 def is_nested() -> bool:
     """Return whether the current answer is needed for another answer."""
-    trail = _TRAIL.get()
-    return trail is not None and len(trail.steps) > 1
+    chain = _CHAIN.get()
+    return chain is not None and len(chain.steps) > 1
 
 
-def _circle(trail: _Trail) -> ProviderDefinitionError:
-    found = dict.fromkeys(trail.circles)
+def _circle(chain: _Chain) -> ProviderDefinitionError:
+    found = dict.fromkeys(chain.circles)
     return ProviderDefinitionError(
         *(
             f"It depends on itself, or on too many others: {steps}. Define one of them without a reference."

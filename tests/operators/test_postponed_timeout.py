@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 from airflow.sdk.exceptions import AirflowTaskTimeout
 
-from airflow_config_providers.operators.held_alarm import HeldAlarm
+from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
 from tests.operators.stock import CANARY, OurOperator, everything_shown
 
 log = logging.getLogger(__name__)
@@ -103,16 +103,16 @@ def ring():
 
 
 def test_an_alarm_before_the_job_rings_when_it_begins(rung):
-    with HeldAlarm(log) as alarm:
+    with PostponedTimeout(log) as timeout:
         ring()
         assert rung == []
-        alarm.run(lambda: rung.append("job"))
+        timeout.run(lambda: rung.append("job"))
 
     assert rung == [signal.SIGALRM, "job"]
 
 
 def test_an_alarm_after_a_job_that_failed_rings_at_the_end(rung):
-    with pytest.raises(ValueError, match="no"), HeldAlarm(log):  # noqa: PT012 - both are steps of the job
+    with pytest.raises(ValueError, match="no"), PostponedTimeout(log):  # noqa: PT012 - both are steps of the job
         ring()
         assert rung == []
         raise ValueError("no")
@@ -122,8 +122,8 @@ def test_an_alarm_after_a_job_that_failed_rings_at_the_end(rung):
 
 def test_afterwards_the_alarm_is_what_it_was(rung):
     before = signal.getsignal(signal.SIGALRM)
-    with HeldAlarm(log) as alarm:
-        alarm.run(lambda: None)
+    with PostponedTimeout(log) as timeout:
+        timeout.run(lambda: None)
 
     assert signal.getsignal(signal.SIGALRM) is before
 
@@ -132,8 +132,8 @@ def test_in_another_thread_nothing_is_held_back(rung):
     before, seen = signal.getsignal(signal.SIGALRM), []
 
     def work():
-        with HeldAlarm(log) as alarm:
-            seen.append(alarm.run(lambda: signal.getsignal(signal.SIGALRM)))
+        with PostponedTimeout(log) as timeout:
+            seen.append(timeout.run(lambda: signal.getsignal(signal.SIGALRM)))
 
     thread = threading.Thread(target=work)
     thread.start()

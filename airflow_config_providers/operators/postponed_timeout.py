@@ -15,9 +15,9 @@ _ALARM: Final = signal.SIGALRM
 """The signal by which Airflow interrupts a task that takes longer than its ``execution_timeout``."""
 
 
-class HeldAlarm:
+class PostponedTimeout:
     """
-    Holds the alarm back for the duration of a ``with`` block, except while ``run`` runs the job.
+    Holds the alarm of the timeout back until the end of a ``with`` block, except while ``run`` runs the job.
 
     An alarm that was held back interrupts the task at the end of the block if the block raises. Otherwise the job has
     ended in time, and a warning says so. Airflow interrupts only the main thread: elsewhere, nothing is held back.

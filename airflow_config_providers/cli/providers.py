@@ -25,7 +25,7 @@ from airflow_config_providers.job.providers_connection import (
 )
 from airflow_config_providers.lazy import sa
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.airflow_secrets import ids_of_variables
+from airflow_config_providers.providers.airflow_secrets import empty_variable, ids_of_variables
 from airflow_config_providers.providers.checks import Answer, ask_each
 
 
@@ -64,11 +64,11 @@ def definitions_at(conn_id: str) -> Mapping[str, Any]:
 
 
 def _missing(conn_id: str) -> str:
-    hint = nearest(conn_id, {*_stored_ids(), *ids_of_variables()}) or "."
-    return (
-        f"There is no connection '{printable(conn_id)}'{hint} Correct --conn-id, or add a connection of type "
-        f"{CONN_TYPE}."
-    )
+    missing = f"There is no connection '{printable(conn_id)}'"
+    if name := empty_variable(conn_id):
+        return f"{missing}: Airflow ignores {printable(name)}, which is empty. Write one into it, or remove it."
+    hint = nearest(conn_id, {*_stored_ids(), *ids_of_variables()} - {conn_id}) or "."
+    return f"{missing}{hint} Correct --conn-id, or add a connection of type {CONN_TYPE}."
 
 
 def _stored_ids() -> list[str]:

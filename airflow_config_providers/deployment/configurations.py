@@ -153,9 +153,11 @@ class DeployedConfigurations:
         expected = {} if if_version is None else {resource: if_version}
         with altering(self._warn, caller=self._caller) as one:
             done = one.incremental_alter_configs({resource: operations}, validate_only, if_version=expected)
-        for note in (*_not_set(operations, done[resource]), *_not_in_list(done[resource])):
+        found = done[resource]
+        again = _read_again(operations, found, validate_only=validate_only)
+        for note in (*_not_set(operations, found), *_not_in_list(found), *again):
             self._warn(note)
-        return self._changed(resource, done[resource])
+        return self._changed(resource, found)
 
     def history(self, resource: ConfigResource) -> list[Row]:
         """Return the changes, newest last."""
@@ -275,6 +277,14 @@ def _not_in_list(done: AlterConfigResult) -> Iterator[str]:
     for key, count in done.absent.items():
         elements = f"{counted(count, 'element')} to remove {'is' if count == 1 else 'are'}"
         yield f"'{printable(key)}': {elements} not in the list that {done.resource} itself has."
+
+
+def _read_again(operations: Iterable[AlterConfigOp], done: AlterConfigResult, *, validate_only: bool) -> Iterator[str]:
+    """Yield a note if nothing changes, but the operations name references, so that their values are read again."""
+    now = done.layers[0].configs
+    if not done.entries and any(scan(now.get(operation.name, "")) for operation in operations):
+        read = "would be read" if validate_only else "are read"
+        yield f"The references are what they were, so their values {read} again, as by refresh."
 
 
 _WEAKER: Final = frozenset({None, ConfigSource.STATIC_FILE_CONFIG.name, ConfigSource.DEFAULT_CONFIG.name})

@@ -17,7 +17,7 @@ from airflow_config_providers.core.text import in_all, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.document import DEPLOYMENT, StoredConfig, Value, name_of
 from airflow_config_providers.dynamic.followers import DEFAULT_INTERVAL, ConfigFollower, Fetch, Followers, Settle
-from airflow_config_providers.dynamic.history import Change
+from airflow_config_providers.dynamic.history import Change, recorded
 from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, settled, shown
 from airflow_config_providers.dynamic.planner import (
     CheckedChange,
@@ -270,7 +270,8 @@ class ConfigAdmin:
         """
         Restore the configuration of ``resource`` at a version. This is a change that can be rolled back too.
 
-        :param to_version: the version of the resource's document; None is the one before the last change
+        :param to_version: the version of the resource's document, which the DAG and its tasks share; 0 is before any
+            change; None is the one before the last change of the resource
         :param if_version: the version that the resource must have, to avoid undoing someone else's change unseen
         :raises PolicyViolation: a policy denies the change
         :raises ConfigException: the version never existed, or is no longer kept; lists all problems
@@ -283,7 +284,8 @@ class ConfigAdmin:
         if not changes:
             raise ConfigException(f"No changes of {resource} are recorded, so there is nothing to roll back.")
         version = changes[-1].version - 1 if to_version is None else to_version
-        edit = returning(version, changes, name=str(resource))
+        versions = recorded(snapshot.history(resource), changes, snapshot.document(resource).version)
+        edit = returning(version, changes, versions=versions, name=str(resource))
         request = _ChangeRequest(
             {resource: edit}, validate_only, {resource: current}, cache(self._static_layers), restored=version
         )

@@ -18,9 +18,6 @@ LONGEST: Final = 200
 MOST_CHARACTERS: Final = 128 * 1024
 """The most characters of the kept changes, all of which each change writes. The newest is kept at any size."""
 
-_NAMED: Final = 10
-"""The most versions that an error names."""
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -67,29 +64,48 @@ def difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> list[
     return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
 
 
-def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change], *, name: str) -> dict[str, Value]:
+def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change]) -> dict[str, Value]:
     """
-    Return the configuration of a resource at a version, by undoing later changes.
+    Return the configuration of a resource at a version, by undoing later changes. At version 0, it was empty.
 
+    :param version: a version of the document for which ``refuse_unrecorded`` raises nothing
     :param now: its current configuration
     :param changes: the changes of the resource, newest last
-    :param name: its name in messages
-    :raises ConfigException: the version never existed, or later changes are no longer all kept
     """
-    versions = [changes[0].version - 1, *(change.version for change in changes)] if changes else [0]
-    if not versions[0] <= version <= versions[-1]:
-        raise ConfigException(
-            f"{name}: version {printable(str(version))} is not recorded. The recorded versions are {_listed(versions)}."
-        )
-    values = dict(now)
-    for change in reversed([change for change in changes if change.version > version]):
+    values = dict(now) if version else {}
+    for change in reversed([change for change in changes if 0 < version < change.version]):
         values = {key: value for key, value in {**values, **change.was}.items() if value is not None}
     return values
 
 
-def _listed(versions: Sequence[int]) -> str:
-    """Return ``versions`` for a message; of many only the first and the last, since all between can be restored."""
-    return ", ".join(map(str, versions)) if len(versions) <= _NAMED else f"{versions[0]} to {versions[-1]}"
+def recorded(history: History, changes: Sequence[Change], version: int) -> range:
+    """
+    Return the versions, besides 0, for which all later changes of a resource are kept.
+
+    Other changes of the oldest kept version can be forgotten, so the version before it is known only to a resource that
+    it changed.
+
+    :param history: the history of the document
+    :param changes: those changes in it that are of the resource, at least one
+    :param version: the version of the document now
+    """
+    return range(min(history.changes[0].version, changes[0].version - 1), version + 1)
+
+
+def refuse_unrecorded(version: int, versions: range, *, name: str) -> None:
+    """
+    Refuse to restore a version that is not known.
+
+    :param versions: the versions that are ``recorded``
+    :param name: the name of the resource in messages
+    :raises ConfigException: the version never existed, or later changes are no longer all kept
+    """
+    if version != 0 and version not in versions:
+        first, last = versions[0], versions[-1]
+        listed = f"0 to {last}" if first <= 1 else f"0, and {first} to {last}"
+        raise ConfigException(
+            f"{name}: version {printable(str(version))} is not recorded. The recorded versions are {listed}."
+        )
 
 
 def write(history: History) -> str:

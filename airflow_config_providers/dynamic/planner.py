@@ -15,7 +15,7 @@ from airflow_config_providers.core.policy import RequestMetadata
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.document import Sealed, StoredConfig, Value
-from airflow_config_providers.dynamic.history import Change, as_of, difference
+from airflow_config_providers.dynamic.history import Change, as_of, difference, refuse_unrecorded
 from airflow_config_providers.dynamic.inheritance import shown
 from airflow_config_providers.exceptions import (
     ConfigException,
@@ -86,13 +86,19 @@ def replacing(wanted: Mapping[str, str | None]) -> Edit:
     return _on_texts(change)
 
 
-def returning(version: int, changes: Sequence[Change], *, name: str) -> Edit:
+def returning(version: int, changes: Sequence[Change], *, versions: range, name: str) -> Edit:
     """
     Return an edit that restores a version by undoing later ones of ``changes``.
 
+    :param versions: the versions of the document that are recorded
     :param name: the name of the resource in messages
     """
-    return lambda now: Altered(as_of(version, now, changes, name=name))
+
+    def edit(now: Mapping[str, Value]) -> Altered[Value]:
+        refuse_unrecorded(version, versions, name=name)
+        return Altered(as_of(version, now, changes))
+
+    return edit
 
 
 def refuse_many(operations: int) -> None:

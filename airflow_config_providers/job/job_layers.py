@@ -61,9 +61,9 @@ class JobLayers:
 
         :param files: properties files, strongest last
         :param others: the layers that the author of the DAG wrote, and the dynamic ones
+        :raises ConfigException: files cannot be read, or keys are not allowed; names all files, or else all keys
         """
-        of_files = map(self._of_file, files)
-        layers = with_reload_action([*of_files, *others, *run_layers(run_conf or {}, warn=self.warn)])
+        layers = with_reload_action([*self._of_files(files), *others, *run_layers(run_conf or {}, warn=self.warn)])
         environment = _environment(layers, os.environ, self.warn)
         of_spark = {file.name for file in files if file.is_lenient}
         require_unreserved(_placed([*layers, *environment], but={*of_spark, *settings.config_files()}))
@@ -83,6 +83,17 @@ class JobLayers:
         for doubt in found.doubts:
             self.warn(doubt)
         refuse(ConfigException, found.problems)
+
+    def _of_files(self, files: Iterable[ConfigFile]) -> list[ConfigLayer]:
+        found: list[ConfigLayer] = []
+        problems: list[str] = []
+        for file in files:
+            try:
+                found.append(self._of_file(file))
+            except ConfigException as error:
+                problems += error.problems
+        refuse(ConfigException, problems)
+        return found
 
     def _of_file(self, file: ConfigFile) -> ConfigLayer:
         layer = _file_layer(file)

@@ -37,7 +37,7 @@ def require_allowed(
     if not settings.policies_file():
         return ()
     from airflow_config_providers.core.policy import judged  # noqa: PLC0415 - only with policies
-    from airflow_config_providers.job.policy_request import policy_request  # noqa: PLC0415 - as above
+    from airflow_config_providers.spark.policy_request import policy_request  # noqa: PLC0415 - as above
 
     request = policy_request(resource, layers, texts or {}, spark_version=spark_version)
     with deployment_policies() as policies:

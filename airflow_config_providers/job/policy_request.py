@@ -1,4 +1,4 @@
-"""What policies see of a task that is about to run (KIP-935)."""
+"""What policies see of environment variables, and of a deployed task."""
 
 from __future__ import annotations
 
@@ -6,44 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.data import HIDDEN
-from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
-from airflow_config_providers.core.policy import Moment, RequestMetadata
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.policy import RequestMetadata
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
 from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.spark.arguments import ANYWHERE, FALLBACK_VARIABLES, OVERRIDING_VARIABLES
-from airflow_config_providers.spark.catalogue import spark_definition
-
-
-def policy_request(
-    resource: ConfigResource,
-    layers: Sequence[ConfigLayer],
-    texts: Mapping[str, str],
-    *,
-    spark_version: str | None = None,
-) -> RequestMetadata:
-    """
-    Return what policies see of a task that is about to run.
-
-    Before the change, the task has no dynamic layers and no run configuration; after it, it has what would be
-    submitted. Both contain references, and ``[hidden]`` in place of plain-text secrets.
-
-    :param layers: all layers of the task
-    :param texts: name -> string for references outside its configuration
-    :param spark_version: the version of the Spark that runs the job; None if it is not known
-    """
-    definition = spark_definition(spark_version)
-    before = LayeredConfig(list(_deployed(layers, definition.names())), definition)
-    after = LayeredConfig(layers, definition)
-    return RequestMetadata(
-        resource,
-        before.shown(),
-        after.shown(),
-        at=Moment.RENDER,
-        hidden_changes=frozenset(_hidden_changes(before, after)),
-        texts=texts,
-        origins={key: after.origin(key) for key in after.settled},
-    )
+from airflow_config_providers.spark.policy_request import policy_request
 
 
 def deployed_request(task: ConfigResource, layers: Sequence[ConfigLayer], job: AuthoredJob) -> RequestMetadata:
@@ -54,25 +22,6 @@ def deployed_request(task: ConfigResource, layers: Sequence[ConfigLayer], job: A
     """
     texts = {**job.texts, **referring_paths(job.files.values())}
     return policy_request(task, with_environment(layers, job.environment), texts)
-
-
-def _deployed(layers: Sequence[ConfigLayer], known: Collection[str]) -> Iterator[ConfigLayer]:
-    """Yield the layers that cannot change; of the environment, only keys that do not depend on the others."""
-    kept = [layer for layer in layers if not layer.source.is_steered]
-    keys = {key for layer in kept if layer.source is not ConfigSource.ENVIRONMENT_CONFIG for key in layer.configs}
-    for layer in kept:
-        if layer.source is ConfigSource.ENVIRONMENT_CONFIG:
-            configs = {key: text for key, text in layer.configs.items() if key in keys or key in known}
-            yield replace(layer, configs=configs)
-        else:
-            yield layer
-
-
-def _hidden_changes(before: LayeredConfig, after: LayeredConfig) -> Iterator[str]:
-    """Yield the keys whose secret changes, although the hidden string is the same."""
-    for key, text in after.shown().items():
-        if text == HIDDEN and (key in after.secrets or before.settled.get(key) != after.settled[key]):
-            yield key
 
 
 def with_environment(

@@ -252,16 +252,21 @@ class JobRun:
     def unresolved_notes(self) -> Iterator[str]:
         """Yield a sentence for each reference that is left to Spark because no connection defines providers."""
         unresolved = self._needed.unresolved
-        if not unresolved or not self._resolver or self._resolver.providers.is_defined():
+        if not unresolved or not self._resolver or isinstance(self._resolver, DriverResolver):
             return
-        conn_id = self._resolver.providers.conn_id
+        providers = self._resolver.providers
+        if providers.names():
+            return
+        conn_id = printable(providers.conn_id)
+        why, way_out = f"there is no connection '{conn_id}' that defines providers", "add the connection"
+        if providers.is_defined():
+            why, way_out = f"connection '{conn_id}' defines no provider", "define the provider there"
         for key, missing in unresolved.items():
             for variable in missing:
                 if variable.provider in SUBSTITUTED_BY_SPARK:
                     yield (
-                        f"{printable(key)}: {printable(str(variable))} is left to Spark as it is, because there is no "
-                        f"connection '{printable(conn_id)}' that defines providers. If a provider should resolve it, "
-                        f"correct config_conn_id, or add the connection."
+                        f"{printable(key)}: {printable(str(variable))} is left to Spark as it is, because {why}. If a "
+                        f"provider should resolve it, correct config_conn_id, or {way_out}."
                     )
 
     def keep_leases(self, *, is_left: bool) -> None:

@@ -31,6 +31,10 @@ _STRUCTURE_IN_STRING: Final = re.compile(rf"{_SIGNS}|(?<![^/:])\.\.(?![^/:}}])")
 _PLAIN_TAGS: Final = frozenset({"if", "elif", "else", "endif", "for", "endfor", "include", "do"})
 """Blocks that write their content straight into the result; others can read it first."""
 
+_EQUALITY: Final = frozenset({"eq ==", "ne !="})
+_COMPARISON: Final = _EQUALITY | {"name in", "lt <", "lteq <=", "gt >", "gteq >="}
+_NOT_IN: Final = ["name not", "name in"]
+
 _BITS: Final = 64
 _DIGITS: Final = 20
 _NUMBER_DIGITS: Final = 6
@@ -191,7 +195,7 @@ class _Marking(Extension):
             elif token.type == "data" or _is_alone(tokens, i):
                 value = outside.marked(value)
                 self.may_be_seen |= token.type == "string" and self.environment.finalize is not None
-            elif token.type == "string":
+            elif token.type == "string" and not _is_compared(tokens, i):
                 value = inside.marked_in_expression(value)
                 self.may_be_seen |= value != token.value
             elif token.type == "name" and previous == "block_begin":
@@ -228,6 +232,16 @@ def _goes_up_only_at(path: str, steps: set[int]) -> bool:
 def _is_alone(tokens: Sequence[Token], i: int) -> bool:
     """Return whether a token is a string that is a whole expression, and so equal to plain text."""
     return [token.type for token in tokens[max(i - 1, 0) : i + 2]] == ["variable_begin", "string", "variable_end"]
+
+
+def _is_compared(tokens: Sequence[Token], i: int) -> bool:
+    """
+    Return whether a string is next to a comparison, as in ``'?' in u``, so that it cannot be a part of the result.
+
+    With a mark, it would compare differently. Without one, it counts as data, so this can only refuse more.
+    """
+    before, after, *later = (f"{token.type} {token.value}" for token in (tokens[i - 1], *tokens[i + 1 : i + 3]))
+    return before in _EQUALITY or after in _COMPARISON or [after, *later] == _NOT_IN
 
 
 @dataclass(slots=True)

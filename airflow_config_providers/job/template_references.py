@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from jinja2 import Environment, TemplateError
+from jinja2 import Environment, TemplateError, nodes
 from jinja2.ext import Extension
 from jinja2.nativetypes import NativeEnvironment
 
@@ -303,7 +303,22 @@ def brought_problem(name: str, *, template: str | None = "", is_redirected: bool
     return (
         f"{printable(name)}: a reference came from {by}. Permission to choose its input does not grant permission to "
         f"read secrets: write the reference in the DAG or the file, or set [config_providers] run_config_references."
+        f"{_AS_IN_SPLIT if template and _has_signs(template) else ''}"
     )
+
+
+_AS_IN_SPLIT: Final = (
+    " If the template only looks for '..' or '?' in its input, as in u.split('?'), let a macro of the DAG do that."
+)
+
+
+def _has_signs(template: str) -> bool:
+    """Return whether a string in an expression of ``template`` has a sign that is marked alone, and so looks other."""
+    try:
+        strings = [one.value for one in Environment().parse(template).find_all(nodes.Const)]  # noqa: S701 - as above
+    except TemplateError:
+        return False
+    return any(sign in text for text in strings if isinstance(text, str) for sign in ("..", "?"))
 
 
 def returned_problem(name: str) -> str:

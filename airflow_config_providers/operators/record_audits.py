@@ -13,7 +13,6 @@ from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.core.text import counted, one_line, printable, several
 from airflow_config_providers.deployment.audits import RecordsChoice, problems_of, record_reader, scope_of_records
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
-from airflow_config_providers.job.past_policies import PastPolicies
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.spark.audit.html_page import AuditScope
 from airflow_config_providers.spark.audit.records import history_audit, policy_audit, reference_audit
@@ -25,6 +24,7 @@ from airflow_config_providers.spark.audit.records.history_audit import (
     drift_of,
     history_of,
 )
+from airflow_config_providers.spark.audit.records.past_policies import PastPolicies
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter
 from airflow_config_providers.spark.audit.records.policy_audit import StoppedRuns, stopped_runs
 from airflow_config_providers.spark.audit.records.reference_audit import reference_rows, reference_uses

@@ -183,8 +183,15 @@ def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
 
 
 def ids_of_variables() -> list[str]:
-    """Return the ids of all connections that variables define, in lower case."""
-    return [name.removeprefix(_CONN).lower() for name in all_variables(os.environ) if name.startswith(_CONN)]
+    """Return the ids of all connections that variables define, in lower case. An empty variable defines none."""
+    found = all_variables(os.environ).items()
+    return [name.removeprefix(_CONN).lower() for name, text in found if name.startswith(_CONN) and text]
+
+
+def empty_variable(conn_id: str) -> str | None:
+    """Return the name of the variable that would define the connection, if it is empty, so that Airflow ignores it."""
+    name = f"{_CONN}{conn_id.upper()}"
+    return name if value_of(os.environ, name) == "" else None
 
 
 def broken_variable(conn_id: str) -> str | None:

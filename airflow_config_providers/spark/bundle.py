@@ -1,5 +1,5 @@
 """
-A zip with the parts of this package that a driver needs, for ``spark-submit --py-files``.
+A zip with the parts of this package that a driver or an audit needs, for ``spark-submit --py-files``.
 
 ``python -m airflow_config_providers.spark.bundle DRIVER.zip`` writes one. The cluster needs neither Airflow nor an
 installation. The zip contains Python modules, the files that they read, and the metadata of libraries; compiled modules
@@ -25,8 +25,19 @@ from airflow_config_providers.exceptions import ConfigException
 
 _PACKAGE: Final = "airflow_config_providers"
 _DISTRIBUTION: Final = "airflow-config-providers"
-_PARTS: Final = ("core", "log", "providers", "spark")
-_MODULES: Final = ("__init__.py", "exceptions.py", "foreign.py", "lazy.py", "py.typed")
+_PARTS: Final = ("core", "dynamic/policies", "log", "providers", "spark")
+_OF_RECORDS: Final = ("__init__", "record", "record_entries", "record_files", "record_table")
+"""The modules of ``job`` with which executors read records in an audit."""
+
+_MODULES: Final = (
+    "__init__.py",
+    "dynamic/__init__.py",
+    "exceptions.py",
+    "foreign.py",
+    *(f"job/{name}.py" for name in _OF_RECORDS),
+    "lazy.py",
+    "py.typed",
+)
 _LIBRARIES: Final = ("javaproperties", "tenacity")
 _VAULT: Final = ("hvac", "requests", "urllib3", "idna", "certifi", "charset-normalizer")
 _LEFT_OUT: Final = re.compile(r"\.(?:so|pyd|pyc)$|^catalogue_notes\.json$")

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.core.java_text import SIZES, TIMES
+from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.spark.catalogue_file import catalogued, rows
 from airflow_config_providers.spark.key_notes import KeyNotes, key_notes
+from airflow_config_providers.spark.specification import FILE_KEY, PREFIX
 
 Schema = dict[str, Any]
 
@@ -21,6 +23,9 @@ _SCALAR: Final = {"type": ["string", "number", "boolean"]}
 _ANY: Final = {"anyOf": [_SCALAR, {"$ref": "#/definitions/map"}]}
 _MAP: Final = {"type": "object", "additionalProperties": {"$ref": "#/definitions/any"}}
 
+_OF_DEPLOYMENT: Final = {CONFIG_PROVIDERS: r"(\.|$)", f"{PREFIX}{CONFIG_PROVIDERS}": r"(\.|$)", FILE_KEY: "$"}
+"""Key that defines providers, which no layer may set -> a pattern for how it ends, or goes on."""
+
 
 def layer_schema(version: str | None = None) -> Schema:
     """
@@ -31,12 +36,12 @@ def layer_schema(version: str | None = None) -> Schema:
     found = rows(catalogued(version))
     kinds = {name: row.partition(" ")[0] for name, row in {**found.public, **found.older}.items()}
     keys = {f"key {name}": _key(name, kind, version) for name, kind in kinds.items()}
-    maps = {f"map {prefix}": _map(suffixes) for prefix, suffixes in _prefixes(kinds).items()}
+    prefixes = {**{prefix: {} for prefix in _above(_OF_DEPLOYMENT)}, **_prefixes(kinds)}
+    maps = {f"map {prefix}": _map(prefix, suffixes) for prefix, suffixes in prefixes.items()}
     return {
         "$schema": DRAFT,
         "title": f"Layer file of airflow-config-providers, for Spark {found.version}",
         **maps.pop("map "),
-        "patternProperties": {r"^config\.providers(\.|$)": False},
         "definitions": {"any": _ANY, "map": _MAP, **keys, **maps},
     }
 
@@ -56,9 +61,30 @@ def _prefixes(names: Iterable[str]) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def _map(suffixes: Mapping[str, list[str]]) -> Schema:
+def _above(names: Iterable[str]) -> set[str]:
+    """Return all prefixes of ``names`` that end before a dot."""
+    return {name[: dot.start()] for name in names for dot in re.finditer(r"\.", name)}
+
+
+def _map(prefix: str, suffixes: Mapping[str, list[str]]) -> Schema:
     properties = {suffix: _one_of(definitions) for suffix, definitions in suffixes.items()}
-    return {"type": "object", "properties": properties, "additionalProperties": {"$ref": "#/definitions/any"}}
+    patterns = _of_deployment(f"{prefix}." if prefix else "", properties)
+    return {"properties": properties, **({"patternProperties": patterns} if patterns else {}), **_MAP}
+
+
+def _of_deployment(beginning: str, known: Iterable[str]) -> Schema:
+    """
+    Return pattern -> schema for what leads to definitions of providers in a map.
+
+    :param beginning: that of each key that is written in the map
+    :param known: the names in the map that have a schema
+    """
+    below = {name.removeprefix(beginning): end for name, end in _OF_DEPLOYMENT.items() if name.startswith(beginning)}
+    maps = {name: {"$ref": f"#/definitions/map {beginning}{name}"} for name in sorted(_above(below) - {*known})}
+    return {
+        **{f"^{re.escape(name)}{end}": False for name, end in below.items()},
+        **{f"^{re.escape(name)}$": {"anyOf": [_SCALAR, one]} for name, one in maps.items()},
+    }
 
 
 def _one_of(definitions: Iterable[str]) -> Schema:

@@ -687,6 +687,24 @@ def test_a_refresh_is_in_airflow_s_log_and_changes_nothing(cli: Cli):
     assert len(cli.json("history --dag flights")) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        pytest.param(["spark.app.b=${vault:a:b}"], "so their values are read again, as by refresh", id="alter"),
+        pytest.param(["spark.app.b=${vault:a:b}", "--validate-only"], "so their values would be read", id="validate"),
+        pytest.param(["spark.app.b=${vault:a:b},spark.app.c=d"], "", id="another key changes"),
+        pytest.param(["spark.app.a=b"], "", id="no reference"),
+    ],
+)
+def test_an_alter_that_is_a_refresh_says_so(cli: Cli, words: list[str], note: str):
+    cli("alter --dag flights --add-config", "spark.app.a=b,spark.app.b=${vault:a:b}")
+
+    done = cli("alter --dag flights --add-config", *words)
+
+    assert note in done.err
+    assert ("read again" in done.err) == bool(note)
+
+
 def test_an_alter_that_sets_the_same_references_is_a_refresh(cli: Cli):
     for _ in range(2):
         done = cli("alter --dag flights --add-config", "spark.app.b=${vault:a:b}")

@@ -139,6 +139,24 @@ def test_the_connection_that_the_deployment_says_is_listed(cli: Cli) -> None:
     assert "Connection 'night' defines no provider" in done.errors[0]
 
 
+def test_a_connection_of_an_empty_variable_is_an_error_that_names_the_variable(cli: Cli) -> None:
+    environ = {"AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT": ""}
+    done = cli.airflow("config-providers", "providers", "list", "--check", environ=environ)
+
+    assert done.code == 3
+    assert done.errors == [
+        "There is no connection 'config_providers_default': Airflow ignores AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT, "
+        "which is empty. Write one into it, or remove it."
+    ]
+
+
+def test_a_connection_of_an_empty_variable_is_not_proposed_in_place_of_another(cli: Cli) -> None:
+    environ = {"AIRFLOW_CONN_CONFIG_PROVIDERS_NIGHT": ""}
+    done = cli.airflow("config-providers", "providers", "list", "--conn-id", "config_provider_nihgt", environ=environ)
+
+    assert "did you mean" not in done.errors[0]
+
+
 def test_the_nearest_connection_may_be_one_of_the_environment(cli: Cli) -> None:
     done = listed(cli, {}, "--conn-id", "config_provider_nihgt", conn_id="config_providers_night")
 

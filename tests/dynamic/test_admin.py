@@ -18,6 +18,7 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, Enforcement,
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import name_of
+from airflow_config_providers.dynamic.history import LONGEST
 from airflow_config_providers.dynamic.writer import ChangeAuthor
 from airflow_config_providers.exceptions import (
     ConfigException,
@@ -731,16 +732,68 @@ def test_a_rollback_brings_a_sealed_secret_back(store):
 def test_a_version_that_never_was_is_told(store, version):
     admin(store).incremental_alter_configs({DAG: [set_("cores", "2")]})
 
-    with pytest.raises(ConfigException, match="The recorded versions are 0, 1"):
+    with pytest.raises(ConfigException, match=r"The recorded versions are 0 to 1[.]"):
         admin(store).rollback(DAG, version)
 
 
-def test_of_many_recorded_versions_an_error_names_the_first_and_the_last(store):
-    for cores in range(12):
-        admin(store).incremental_alter_configs({DAG: [set_("cores", str(cores + 1))]})
+BOTH = pytest.mark.parametrize(
+    ("first", "second"),
+    [pytest.param(DAG, TASK, id="DAG, then task"), pytest.param(TASK, DAG, id="task, then DAG")],
+)
 
-    with pytest.raises(ConfigException, match=r"The recorded versions are 0 to 12[.]"):
-        admin(store).rollback(DAG, 99)
+
+@BOTH
+def test_any_resource_of_a_document_can_go_back_to_before_the_first_change(store, first, second):
+    one = admin(store)
+    for resource in (first, second):
+        one.incremental_alter_configs({resource: [set_("jars", resource.task_id or "dag")]})
+
+    for resource in (first, second):
+        one.rollback(resource, 0)
+
+    assert [one.describe_configs([each])[each]["jars"].value for each in (first, second)] == ["base.jar", "base.jar"]
+
+
+@BOTH
+def test_a_resource_can_go_back_to_a_version_that_another_of_its_document_made(store, first, second):
+    one = admin(store)
+    for resource, value in ((first, "a"), (second, "b"), (first, "c"), (second, "d"), (first, "e")):
+        one.incremental_alter_configs({resource: [set_("jars", value)]})
+
+    one.rollback(first, 4)
+    one.rollback(second, 3)
+    assert one.rollback(second, 7).entries == {}
+
+    assert [one.describe_configs([each])[each]["jars"].value for each in (first, second)] == ["c", "b"]
+
+
+def test_before_the_first_change_is_known_after_a_refresh_and_when_changes_are_forgotten(store):
+    one = admin(store)
+    one.refresh([DAG])
+    for number in range(LONGEST + 2):
+        one.incremental_alter_configs({DAG: [set_("cores", str(number + 1))]})
+
+    with pytest.raises(ConfigException, match=rf"The recorded versions are 0, and 3 to {LONGEST + 3}[.]"):
+        one.rollback(DAG, 2)
+    one.rollback(DAG, 0)
+
+    assert one.describe_configs([DAG])[DAG]["cores"].value == "1"
+
+
+def test_a_version_of_which_one_change_of_two_is_forgotten_can_only_be_undone_for_the_other(store):
+    one = admin(store)
+    one.incremental_alter_configs({DAG: [set_("cores", "2")], TASK: [set_("cores", "2")]})
+    one.incremental_alter_configs({DAG: [set_("cores", "3")], TASK: [set_("cores", "3")]})
+    for number in range(LONGEST - 2):
+        one.incremental_alter_configs({(DAG, TASK)[number % 2]: [set_("cores", str(number + 4))]})
+    one.incremental_alter_configs({DAG: [set_("cores", "1")]})
+    kept, forgotten = (TASK, DAG) if one.history(TASK)[0].version == 2 else (DAG, TASK)
+
+    with pytest.raises(ConfigException, match="The recorded versions are 0, and 2 to"):
+        one.rollback(forgotten, 1)
+    one.rollback(kept, 1)
+
+    assert one.describe_configs([kept])[kept]["cores"].value == "2"
 
 
 def test_without_a_change_there_is_nothing_to_go_back_to(store):

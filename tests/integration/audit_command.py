@@ -1,4 +1,4 @@
-"""``airflow config-providers audit leaks`` in processes of its own, over a folder of logs."""
+"""``airflow config-providers audit`` in processes of its own, over a folder of logs or of records."""
 
 from __future__ import annotations
 
@@ -59,10 +59,14 @@ class AuditCommand:
         return str(self.logs / name), before * len(QUIET)
 
     def start(self, *words: str, **environ: str) -> subprocess.Popen[str]:
-        """Start an audit."""
+        """Start an audit of the logs."""
         given = ("--references", str(self.folder / "references"), "--no-records", "--output", "json")
+        return self.start_any("leaks", str(self.logs), *given, *words, **environ)
+
+    def start_any(self, *words: str, **environ: str) -> subprocess.Popen[str]:
+        """Start any audit."""
         return subprocess.Popen(
-            [sys.executable, "-m", "airflow", "config-providers", "audit", "leaks", str(self.logs), *given, *words],
+            [sys.executable, "-m", "airflow", "config-providers", "audit", *words],
             env={**self._environ, **environ},
             cwd=self.folder,
             stdin=subprocess.DEVNULL,

@@ -18,9 +18,10 @@ pytest.importorskip("pyspark")
 pytest.importorskip("airflow")
 
 import airflow_config_providers
-from tests.integration.audit_command import QUIET, VALUE, AuditCommand, places
+from tests.integration.audit_command import QUIET, VALUE, AuditCommand, ended, places
 from tests.limits import eventually
 from tests.servers.spark_cluster import Daemon, SparkCluster, spark_cluster, write_defaults
+from tests.spark.audit.records.past import Past
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("audit-cluster")]
 
@@ -164,6 +165,22 @@ def test_a_bundle_brings_the_package_to_executors(cluster: SparkCluster, tmp_pat
 
     assert code == 1, err
     assert places(rows) == [planted]
+
+
+def test_executors_that_have_a_bundle_and_pyspark_alone_ask_policies(cluster: SparkCluster, tmp_path: Path) -> None:
+    bundle, policies = tmp_path / "driver.zip", tmp_path / "policies.yaml"
+    subprocess.run([sys.executable, "-m", "airflow_config_providers.spark.bundle", str(bundle)], check=True)
+    Past(tmp_path / "records")({"spark.jars": "a.jar"})
+    policies.write_text("policies: [{name: no-jars, class: forbidden_keys, params: {keys: spark.jars}}]")
+    audit = audit_of(cluster, tmp_path, PYSPARK_PYTHON=sys._base_executable)  # type: ignore[attr-defined]
+    words = ("policies", str(policies), "--records", str(tmp_path / "records"), "--no-database", "--output", "json")
+    brought = ("--conf", f"spark.submit.pyFiles={bundle}", "--conf", "spark.sql.shuffle.partitions=2")
+
+    hidden = without_the_package(tmp_path)
+    code, rows, err = ended(audit.start_any(*words, "--master", cluster.master_url, *hidden, *brought))
+
+    assert code == 1, err
+    assert [(row["policy"], row["runs"]) for row in rows] == [("no-jars", 1)]
 
 
 def without_the_package(folder: Path) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from airflow.sdk.definitions.context import render_template
 from jinja2.ext import Extension
 
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.job.template_references import Templates, filled_in
+from airflow_config_providers.job.template_references import Templates, brought_problem, filled_in
 
 REFERENCE = "${vault:apps/db:password}"
 
@@ -87,6 +87,11 @@ WRITTEN = [
     pytest.param("{{ '${vault:apps/db:password}' | length }}", "25", id="looked at"),
     pytest.param("{{ '${vault:apps/db:password}'.ljust(30) }}|", f"{REFERENCE}     |", id="padded"),
     pytest.param("{% if '${' in x %}no{% endif %}", "no", id="searched for"),
+    pytest.param("${vault:apps/db:{{ 'password' if '?' in odd else 'b' }}}", REFERENCE, id="a question mark in data"),
+    pytest.param("${vault:apps/db:{{ 'b' if '?' not in odd else 'password' }}}", REFERENCE, id="one not in data"),
+    pytest.param("${vault:apps/db:{{ 'password' if odd == '?' else 'b' }}}", REFERENCE, id="one that data equals"),
+    pytest.param("${vault:apps/db:{{ 'password' if '..' in dots else 'b' }}}", REFERENCE, id="a step up in data"),
+    pytest.param("${vault:{{ p }}:{{ before(key ~ odd) }}}", REFERENCE, id="split by a macro"),
     pytest.param("{{ now() }} {{ '${vault:apps/db:password}' }}", None, id="beside what differs at each call"),
 ]
 
@@ -102,6 +107,7 @@ def fill_in(template, *, native=False, environment=None, **context):
 @pytest.mark.parametrize(("template", "expected"), WRITTEN)
 def test_what_the_author_wrote_is_the_authors(template, expected):
     context = {"conf": {}, "end": "ult", "env": "dev", "key": "password", "now": itertools.count(1000).__next__}
+    context |= {"dots": "a..b", "before": lambda text: text.partition("?")[0]}
     found = fill_in(template, x=REFERENCE, p="apps/db", n=1, odd="?", yes=True, no=False, **context)
 
     assert found.is_written()
@@ -222,6 +228,8 @@ BROUGHT = [
     pytest.param("{{ ['${vault:a:b}', x] | last }}", id="list"),
     pytest.param("{{ {'x': x, 'y': '${vault:a:b}'}['x'] }}", id="dict"),
     pytest.param("{{ x if x == '${vault:apps/db:password}' else 'no' }}", id="equal to a literal"),
+    pytest.param("{{ x if '${' in x else 'no' }}", id="looked through"),
+    pytest.param("{{ x if '${vault:a:b}' != x else 'no' }}", id="unlike a literal"),
     pytest.param("{{ '%s' % x }} {{ '${vault:a:b}' | length }}", id="format"),
     pytest.param("{{ ['${vault:a:b}', '{}'] | last | replace('{}', x) }}", id="data in a format"),
     pytest.param("{{ forged }}", id="a mark that was guessed"),
@@ -275,6 +283,21 @@ def test_attack_56_what_data_brought_is_not_the_authors(template, native):
     assert scan(str(found.value))
     assert not found.is_written()
     assert found.written == ()
+
+
+@pytest.mark.parametrize(
+    ("template", "is_told"),
+    [
+        pytest.param("${vault:{{ u.split('?')[0] }}:k}", True, id="a question mark"),
+        pytest.param("${vault:{{ u | replace('..', '') }}:k}", True, id="a step up"),
+        pytest.param("${vault:a?version=1:{{ u }}} {{ x }}", False, id="outside of expressions"),
+        pytest.param("{{ u", False, id="no template"),
+    ],
+)
+def test_an_error_about_a_template_that_looks_for_signs_says_to_use_a_macro(template, is_told):
+    problem = brought_problem("conf['a']", template=template)
+
+    assert problem.endswith("let a macro of the DAG do that.") == is_told
 
 
 @pytest.mark.parametrize(

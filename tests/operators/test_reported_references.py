@@ -73,6 +73,30 @@ def test_a_reference_that_spark_gets_because_the_connection_is_missing_is_told(l
     assert spark_submit.spark_conf["spark.app.token"] == "${env:APP_TOKEN}"
 
 
+OF_DRIVER = {"driver.config.providers": "env", "driver.config.providers.env.class": "env"}
+
+
+@pytest.mark.parametrize("extra", [pytest.param({}, id="empty"), pytest.param(OF_DRIVER, id="only of the driver")])
+def test_a_reference_that_spark_gets_because_the_connection_defines_no_provider_is_told(logged, monkeypatch, extra):
+    monkeypatch.setenv("AIRFLOW_CONN_BARE", json.dumps({"conn_type": "config_providers", "extra": extra}))
+
+    log = logged({"spark.app.token": "${env:APP_TOKEN}"}, config_conn_id="bare")
+
+    told = "spark.app.token: ${env:APP_TOKEN} is left to Spark as it is, because connection 'bare' defines no provider."
+    assert log.run.state == "success"
+    assert f"{told} If a provider should resolve it, correct config_conn_id, or define the provider there." in log.text
+
+
+def test_a_reference_that_the_driver_resolves_is_not_told(logged, monkeypatch):
+    extra = {**OF_DRIVER, "driver.config.providers.env.param.allowlist.pattern": "APP_.*"}
+    monkeypatch.setenv("AIRFLOW_CONN_BARE", json.dumps({"conn_type": "config_providers", "extra": extra}))
+
+    log = logged({"spark.app.token": "${env:APP_TOKEN}"}, config_conn_id="bare", resolve_in="driver")
+
+    assert log.run.state == "success"
+    assert "is left to Spark" not in log.text
+
+
 def test_a_connection_that_is_missing_is_told_with_a_reference_that_needs_it(logged):
     log = logged({"spark.app.x": "${dir:/x:y}", "spark.app.z": "${env:HOME}"}, config_conn_id="nowhere")
 
@@ -190,6 +214,18 @@ def test_a_file_outside_of_config_paths_is_told_with_its_argument(logged, tmp_pa
 
     assert "The file '/etc/hosts' is not inside" in str(error)
     assert "The file is config_files[0] of the task." in str(error)
+
+
+def test_all_layer_files_that_cannot_be_read_are_told_together(logged, tmp_path):
+    (tmp_path / "good.properties").write_text("spark.app.x=1")
+    (tmp_path / "twice.properties").write_text("spark.app.x=1\nspark.app.x=2")
+    files = [str(tmp_path / name) for name in ("absent.properties", "good.properties", "twice.properties")]
+
+    error = str(logged({}, config_files=files).run.error)
+
+    assert "2 problems" in error
+    assert "The file is config_files[0] of the task." in error
+    assert "The file is config_files[2] of the task." in error
 
 
 def test_one_path_of_a_file_is_a_list_of_one(logged, tmp_path, spark_submit):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import stat
 import subprocess
 import sys
@@ -10,7 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.job.record import written
 from airflow_config_providers.spark import bundle
+from airflow_config_providers.spark.audit.records.past_policies import PastPolicies
+from airflow_config_providers.spark.audit.records.record_row import Content
+from tests.spark.audit.records.past import record_of
 
 WITHOUT_SITE = """
 import importlib.metadata, importlib.util, sys
@@ -60,6 +66,32 @@ def test_the_zip_alone_resolves_and_reverses_without_airflow(zipped: Path, tmp_p
     assert run.stdout == f"the password is ${{dir:{tmp_path}:password}} 11\n", run.stderr
 
 
+OF_AN_EXECUTOR = """
+import importlib.util, pickle, sys
+asked, contents = pickle.load(sys.stdin.buffer)
+from airflow_config_providers.job.record_table import contents_of, rows_of, times_of
+for verdict in asked(rows_of(contents)):
+    print(verdict.policy, verdict.reason or verdict.problem)
+assert not [name for name in ("airflow", "yaml", "pyspark") if importlib.util.find_spec(name)]
+"""
+
+
+def test_the_zip_alone_reads_records_and_asks_policies_about_them(zipped: Path, tmp_path: Path) -> None:
+    (tmp_path / "policies.yaml").write_text(
+        "policies: [{name: no-jars, class: forbidden_keys, params: {keys: spark.jars}, match: {dags: flights}}]"
+    )
+    record = written(record_of([ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.jars": "a.jar"})]))
+    policies = PastPolicies.read(str(tmp_path / "policies.yaml"), ())
+    sent = pickle.dumps((policies.verdicts, [Content("records.jsonl", 1, len(record), record)]))
+    command = [sys._base_executable, "-s", "-S", "-c", OF_AN_EXECUTOR]  # type: ignore[attr-defined]
+
+    run = subprocess.run(
+        command, env={"PYTHONPATH": str(zipped)}, cwd=tmp_path, input=sent, capture_output=True, check=False
+    )
+
+    assert run.stdout.decode().startswith("no-jars Policy 'no-jars' denies"), run.stderr.decode()
+
+
 @pytest.mark.parametrize("version", ["3.8", "3.9", "3.10"])
 def test_an_older_python_says_first_that_it_is_too_old(zipped: Path, tmp_path: Path, version: str) -> None:
     python = next(iter(sorted((Path.home() / ".pyenv/versions").glob(f"{version}.*/bin/python"))), None)
@@ -87,6 +119,7 @@ def test_the_zip_holds_nothing_of_airflow_and_nothing_compiled(zipped: Path) -> 
 
     assert len(names) == len(set(names))
     assert not [name for name in names if name.endswith((".so", ".pyd", ".pyc"))]
+    assert not [name for name in names if "airflow/" in name]
     parts = {name.split("/")[1] for name in names if name.startswith("airflow_config_providers/")}
     assert parts == {
         "__init__.py",
@@ -95,6 +128,8 @@ def test_the_zip_holds_nothing_of_airflow_and_nothing_compiled(zipped: Path) -> 
         "lazy.py",
         "py.typed",
         "core",
+        "dynamic",
+        "job",
         "log",
         "providers",
         "spark",

@@ -9,9 +9,11 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from airflow_config_providers.core.keys import is_reserved
 from airflow_config_providers.spark import layer_files
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layer_schema import layer_schema
+from airflow_config_providers.spark.specification import is_specification
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +88,35 @@ def test_what_is_no_configuration_is_refused(validator: Draft7Validator, text: s
     assert not validator.is_valid(yaml.safe_load(text))
 
 
-def test_definitions_of_providers_are_refused(validator: Draft7Validator) -> None:
-    assert not validator.is_valid({"config.providers.vault.class": "vault"})
-    assert validator.is_valid({"config.reload.action": "none"})
+OF_DEPLOYMENT = {
+    "flat": "config.providers.vault.class: vault",
+    "the list": "config.providers: vault",
+    "nested": "config:\n  providers: vault",
+    "nested deeper": "config:\n  providers:\n    vault: {class: vault}",
+    "partly nested": "config:\n  providers.vault.class: vault",
+    "a driver's": "spark.config.providers.vault.class: vault",
+    "a driver's, nested": "spark:\n  config:\n    providers:\n      vault.class: vault",
+    "a driver's, nested below spark": "spark:\n  config.providers: vault",
+    "a driver's, nested above": "spark.config:\n  providers: vault",
+    "a driver's file": "spark.config.providers_file: /x",
+    "a driver's file, nested": "spark:\n  config: {providers_file: /x}",
+}
+
+
+@pytest.mark.parametrize("text", OF_DEPLOYMENT.values(), ids=OF_DEPLOYMENT.keys())
+def test_definitions_of_providers_are_refused_however_they_are_nested(validator: Draft7Validator, text: str) -> None:
+    (written,) = layer_files.parse(text, name="x", path="x.yaml")
+    assert is_reserved(written.key) or is_specification(written.key)
+
+    assert not validator.is_valid(yaml.safe_load(text))
+
+
+NEAR = ["config.reload.action: none", "config:\n  reload: {action: none}", "spark:\n  config: {x: 1}", "config: x"]
+
+
+@pytest.mark.parametrize("text", NEAR)
+def test_keys_beside_the_definitions_of_providers_are_accepted(validator: Draft7Validator, text: str) -> None:
+    assert validator.is_valid(yaml.safe_load(text))
 
 
 def misfits(text: str) -> list[str]:

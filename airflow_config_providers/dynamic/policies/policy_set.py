@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
@@ -48,16 +48,27 @@ class PolicySet(Closing, Sequence[NamedPolicy]):
         :param classes: the classes that it may name; by default, ready and installed ones
         :raises ConfigException: the file is wrong; lists all problems with file and line. No policy stays open
         """
+        entries, problems = read_policies(path)
+        return cls.of_entries(entries, classes, problems=problems)
+
+    @classmethod
+    def of_entries(
+        cls, entries: Iterable[PolicyEntry], classes: PolicyClasses | None = None, *, problems: Iterable[str] = ()
+    ) -> Self:
+        """
+        Return the policies of ``entries``, configured.
+
+        :param problems: what is wrong with the form of their file
+        :raises ConfigException: as for ``open``
+        """
         known = classes or PolicyClasses()
-        problems: list[str] = []
+        found = [*problems]
         policies: list[NamedPolicy] = []
         with ExitStack() as undo:
             undo.callback(lambda: close_all(_closable(policies)))
-            entries, found = read_policies(path)
-            problems += found
             for entry in entries:
-                _opened(entry, known, policies, problems)
-            refuse(ConfigException, problems)
+                _opened(entry, known, policies, found)
+            refuse(ConfigException, found)
             undo.pop_all()
         return cls(policies)
 

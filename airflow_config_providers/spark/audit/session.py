@@ -63,7 +63,7 @@ def name_of(error: Exception) -> str:
 def _lacks(module: str) -> ConfigException:
     return ConfigException(
         f"The executors have no module {module}. Install this package there, or send it with "
-        f"spark.submit.pyFiles, as the page 'Find leaked secrets in logs' says."
+        f"spark.submit.pyFiles, as the page 'Audit on a cluster' says."
     )
 
 

@@ -8,7 +8,7 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.policy import Moment, PolicyViolation, RequestMetadata, validate_all
 from airflow_config_providers.dynamic.policies import PolicySet
-from airflow_config_providers.job.policy_request import policy_request
+from airflow_config_providers.spark.policy_request import policy_request
 
 TASK = ConfigResource.of_task("flights", "report")
 LAYERS = [

@@ -6,7 +6,7 @@ import itertools
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
@@ -25,7 +25,7 @@ from airflow_config_providers.dynamic.policies import (
 )
 from airflow_config_providers.dynamic.policies.bounds import HARMLESS, UNLIMITED
 from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_SPARK
-from airflow_config_providers.dynamic.policies.key_names import KeyPatterns, names_of, unmatched
+from airflow_config_providers.dynamic.policies.key_names import KeyPatterns, canonical_name, names_of, unmatched
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.catalogue_file import versions
@@ -923,16 +923,18 @@ TEXTS = st.builds(
 
 
 @given(st.dictionaries(KEYS, TEXTS, max_size=4))
+@example({"spark.yarn.jar": "", "spark.yarn.jars": ""})
 def test_no_configuration_makes_a_policy_fail(configs):
     """Each passes or denies, and says why without a value."""
+    keys = {canonical_name(key): key for key in configs}.values()  # a policy refuses two names of a key
     policies = [
-        made(Bounds, {key: {"max": "1g", "unit": "m"} for key in configs} or BOUNDS),
+        made(Bounds, {key: {"max": "1g", "unit": "m"} for key in keys} or BOUNDS),
         made(ForbiddenKeys, {"keys": ["*a*"]}),
         made(ImmutableKeys, {"keys": ["*"]}),
         made(CodeLoadingKeys),
         made(ReferencesOnly, {"keys": ["*"]}),
         made(AllowedReferences, RULES),
-        made(IfThen, {"if": dict.fromkeys(configs) or {"a": None}, "then": {"b": 1}}),
+        made(IfThen, {"if": dict.fromkeys(keys) or {"a": None}, "then": {"b": 1}}),
     ]
 
     for policy in policies:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.dynamic.policies.policy_file import PolicyEntry
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.past_policies import PastPolicies
+from airflow_config_providers.spark.audit.records.past_policies import PastPolicies
 from airflow_config_providers.spark.audit.records.policy_audit import StoppedRuns, stopped_runs
 from tests.spark.audit.records.past import Past, frame, record_of
 
@@ -168,17 +168,10 @@ def test_policies_that_cannot_be_opened_are_an_error(audit: Audit, past: Past):
 
 def test_policies_that_only_executors_cannot_open_are_an_error(session: Any, past: Past):
     past({})
-    broken = PastPolicies("policies.yaml", b"policies: [{name: x, class: nosuch}]")
+    broken = PastPolicies([PolicyEntry("policies.yaml", 1, "x", {"class": "nosuch"}, {})])
 
     with pytest.raises(ConfigException, match=r"policies\.yaml:1"):
         stopped_runs(session, frame(session, past), broken.verdicts)
-
-
-def test_the_name_of_the_file_leads_nowhere(tmp_path: Path):
-    path = tmp_path / "policies.yaml"
-    path.write_text(AT_MOST_4G)
-
-    assert PastPolicies.read(str(path), ()).name == "policies.yaml"
 
 
 def test_the_share_of_all_runs_is_known_by_week_and_dag(audit: Audit, past: Past):

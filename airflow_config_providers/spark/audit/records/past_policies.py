@@ -1,12 +1,10 @@
-"""Asks policies about past tries in executors of Spark, which have no files of the deployment: all comes along."""
+"""Asks policies about past tries in executors of Spark, which have no files of the deployment, and no Airflow."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from airflow_config_providers.core.alter import ConfigResource
@@ -16,9 +14,10 @@ from airflow_config_providers.core.policy import RequestMetadata, judged
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.dynamic.policies import PolicySet
 from airflow_config_providers.dynamic.policies.classes import PolicyClasses
+from airflow_config_providers.dynamic.policies.policy_file import PolicyEntry, read_policies
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
-from airflow_config_providers.job.policy_request import policy_request
 from airflow_config_providers.spark.audit.records.policy_audit import Verdict
+from airflow_config_providers.spark.policy_request import policy_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +25,11 @@ class PastPolicies:
     """
     Policies that can travel to executors.
 
-    :param name: the name of the file
-    :param text: the file
+    :param entries: the policies as written in their file
     :param allowed_classes: the classes that the deployment allows
     """
 
-    name: str
-    text: bytes = field(repr=False)
+    entries: Sequence[PolicyEntry] = field(repr=False)
     allowed_classes: Collection[str] = ()
 
     @classmethod
@@ -42,25 +39,20 @@ class PastPolicies:
 
         :raises ConfigException: the file is wrong; lists all problems
         """
-        with PolicySet.open(path, PolicyClasses(allowed_classes)):
-            return cls(Path(path).name, Path(path).read_bytes(), allowed_classes)
+        entries, problems = read_policies(path)
+        with PolicySet.of_entries(entries, PolicyClasses(allowed_classes), problems=problems):
+            return cls(entries, allowed_classes)
 
     def verdicts(self, records: Iterable[Any]) -> Iterator[Verdict]:
         """Yield the denials and warnings of the policies about ``records``, which have the columns of ``RecordRow``."""
         try:
-            policies = self._opened()
+            policies = PolicySet.of_entries(self.entries, PolicyClasses(self.allowed_classes))
         except ConfigProvidersError as error:
             yield Verdict(problem=" ".join(error.problems))
             return
         with policies:
             for record in records:
                 yield from _of_record(policies, record)
-
-    def _opened(self) -> PolicySet:
-        with TemporaryDirectory() as folder:
-            path = Path(folder, self.name)
-            path.write_bytes(self.text)
-            return PolicySet.open(str(path), PolicyClasses(self.allowed_classes))
 
 
 def _of_record(policies: PolicySet, record: Any) -> Iterator[Verdict]:

@@ -28,18 +28,13 @@ from airflow_config_providers.spark.audit.leaks.files import (
     splits_of,
 )
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
+from airflow_config_providers.spark.audit.leaks.folder_lock import locked
 from airflow_config_providers.spark.audit.leaks.leak import Leak, iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mount, mounted
 from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
-from airflow_config_providers.spark.audit.leaks.seen_files import (
-    SearchedFile,
-    SeenFiles,
-    grown_since,
-    is_unchanged,
-    locked,
-)
+from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, SplitColumns, SplitLeaks

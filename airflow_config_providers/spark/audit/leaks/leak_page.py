@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.text import counted, how_many
 from airflow_config_providers.spark.audit import html_page as html
+from airflow_config_providers.spark.audit.html_plots import Bar, Plot, monday, ranking, weekly
 from airflow_config_providers.spark.audit.leaks.leak_finder import without_values
 
 if TYPE_CHECKING:
@@ -72,13 +73,14 @@ def _verdict(report: LeakReport) -> str:
 def _plots(leaks: Sequence[Leak]) -> tuple[str, ...]:
     dated = [leak for leak in leaks if leak.modified]
     return (
-        html.weekly(
-            html.Plot("By week of the file or row", "leaks"), _bars(dated, lambda leak: html.monday(leak.modified))
+        weekly(
+            Plot("By week of the file or row", "leaks"),
+            _bars(dated, lambda leak: monday(leak.modified)),
         ),
-        html.ranking(html.Plot("By kind of file", "leaks"), _bars(leaks, lambda leak: sink(leak.file))),
-        html.ranking(html.Plot("By DAG", "leaks"), _bars(leaks, lambda leak: dag(leak.file) or "(no DAG in the path)")),
-        html.ranking(html.Plot("By reference", "leaks"), _bars(leaks, lambda leak: leak.reference)),
-        html.ranking(html.Plot("By encoding", "leaks"), _bars(leaks, lambda leak: leak.encoding)),
+        ranking(Plot("By kind of file", "leaks"), _bars(leaks, lambda leak: sink(leak.file))),
+        ranking(Plot("By DAG", "leaks"), _bars(leaks, lambda leak: dag(leak.file) or "(no DAG in the path)")),
+        ranking(Plot("By reference", "leaks"), _bars(leaks, lambda leak: leak.reference)),
+        ranking(Plot("By encoding", "leaks"), _bars(leaks, lambda leak: leak.encoding)),
     )
 
 
@@ -89,8 +91,8 @@ def _undated(leaks: Sequence[Leak]) -> str:
     return html.paragraph(f"{counted(count, 'leak')} in stores or tables that give no time: not in any week.")
 
 
-def _bars(leaks: Sequence[Leak], name: Callable[[Leak], str]) -> list[html.Bar]:
-    return [html.Bar(*one) for one in Counter(map(name, leaks)).most_common()]
+def _bars(leaks: Sequence[Leak], name: Callable[[Leak], str]) -> list[Bar]:
+    return [Bar(*one) for one in Counter(map(name, leaks)).most_common()]
 
 
 def _unread(report: LeakReport) -> str:

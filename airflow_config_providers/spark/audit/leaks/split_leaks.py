@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
-from airflow_config_providers.spark.audit.leaks.file_format import CompressedMembers, is_encoded, is_tar
+from airflow_config_providers.spark.audit.leaks.file_format import is_encoded
 from airflow_config_providers.spark.audit.leaks.files import Split
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError
+from airflow_config_providers.spark.audit.leaks.tar_members import CompressedMembers, is_tar
 
 MOST_LEAKS: Final = 10_000
 """The most leaks that are listed of one split, so that a file that is full of a value does not fill the memory."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow_config_providers.core.text import how_many
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit import html_page as html
+from airflow_config_providers.spark.audit.html_plots import Bar, Plot, ranking, weekly
 from airflow_config_providers.spark.audit.records import findings
 from airflow_config_providers.spark.audit.records.findings import BEFORE_FAILURE, DOCUMENTS
 from airflow_config_providers.spark.audit.records.past_records import persisted
@@ -209,19 +210,19 @@ def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: html.AuditS
 
 
 def _plots(findings: Iterable[Mapping[str, Any]], drift: Drift) -> Iterator[str]:
-    yield html.weekly(html.Plot("Changes by week", "changes", is_bad=False), _bars(drift.by_week))
+    yield weekly(Plot("Changes by week", "changes", is_bad=False), _bars(drift.by_week))
     yield _ranking("Keys that change most", drift.by_key)
     yield _ranking("DAGs whose configuration changes most", drift.by_dag)
     kinds = Counter(str(row["kind"]) for row in findings).most_common()
-    yield html.ranking(html.Plot("Findings by kind", "findings", is_bad=False), _bars(kinds))
+    yield ranking(Plot("Findings by kind", "findings", is_bad=False), _bars(kinds))
 
 
 def _ranking(title: str, ranked: Ranking) -> str:
-    return html.ranking(html.Plot(title, "changes", is_bad=False), _bars(ranked.counts), count=ranked.names)
+    return ranking(Plot(title, "changes", is_bad=False), _bars(ranked.counts), count=ranked.names)
 
 
-def _bars(counts: Iterable[tuple[str, int]]) -> list[html.Bar]:
-    return [html.Bar(*one) for one in counts]
+def _bars(counts: Iterable[tuple[str, int]]) -> list[Bar]:
+    return [Bar(*one) for one in counts]
 
 
 def _sections(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:

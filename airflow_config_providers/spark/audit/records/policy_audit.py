@@ -12,6 +12,7 @@ from airflow_config_providers.core.text import counted
 from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit import html_page as html
+from airflow_config_providers.spark.audit.html_plots import Bar, Plot, percent, ranking, weekly
 from airflow_config_providers.spark.audit.records.past_records import persisted
 from airflow_config_providers.spark.audit.records.runs import week
 
@@ -160,7 +161,7 @@ def page(stopped: StoppedRuns, owners: Mapping[str, str], scope: html.AuditScope
 
 def _verdict(stopped: StoppedRuns) -> str:
     if stopped.runs:
-        return f"{html.percent(stopped.runs, stopped.all_runs)} of all runs of tasks would have been stopped."
+        return f"{percent(stopped.runs, stopped.all_runs)} of all runs of tasks would have been stopped."
     return "No run would have been stopped."
 
 
@@ -173,33 +174,33 @@ def summary(stopped: StoppedRuns) -> str:
 
 
 def _plots(stopped: StoppedRuns, owners: Mapping[str, str]) -> Iterator[str]:
-    yield html.weekly(html.Plot("Share of all runs, by week", "stopped"), map(_bar, stopped.by_week))
+    yield weekly(Plot("Share of all runs, by week", "stopped"), map(_bar, stopped.by_week))
     policies = Counter[str]()
     for row in stopped.rows:
         if row["enforcement"] == Enforcement.DENY.value:
             policies[row["policy"]] += row["runs"]
-    yield _ranking("By policy", [html.Bar(name, runs, stopped.all_runs) for name, runs in policies.items()])
+    yield _ranking("By policy", [Bar(name, runs, stopped.all_runs) for name, runs in policies.items()])
     yield _ranking("By DAG", [_bar(one) for one in stopped.by_dag])
     if owners:
         yield _ranking("By owner", _by_owner(stopped.by_dag, owners))
 
 
-def _ranking(title: str, bars: Sequence[html.Bar]) -> str:
+def _ranking(title: str, bars: Sequence[Bar]) -> str:
     worst_first = sorted((bar for bar in bars if bar.count), key=lambda bar: (-bar.count, bar.label))
-    return html.ranking(html.Plot(title, "stopped"), worst_first)
+    return ranking(Plot(title, "stopped"), worst_first)
 
 
-def _by_owner(by_dag: Sequence[RunShare], owners: Mapping[str, str]) -> list[html.Bar]:
+def _by_owner(by_dag: Sequence[RunShare], owners: Mapping[str, str]) -> list[Bar]:
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for one in by_dag:
         of = counts[owners.get(one.name) or "(unknown)"]
         of[0] += one.stopped
         of[1] += one.runs
-    return [html.Bar(owner, stopped, runs) for owner, (stopped, runs) in counts.items()]
+    return [Bar(owner, stopped, runs) for owner, (stopped, runs) in counts.items()]
 
 
-def _bar(share: RunShare) -> html.Bar:
-    return html.Bar(share.name, share.stopped, share.runs)
+def _bar(share: RunShare) -> Bar:
+    return Bar(share.name, share.stopped, share.runs)
 
 
 def _rows(rows: Sequence[Mapping[str, Any]]) -> str:

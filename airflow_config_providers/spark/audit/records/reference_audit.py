@@ -9,6 +9,7 @@ from airflow_config_providers.core.text import how_many
 from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit import html_page as html
+from airflow_config_providers.spark.audit.html_plots import Bar, Plot, ranking
 from airflow_config_providers.spark.audit.records.past_records import persisted
 from airflow_config_providers.spark.audit.records.runs import unversioned
 
@@ -154,7 +155,7 @@ def _ranking(  # noqa: PLR0913 - the column, and how it is shown
 ) -> str:
     counts = [(_size(row[column]), str(row["reference"])) for row in rows]
     most_first = sorted((one for one in counts if one[0] >= least), key=lambda one: (-one[0], one[1]))
-    return html.ranking(html.Plot(title, of, is_bad), [html.Bar(reference, count) for count, reference in most_first])
+    return ranking(Plot(title, of, is_bad), [Bar(reference, count) for count, reference in most_first])
 
 
 def _size(cell: object) -> int:

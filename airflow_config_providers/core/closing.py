@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol, Self
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from airflow_config_providers.core.text import printable
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+
+LONGEST_CLOSE: Final = 60.0
+"""The most seconds that are waited for a member to close: as for all providers of a job to answer, by default."""
 
 
 class Closable(Protocol):
@@ -19,21 +25,40 @@ class Closable(Protocol):
         """Release everything that this object holds."""
 
 
-def close_all(members: Iterable[tuple[str, Closable]]) -> None:
+def close_all(members: Iterable[tuple[str, Closable]], *, patience: float = LONGEST_CLOSE) -> None:
     """
     Close each of ``members``. A failure is logged, and the others are still closed.
 
-    Nothing limits the time: in a thread that could be abandoned, closing in a signal handler would wait for locks that
-    the interrupted call holds, which the same thread can take again.
+    Each is closed in a thread that sees the caller's context variables. One that takes too long is logged, and goes on
+    in its thread, which does not keep the process alive.
+
+    :param patience: the seconds to wait for each
     """
     for name, member in members:
-        try:
-            member.close()
-        except Exception as error:  # noqa: BLE001 - the others must be closed too; its message could contain a value
+        if problem := _problem_of_closing(member, patience):
             import logging  # noqa: PLC0415 - slow to import, and most members can be closed
 
-            log = logging.getLogger(__name__)
-            log.warning("%s could not be closed: %s", printable(name), type(error).__name__)
+            logging.getLogger(__name__).warning("%s could not be closed: %s", printable(name), problem)
+
+
+def _problem_of_closing(member: Closable, patience: float) -> str:
+    """Close ``member``; return the type of its error, whose message could contain a value, or that it takes long."""
+    failures: list[str] = []
+
+    def close() -> None:
+        try:
+            member.close()
+        except BaseException as error:  # noqa: BLE001 - nobody else would catch it in this thread
+            failures.append(type(error).__name__)
+
+    thread = threading.Thread(target=copy_context().run, args=(close,), name="config-provider-close", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # at shutdown, or with too many threads, no more can be started
+        close()
+        return "".join(failures)
+    thread.join(patience)
+    return f"it has not ended after {patience:g} seconds" if thread.is_alive() else "".join(failures)
 
 
 class ClosedOnExit(ABC):

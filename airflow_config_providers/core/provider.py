@@ -119,8 +119,8 @@ class ConfigProvider(ABC):
         """
         Release what the provider holds. Called once, also after a failure.
 
-        Nothing limits its time, so requests need timeouts. When a task is killed, this is called in a signal
-        handler, in the middle of any other call: a lock that this takes must be an ``RLock``.
+        Called in a thread that is waited for only a minute. When a task is killed, that can be in the middle of any
+        other call.
         """
 
 

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import threading
+from contextvars import ContextVar
+
 import pytest
 
 from airflow_config_providers.core.closing import Closing, close_all
+from tests.limits import LONGEST, eventually
+
+_who: ContextVar[str] = ContextVar("_who", default="nobody")
+
+
+class Hanging:
+    def __init__(self) -> None:
+        self.goes_on = threading.Event()
+
+    def close(self) -> None:
+        self.goes_on.wait(LONGEST)
 
 
 class Member:
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, error: BaseException | None = None) -> None:
         self.closed = 0
+        self.closed_by = ""
         self._error = error
 
     def close(self) -> None:
         self.closed += 1
+        self.closed_by = _who.get()
         if self._error:
             raise self._error
 
@@ -28,13 +44,46 @@ def test_members_are_closed_once():
     assert [member.closed for member in members] == [1, 1]
 
 
-def test_one_that_fails_is_told_without_its_words_and_keeps_no_other_open(caplog: pytest.LogCaptureFixture):
-    members = [("Provider a\nb", Member(ValueError("hunter2"))), ("Provider c", last := Member())]
+@pytest.mark.parametrize("kind", [ValueError, SystemExit])
+def test_one_that_fails_is_told_without_its_words_and_keeps_no_other_open(
+    caplog: pytest.LogCaptureFixture, kind: type[BaseException]
+):
+    members = [("Provider a\nb", Member(kind("hunter2"))), ("Provider c", last := Member())]
 
     close_all(members)
 
     assert last.closed == 1
-    assert caplog.messages == [r"Provider a\nb could not be closed: ValueError"]
+    assert caplog.messages == [rf"Provider a\nb could not be closed: {kind.__name__}"]
+
+
+def test_one_that_hangs_is_named_and_keeps_no_other_open(caplog: pytest.LogCaptureFixture):
+    members = [("Provider a\nb", first := Hanging()), ("Provider c", last := Member())]
+
+    close_all(members, patience=0.2)
+
+    first.goes_on.set()
+    assert caplog.messages[0] == r"Provider a\nb could not be closed: it has not ended after 0.2 seconds"
+    assert eventually(lambda: last.closed == 1)
+
+
+def test_a_member_sees_the_callers_context():
+    token = _who.set("the caller")
+    try:
+        close_all([("a", member := Member())])
+    finally:
+        _who.reset(token)
+
+    assert member.closed_by == "the caller"
+
+
+def test_a_member_is_closed_if_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch):
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    close_all([("a", member := Member())])
+
+    assert member.closed == 1
 
 
 def test_an_error_inside_is_raised_all_the_same():

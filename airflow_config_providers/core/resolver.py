@@ -161,6 +161,11 @@ class ResolvedConfig:
         self._opened = {}
 
     @property
+    def is_cleared(self) -> bool:
+        """Whether ``clear`` was called."""
+        return self._results is None
+
+    @property
     def _content(self) -> Sequence[ConfigTransformerResult]:
         """The result for the keys, and those for the further strings."""
         if self._results is None:

@@ -127,6 +127,11 @@ class JobRun:
         return self._resolved is not None
 
     @property
+    def is_over(self) -> bool:
+        """Whether its values are forgotten, or it never had any."""
+        return self._resolved is None or self._resolved.is_cleared
+
+    @property
     def layered(self) -> LayeredConfig:
         """The settled layers, with references."""
         return self._needed.layered

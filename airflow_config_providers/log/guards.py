@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any, AnyStr, Final, Generic
 
 from airflow_config_providers.core.per_process import forget_in_children
@@ -72,6 +74,13 @@ _LAYOUTS: Final = tuple(
 _KEPT_IN_MESSAGES: Final = ("timestamp", "level", "logger")
 """Entries by which a log is sorted and filtered."""
 
+_NAMES: Final = _NEEDED_AS_OBJECTS.union(_KEPT_IN_MESSAGES, ("event", "exception", "filename", "lineno", "loc"))
+"""The names of entries that later processors, and Airflow's supervisor, look up."""
+
+_LEVELS: Final = frozenset({"debug", "info", "warn", "warning", "error", "exception", "critical", "fatal", "notset"})
+
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
+
 
 class MessageGuard:
     """
@@ -95,7 +104,9 @@ class MessageGuard:
         if not isinstance(event, Mapping):
             return self._active.value(event)
         return {
-            self._active.value(key): value if key in _NEEDED_AS_OBJECTS else self._active.value(value)
+            key if key in _NAMES else self._active.value(key): value
+            if key in _NEEDED_AS_OBJECTS or is_frame(key, value)
+            else self._active.value(value)
             for key, value in event.items()
         }
 
@@ -132,7 +143,7 @@ class RenderGuard(MessageGuard):
         return found.encode("utf-8", "replace") if found and not isinstance(rendered, str) else found
 
     def _laid_out(self, event: object, layout: json.JSONEncoder) -> str | None:
-        shown = self._active.value(event)
+        shown = self._reversed(event)
         return self._safe(shown, layout) or self._safe(self._with_texts(shown, layout), layout)
 
     def _as_message(self, event: object, text: str) -> str | None:
@@ -144,31 +155,61 @@ class RenderGuard(MessageGuard):
 
     def _safe(self, event: object, layout: json.JSONEncoder) -> str | None:
         """Return ``event`` as JSON; None if a value extends over several of its strings, as one that is JSON does."""
-        text = layout.encode(event)
-        return text if self._active.text(text) == text else None
+        return layout.encode(event) if self._is_safe(_without_frame(event), layout) else None
+
+    def _is_safe(self, value: object, layout: json.JSONEncoder) -> bool:
+        text = layout.encode(value)
+        return self._active.text(text) == text
 
     def _with_texts(self, event: object, layout: json.JSONEncoder) -> object:
         """Return ``event`` with each entry that shows a value as a whole replaced by its text, reversed."""
         if not isinstance(event, Mapping):
             return self._active.text(layout.encode(event))
         return {
-            key: value if self._safe(value, layout) else self._active.text(layout.encode(value))
+            key: value
+            if is_frame(key, value) or self._is_safe(value, layout)
+            else self._active.text(layout.encode(value))
             for key, value in event.items()
         }
 
 
 class FormatterGuard(logging.Formatter):
-    """Wraps a formatter of the standard library that has no processors."""
+    """
+    Wraps a formatter of the standard library that has no processors.
+
+    Handlers can call more of a formatter than ``format``, as Rich's does, and read its attributes.
+    """
 
     def __init__(self, inner: logging.Formatter | None, active: ActiveReversers) -> None:
         super().__init__()
+        vars(self).update(getattr(inner, "__dict__", {}))
         self.inner = inner
         self._active = active
+        self._made_by: Any = inner if inner is not None else logging.Formatter()
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the result of the wrapped formatter, reversed."""
-        formatter = self.inner if self.inner is not None else logging.Formatter()
-        return self._active.text(formatter.format(record))
+        """Return the result of the wrapped formatter, reversed; so do the other methods."""
+        return self._active.text(self._made_by.format(record))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - a name of the standard library
+        """Return the message alone."""
+        return self._active.text(self._made_by.formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - as above
+        """Return the text of an exception."""
+        return self._active.text(self._made_by.formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802 - as above
+        """Return the text of a stack."""
+        return self._active.text(self._made_by.formatStack(stack_info))
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - as above
+        """Return the time of a record, which shows no value."""
+        return str(self._made_by.formatTime(record, datefmt))
+
+    def usesTime(self) -> bool:  # noqa: N802 - as above
+        """Return whether the wrapped formatter shows the time."""
+        return bool(self._made_by.usesTime())
 
 
 class GuardedStream(Generic[AnyStr]):
@@ -264,6 +305,25 @@ class GuardedStream(Generic[AnyStr]):
     def _write(self, shown: bytes) -> None:
         if shown:
             self.inner.write(shown.decode("utf-8", "surrogatepass") if isinstance(self._line_end, str) else shown)
+
+
+def is_frame(key: object, value: object) -> bool:
+    """
+    Return whether an entry says when something was logged, or how severe it is.
+
+    The supervisor drops an event whose level it does not know, and ends at a time that it cannot read.
+    """
+    if key == "timestamp":
+        return isinstance(value, datetime) or (isinstance(value, str) and _TIME.fullmatch(value) is not None)
+    return key == "level" and isinstance(value, str) and value in _LEVELS
+
+
+def _without_frame(event: object) -> object:
+    """Return ``event`` without its time and level, and with numbers for the names of entries that any event has."""
+    if not isinstance(event, Mapping):
+        return event
+    items = [(key, value) for key, value in event.items() if not is_frame(key, value)]
+    return {str(number) if key in _NAMES else key: value for number, (key, value) in enumerate(items)}
 
 
 def _with_exception_as_text(event: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.foreign import SENTRY, SENTRY_API, require
-from airflow_config_providers.log.guards import ActiveReversers
+from airflow_config_providers.log.guards import ActiveReversers, is_frame
 
 _APART: Final = ("before_breadcrumb", "before_send_log", "before_send_metric", "before_send_span")
 """Options of a client whose functions get what is no event, or is kept for a later one."""
@@ -38,7 +38,7 @@ class SentryGuard:
     def _reversed(self, event: Any) -> Any:
         if not isinstance(event, Mapping):
             return None
-        return {key: self._active.value(value) for key, value in event.items()}
+        return {key: value if is_frame(key, value) else self._active.value(value) for key, value in event.items()}
 
 
 def guard_sentry(active: ActiveReversers) -> None:

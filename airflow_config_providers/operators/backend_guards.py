@@ -24,6 +24,10 @@ Class method that stores an XCom -> its first parameters.
 """
 
 
+KEYS_OF_AIRFLOW: Final = frozenset({"return_value", "skipmixin_key", "trigger_run_id"})
+"""Keys under which Airflow looks for what it has stored itself. A value that is a part of one is no secret there."""
+
+
 class KnownReversers:
     """Several reversers, each until it forgets its values: tasks can run inside a task, and in parallel threads."""
 
@@ -118,6 +122,8 @@ class _ReversedSetter:
 
 
 def _shown_key(key: str) -> str:
+    if key in KEYS_OF_AIRFLOW:
+        return key
     if (shown := _known.text(key)) != key:
         _log.warning("The key of an XCom contained a value. It is stored with the reference, as %s.", shown)
     return shown

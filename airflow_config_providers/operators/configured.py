@@ -22,7 +22,7 @@ from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, requir
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob, stored_text
 from airflow_config_providers.job.fields import OURS, JobFields, listed, refuse_odd_paths
-from airflow_config_providers.job.nested_texts import NestedString, field_of, refuse_unstorable
+from airflow_config_providers.job.nested_texts import NestedString, field_of, refuse_unstorable, strings
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _OWN: Final = (
     *("config_files", "effective_config", "written_params"),
-    *("_authorship", "_job_options", "_holds_values", "_job_run", "_job_reload", "_is_killed", "_is_outdated"),
+    *("_authorship", "_job_options", "_held_texts", "_job_run", "_job_reload", "_is_killed", "_is_outdated"),
     *("_kept_record", "_record_keeper", "_referring_texts", "_has_called_base", "_has_submitted"),
     *("_is_executing", "_before_submit"),
 )
@@ -105,7 +105,7 @@ class ConfiguredOperator(ReloadingOperator):
     effective_config: list[str] | None = None  # None, so that Airflow does not store it with the DAG
     written_params: Mapping[str, Any] = MappingProxyType({})
     _job_options = NO_OPTIONS
-    _holds_values = False
+    _held_texts: Sequence[str] | None = None  # of the fields, while they have values in place of references
     _is_executing = False
     _has_called_base = False  # the execute of a subclass
     _has_submitted = False
@@ -225,6 +225,10 @@ class ConfiguredOperator(ReloadingOperator):
         render = partial(super()._do_render_template_fields, parent, template_fields, context, jinja_env, seen_oids)
         if parent is not self:
             render()
+            return
+        if self._held_texts is not None:  # code renders what it has set, as that of @task.bash does
+            held = {*map(id, self._held_texts)}  # a value is no template
+            super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids | held)
             return
         with _outside_log_group(self.log):
             self._render_whole(render, context, jinja_env, skip=frozenset(seen_oids))
@@ -537,10 +541,11 @@ class ConfiguredOperator(ReloadingOperator):
     def _with_values(
         self, context: Any, run: Callable[[], Any], *, how: Callable[[Any, Callable[[], Any]], Any]
     ) -> Any:
-        if self._holds_values:
+        if self._held_texts is not None:
             return run()
-        if not self._job_run:
+        if (before := self._job_run).is_over:  # or a subclass has called the execute of its base before
             self._resolve_job(context, None)
+            self._job_run.know(before.reverser)
         self._has_called_base = True
         return how(context, run)
 
@@ -551,9 +556,10 @@ class ConfiguredOperator(ReloadingOperator):
         from airflow_config_providers.operators.stored_objects import reverse_stored
         from airflow_config_providers.operators.task_output import reversing_context
 
-        if self._holds_values or self._is_executing:
+        if self._held_texts is not None or self._is_executing:
             return run()
         self._is_executing, has_references = True, bool(self._job_run and self._job_run.places)
+        before = attributes(self)
         try:
             with reversing_context(context, self._job_run.reverser):
                 result = run()
@@ -566,6 +572,7 @@ class ConfiguredOperator(ReloadingOperator):
             raise
         finally:
             self._is_executing = False
+            self._forget_values(before, self._job_run.reverser)
             self._clear_runs()
         if self._has_called_base:
             return result
@@ -614,12 +621,13 @@ class ConfiguredOperator(ReloadingOperator):
         shown = {name: getattr(self, name) for name in self._job_fields().names}
         before = attributes(self)
         try:
-            self._holds_values = True
-            for name, value in self._resolved_fields().items():
+            resolved = self._resolved_fields()
+            self._held_texts = [*strings({**shown, **resolved})]
+            for name, value in resolved.items():
                 setattr(self, name, value)
             yield
         finally:
-            self._holds_values = False
+            self._held_texts = None
             for name, value in shown.items():
                 setattr(self, name, value)
             self._forget_values(before, reverser)

@@ -16,7 +16,12 @@ from typing import Any, Final
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.foreign import OUTLET_EVENTS, require
-from airflow_config_providers.operators.backend_guards import KnownReversers, guard_backends, is_reference
+from airflow_config_providers.operators.backend_guards import (
+    KEYS_OF_AIRFLOW,
+    KnownReversers,
+    guard_backends,
+    is_reference,
+)
 from airflow_config_providers.operators.hook_lineage import reverse_lineage
 from airflow_config_providers.operators.stored_objects import reverse_stored
 
@@ -162,6 +167,8 @@ def _stored_fields(message: Any) -> dict[str, Any]:
     held = {name: getattr(message, name) for name in names}
     if kind in _STATES and is_reference(held["value"]):  # the backend would not find what it has stored
         del held["value"]
+    if kind == "SetXCom" and held["key"] in KEYS_OF_AIRFLOW:
+        del held["key"]
     return held
 
 

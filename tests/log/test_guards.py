@@ -150,6 +150,37 @@ def test_an_event_in_an_unknown_layout_stays_an_event_with_its_time_and_level(is
     }
 
 
+@pytest.mark.parametrize(
+    "value", ["error", "2026-11-29", "event", "level", "timestamp", "logger", "lineno", "11-29T10:00"]
+)
+def test_a_value_that_is_a_word_of_each_event_breaks_none(value):
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "a"): value}))
+    frame = {"level": "error", "timestamp": "2026-11-29T10:00:00.123456Z", "lineno": 7}
+
+    rendered = _call(RenderGuard(JSONRenderer(), active), {"event": f"got {value}", "logger": "x", **frame})
+
+    assert json.loads(rendered) == {"event": "got ${v:a}", "logger": "x", **frame}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param({"level": "hunter22"}, id="level"),
+        pytest.param({"timestamp": "hunter22"}, id="time"),
+        pytest.param({"timestamp": "2026-11-29T10:00:00Z hunter22"}, id="longer time"),
+        pytest.param({"logger": "hunter22"}, id="logger"),
+        pytest.param({"k": {"level": "hunter22"}}, id="nested"),
+    ],
+)
+def test_a_value_is_hidden_where_the_time_and_level_of_an_event_stand(entry):
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "a"): "hunter22"}))
+
+    assert "hunter22" not in _call(RenderGuard(JSONRenderer(), active), {"event": "x", **entry})
+    assert "hunter22" not in _call(RenderGuard(lambda *_: json.dumps({"event": "x", **entry}), active), {"event": "x"})
+
+
 def test_a_number_that_is_a_value_becomes_its_reference_as_a_string(active):
     active.add(ReverseTransformer({}, {ConfigVariable("v", "", "number"): "4711081500"}))
 
@@ -172,3 +203,20 @@ def test_a_formatter_shows_references_in_messages_and_exceptions(inner, active):
     record = logging.makeLogRecord({"msg": "is %s", "args": (VALUE,), "exc_info": (ValueError, error, None)})
 
     assert FormatterGuard(inner, active).format(record) == 'is ${v:a"b}\nValueError: ${v:a"b}'
+
+
+def test_each_method_of_a_formatter_shows_references_in_the_way_of_the_wrapped_one(active):
+    class Own(logging.Formatter):
+        def formatException(self, ei):  # noqa: N802 - a name of the standard library
+            return f"own: {super().formatException(ei)}"
+
+    inner = Own("%(asctime)s %(message)s", datefmt="%Y")
+    guard = FormatterGuard(inner, active)
+    record = logging.makeLogRecord({"message": VALUE, "asctime": "2026", "created": 0})
+    error = ValueError(VALUE)
+
+    assert guard.formatMessage(record) == '2026 ${v:a"b}'
+    assert guard.formatException((ValueError, error, None)) == 'own: ValueError: ${v:a"b}'
+    assert guard.formatStack(f"in {VALUE}") == 'in ${v:a"b}'
+    assert guard.formatTime(record, guard.datefmt) == inner.formatTime(record, "%Y")
+    assert guard.usesTime()

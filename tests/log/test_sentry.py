@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import pytest
 
@@ -190,3 +192,13 @@ def test_a_breadcrumb_that_is_sent_after_the_block_shows_the_reference(sdk, sent
 
     assert VALUE not in sent()
     assert REFERENCE in sent()
+
+
+@pytest.mark.parametrize("value", ["error", str(datetime.now(UTC).year) + "-"])
+def test_a_value_that_is_a_word_of_each_event_leaves_its_level_and_time(sdk, sent, value):
+    with reversing(ReverseTransformer({}, {ConfigVariable("v", "", "a"): value})):
+        sdk.capture_message(f"it says {value}", level="error")
+    events = [json.loads(line) for line in sent().splitlines() if '"message"' in line]
+
+    assert [(one["level"], one["message"]) for one in events] == [("error", f"it says {REFERENCE}")]
+    assert datetime.fromisoformat(events[0]["timestamp"])

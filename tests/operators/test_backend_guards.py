@@ -58,6 +58,16 @@ if HAS_BACKENDS_OF_STATE:
 BUCKET = "of-this-deployment"
 
 
+@pytest.mark.parametrize("value", ["return", "return_value", "value"])
+def test_a_result_is_found_whose_key_is_a_value(dag, run_task, secrets_dir, value):
+    (secrets_dir / "word").write_text(value)
+    job = OurOperator(task_id="job", dag=dag, payload=f"${{dir:{secrets_dir}:word}}", do=lambda *_: {"rows": 3})
+
+    run = run_task(job)
+
+    assert [(sent.key, sent.value) for sent in run.supervisor.sent("SetXCom")] == [("return_value", {"rows": 3})]
+
+
 @pytest.fixture
 def elsewhere(monkeypatch):
     """What the worker's backend of state has got: place -> state."""

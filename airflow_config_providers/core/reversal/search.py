@@ -56,6 +56,9 @@ _BEFORE: Final = 128
 _NEAR_END: Final = NEAR + WINDOW
 """Bytes at the end of a text without windows in which a pattern can begin."""
 
+_SHORT_NUMBER: Final = 7
+"""The most digits of a number that is not found inside a longer one. Times, counts and IDs contain any short number."""
+
 _BLANKS: Final = b" \t\r"
 _END_OF_LINE: Final = b" \t\r'\"\\"
 _END_OF_TEXT: Final = _END_OF_LINE + b"\n"
@@ -84,7 +87,8 @@ class Finder:
     with the indentation, quotes, or backslash that programs insert. One break in every 26 bytes leaves one of its two
     windows whole.
 
-    Distinctive parts of a pattern are found, too, and so are patterns with colours or escapes in them.
+    Distinctive parts of a pattern are found, too, and so are patterns with colours or escapes in them. A number of up
+    to ``_SHORT_NUMBER`` digits is not found inside a longer number.
 
     :param labels: pattern -> the label that replaces it; no pattern is empty
     :param sources: pattern -> its source, for the patterns of which parts are searched for, too
@@ -220,7 +224,7 @@ class Finder:
         if b"\n" in data:
             for start, end, _ in everywhere or merged(self._broken(data, hits)):
                 matches += self._search_broken(data[start:end], start)
-        return merged(matches)
+        return merged(match for match in matches if not _is_in_number(data, *match[:2]))
 
     def _unchanged(self, data: bytes, hits: Hits) -> list[Match]:
         """
@@ -347,6 +351,13 @@ def replace(data: bytes, matches: Iterable[Match]) -> bytes:
         position = end
     pieces.append(data[position:])
     return b"".join(pieces)
+
+
+def _is_in_number(data: bytes, start: int, end: int) -> bool:
+    """Return whether a match is a short number within a longer one, where it is there by chance."""
+    if end - start > _SHORT_NUMBER or not data[start:end].isdigit():
+        return False
+    return data[start - 1 : start].isdigit() or data[end : end + 1].isdigit()
 
 
 def merged(matches: Iterable[Match]) -> list[Match]:

@@ -73,7 +73,7 @@ def test_a_long_text_is_searched_as_a_short_one_is(size):
 
 
 def test_where_windows_are_dense_everything_is_found():
-    patterns = {b"%05d" % i: b"" for i in range(10_000, 100_000, 7)}
+    patterns = {b"k%05d" % i: b"" for i in range(10_000, 100_000, 7)}
     text = b"".join(patterns)
 
     assert replace(text, Finder(patterns).find(text)) == b""
@@ -94,7 +94,27 @@ def test_patterns_that_end_in_each_other_are_hidden_and_their_matches_stay_few(c
 def test_hexadecimal_patterns_are_found(length, digits):
     pattern = (digits * 5)[:length]
 
-    assert replace(b"0" + pattern + b"0", Finder({pattern: b"<1>"}).find(b"0" + pattern + b"0")) == b"0<1>0"
+    assert replace(b"-" + pattern + b"-", Finder({pattern: b"<1>"}).find(b"-" + pattern + b"-")) == b"-<1>-"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param(b"27017", b"<1>", id="alone"),
+        pytest.param(b"mongo:27017/db", b"mongo:<1>/db", id="port of an address"),
+        pytest.param(b"port27017b", b"port<1>b", id="between letters"),
+        pytest.param(b"10:00:00.927017Z", b"10:00:00.927017Z", id="end of microseconds"),
+        pytest.param(b"rows 270170", b"rows 270170", id="beginning of a count"),
+        pytest.param(b"1270171 27017", b"1270171 <1>", id="inside a number and alone"),
+        pytest.param(b"\x1b[1m27017\x1b[0m", b"\x1b[1m<1>\x1b[0m", id="coloured"),
+    ],
+)
+def test_a_short_number_is_not_found_inside_a_longer_one(text, shown):
+    assert replace(text, Finder({b"27017": b"<1>"}).find(text)) == shown
+
+
+def test_a_long_number_is_found_inside_a_longer_one():
+    assert replace(b"1482913008", Finder({b"48291300": b"<1>"}).find(b"1482913008")) == b"1<1>8"
 
 
 @given(st.lists(st.text("ab", min_size=1, max_size=8), min_size=1, max_size=5), st.text("abc\n ", max_size=60))

@@ -19,7 +19,6 @@ from airflow_config_providers.job.providers_connection import (
     CONN_TYPE,
     ProvidersConnection,
     deployment_registry,
-    json_object,
     missing_connection,
 )
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
@@ -104,10 +103,9 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
 
         :raises ProviderDefinitionError: it says something else than ``none`` or ``restart``
         """
-        if self._open is None or self._connection is None:
+        if self._open is None:
             return None
-        extra = json_object(self._connection.extra, what=f"The extra of connection '{printable(self.conn_id)}'")
-        found = {key: str(extra[key]) for key in RELOAD_ACTION_KEYS if key in extra}
+        found = {key: str(self._extra[key]) for key in RELOAD_ACTION_KEYS if key in self._extra}
         try:
             return ReloadAction.of(found)
         except ConfigException as error:

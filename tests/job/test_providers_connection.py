@@ -75,6 +75,18 @@ def test_a_connection_that_only_defines_providers_of_drivers_is_no_mistake(monke
     assert providers.driver_definitions() == DEFINED
 
 
+def test_worker_and_driver_see_the_same_file_of_definitions_even_if_it_changes(tmp_path, monkeypatch):
+    file = tmp_path / "providers.properties"
+    extra = json.dumps({"properties_file": str(file)})
+    monkeypatch.setenv("AIRFLOW_CONN_CP", json.dumps({"conn_type": "config_providers", "extra": extra}))
+    file.write_text("config.providers=old\ndriver.config.providers=old\n")
+    connection = ProvidersConnection("cp")
+
+    assert connection.definitions() == {"config.providers": "old"}
+    file.write_text("config.providers=new\ndriver.config.providers=new\n")
+    assert connection.driver_definitions() == {"config.providers": "old"}
+
+
 class NeverMade(InMemoryConfigProvider):
     """Could read environment variables, but its constructor does not return."""
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.authorship import Authorship
-    from airflow_config_providers.job.configuration import JobConfiguration, Told
+    from airflow_config_providers.job.configuration import JobConfiguration
+    from airflow_config_providers.job.policies import Verdict
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
@@ -327,7 +328,9 @@ class ConfiguredOperator(ReloadingOperator):
         owners = [one.__module__ for one in type(self).__mro__ if name in vars(one)]
         return bool(owners) and all(owner.startswith(_KNOWN) for owner in owners)
 
-    def _asking_later(self, context: Any, ask: Callable[[], Told]) -> Told:
+    def _asking_later(self, context: Any, ask: Callable[[], Verdict]) -> Verdict:
+        from airflow_config_providers.job.policies import NO_VERDICT
+
         self._before_submit = partial(self._begin_late, context, ask)
         return NO_VERDICT
 
@@ -341,12 +344,12 @@ class ConfiguredOperator(ReloadingOperator):
         if before is not None:
             before()
 
-    def _begin_late(self, context: Any, ask: Callable[[], Told] | None = None) -> None:
+    def _begin_late(self, context: Any, ask: Callable[[], Verdict] | None = None) -> None:
         """Keep and show what the job gets, in place of what was kept before the deferral, or keep why it is refused."""
         run = self._job_run
         if ask is not None:
             try:
-                run.allowed_by, run.warnings = ask()
+                run.verdict = ask()
             except ConfigProvidersError as error:
                 self._keep_refused(context, run.layered, error.problems, is_late=True)
                 raise

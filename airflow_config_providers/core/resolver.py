@@ -368,7 +368,7 @@ class _Unanswered(NamedTuple):
     denial: str | None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class _SharedFailure:
     """
     A failure that paths of one provider share.

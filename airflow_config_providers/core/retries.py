@@ -27,7 +27,7 @@ _LONGEST_SPREAD: Final = 5.0
 """Most seconds that are added to the wait a provider asks for, so that many processes do not come back together."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class _Outage:
     """
     How long one call has failed because the provider does not answer.

@@ -258,7 +258,8 @@ class DurableMixin(ConfiguredOperator):
         try:
             super().on_kill()
         finally:
-            self._job_run.keep_leases(is_left=False)
+            if "_job_run" in vars(self):
+                self._job_run.keep_leases(is_left=False)
 
 
 def _submitted_config(store: Any, job: Any) -> SubmittedConfig | None:

@@ -162,6 +162,8 @@ class ReloadingOperator(BaseOperator):
     def on_kill(self) -> None:
         """Kill the job, and do not run it anew, or at all."""
         self._is_killed = True
+        if "_job_run" not in vars(self):  # there is no job before rendering ends, and modules can be imported by half
+            return
         if self._job_reload is not None:
             self._job_reload.give_up()
         super().on_kill()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import psutil
 import pytest
@@ -426,6 +429,11 @@ def test_a_task_that_is_killed_while_spark_submit_starts_ends_it(dag, run_task, 
 
     assert run.state == "failed"
     assert processes_of(job) == []
+
+
+def test_a_task_that_is_killed_while_its_first_rendering_imports_modules_ends_without_another_error():
+    script = Path(__file__).with_name("killed_while_rendering.py")
+    subprocess.run([sys.executable, script], check=True, cwd=script.parents[2])
 
 
 def test_a_task_that_is_killed_while_its_references_are_resolved_does_not_begin_its_job(dag, run_task, job):

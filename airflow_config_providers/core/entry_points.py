@@ -69,8 +69,12 @@ class NamedClasses(Generic[_T]):
         :param unknown: returns what is wrong with a name that is no short name, and cannot be a path
         :raises ConfigProvidersError: there is no such class, it is not allowed, or it cannot be used
         """
-        make = self.own.get(name) or self._class(name, shown, unknown)
+        make = self.maker(name, shown, unknown=unknown)
         return guarded(make, lambda: f"{shown} cannot be made", self.kind)
+
+    def maker(self, name: str, shown: str, *, unknown: Callable[[], str]) -> Callable[[], _T]:
+        """Return the class ``name``, or what makes its objects; parameters and errors as for ``make``."""
+        return self.own.get(name) or self._class(name, shown, unknown)
 
     def names(self) -> list[str]:
         """Return the short names."""

@@ -14,6 +14,8 @@ from airflow_config_providers.exceptions import ProviderDefinitionError, Provide
 if TYPE_CHECKING:
     from airflow_config_providers.core.shared_calls import SharedCall, SharedCalls, Wait
 
+_EnvironmentNames = Callable[[Mapping[str, ConfigProvider], float | None], frozenset[str]]
+
 
 class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
     """
@@ -24,7 +26,8 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
 
     :param names: the providers that are defined
     :param open_: creates and configures the provider with this name
-    :param environment_names: returns the names of the environment variables that the providers can read; opens none
+    :param environment_names: given the open providers and a timeout, returns the names of the environment variables
+        that all can read; opens none
     :param unlisted: the names of providers that are defined, but not listed
     :param under_way: starts the calls that open providers; shared by all callers that share open providers
     """
@@ -34,7 +37,7 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         names: Iterable[str],
         open_: Callable[[str], ConfigProvider],
         *,
-        environment_names: Callable[[], frozenset[str]] = frozenset,
+        environment_names: _EnvironmentNames = lambda opened, timeout: frozenset(),
         unlisted: Collection[str] = (),
         under_way: SharedCalls | None = None,
     ) -> None:
@@ -43,7 +46,7 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         self.unlisted = unlisted
         self._names = tuple(names)
         self._open_one = open_
-        self.environment_names = environment_names
+        self._environment_names = environment_names
         self._under_way = under_way or _under_way()
         self._opened: dict[str, ConfigProvider] = {}
         self._lock = RLock()  # a killed task closes the providers in a signal handler
@@ -86,6 +89,15 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
     def is_open(self, name: str) -> bool:
         """Return whether the provider with this name is open."""
         return name in self._opened
+
+    def environment_names(self, *, timeout: float | None = None) -> frozenset[str]:
+        """
+        Return the names of the environment variables that the providers can read. None is opened for this.
+
+        :param timeout: the seconds for importing and creating those that are not open; None for no limit
+        :raises ProviderUnavailableError: one of these did not answer in time
+        """
+        return self._environment_names(dict(self._opened), timeout)
 
     def keep_leases(self, *, is_left: bool) -> None:
         """Call ``ConfigProvider.keep_leases`` of each open provider."""

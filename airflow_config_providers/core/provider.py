@@ -61,7 +61,7 @@ class ConfigProvider(ABC):
         """
         Return the names of the environment variables that it can read; processes started by a task do not inherit them.
 
-        Called before the provider is configured, even if no reference uses it; it must not connect to anything.
+        Called before or after ``configure``, even if no reference uses the provider; it must not connect to anything.
 
         :param configs: the parameters, as for ``configure``
         :raises ProviderDefinitionError: the parameters cannot be used

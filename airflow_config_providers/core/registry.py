@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.entry_points import NamedClasses, distribution_of
+from airflow_config_providers.core.environment_names import can_have_names, names_in_time, names_of
 from airflow_config_providers.core.errors import guarded
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
@@ -144,15 +145,26 @@ class ProviderRegistry:
             return ""
         return ""
 
-    def _environment_names(self, definitions: Iterable[ProviderDefinition]) -> frozenset[str]:
+    def _environment_names(
+        self, definitions: Iterable[ProviderDefinition], opened: Mapping[str, ConfigProvider], timeout: float | None
+    ) -> frozenset[str]:
         """Return the names of the environment variables that providers can read; a wrong definition adds none."""
         found: set[str] = set()
+        asked: dict[str, Callable[[], frozenset[str]]] = {}
         for definition in definitions:
-            with suppress(Exception, SystemExit):  # a provider can raise anything
+            if (provider := opened.get(definition.name)) is None:
+                asked[definition.name] = partial(self._names_unopened, definition)
+            else:
+                found |= names_of(provider, definition.params)
+        return names_in_time(asked, timeout) | found
+
+    def _names_unopened(self, definition: ProviderDefinition) -> frozenset[str]:
+        with suppress(Exception, SystemExit):  # a provider can raise anything
+            if can_have_names(self._maker(definition)):
                 provider = self._make(definition)
                 if not self._missing_params(provider, definition):
-                    found.update(provider.environment_names(definition.params))
-        return frozenset(found)
+                    return names_of(provider, definition.params)
+        return frozenset()
 
     def _opened(self, definitions: Collection[ProviderDefinition]) -> dict[str, ConfigProvider]:
         """Create all providers, then configure them; if anything is wrong, close them and raise all problems."""
@@ -185,6 +197,11 @@ class ProviderRegistry:
 
     def _make(self, definition: ProviderDefinition) -> ConfigProvider:
         return self._classes.make(
+            definition.class_name, definition.shown_class, unknown=partial(self._unknown, definition)
+        )
+
+    def _maker(self, definition: ProviderDefinition) -> Callable[[], ConfigProvider]:
+        return self._classes.maker(
             definition.class_name, definition.shown_class, unknown=partial(self._unknown, definition)
         )
 

@@ -206,6 +206,16 @@ def _values_of(variables: list[ConfigVariable], of_one: str, of_several: str) ->
     return f"The value of {names} {of_one}" if len(variables) == 1 else f"The values of {names} {of_several}"
 
 
+def settle(layers: Sequence[ConfigLayer], definition: ConfigDef | None = None) -> LayeredConfig:
+    """
+    Choose the winners of ``layers``. Fetches nothing.
+
+    :raises ConfigException: a layer has a key or a value that is not allowed
+    """
+    _raise([problem for layer in layers for problem in layer_problems(layer)])
+    return LayeredConfig(layers, definition)
+
+
 class ConfigResolver:
     """
     Settles layers, fetches the references of the winners, checks types, and reports all problems in one error.
@@ -248,8 +258,7 @@ class ConfigResolver:
 
         :raises ConfigException: a layer has a key or a value that is not allowed
         """
-        _raise([problem for layer in layers for problem in layer_problems(layer)])
-        return LayeredConfig(layers, self._definition)
+        return settle(layers, self._definition)
 
     @clearing_frames
     def resolve(

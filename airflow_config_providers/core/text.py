@@ -151,8 +151,11 @@ def nearest(name: str, names: Iterable[str]) -> str:
 def whole_number(text: object, *, least: int = 0, most: int = 10**18 - 1) -> int | None:
     """Return the number from ``least`` to ``most`` that ``text`` is in ASCII digits; None for anything else."""
     digits = str(text).strip()
-    number = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 20 else -1
-    return number if max(least, 0) <= number <= most else None
+    if not (digits.isascii() and digits.isdecimal()):
+        return None
+    digits = digits.lstrip("0") or "0"
+    could_fit = len(digits) <= len(str(most))  # Python does not read a very long number
+    return number if could_fit and least <= (number := int(digits)) <= most else None
 
 
 def not_one_of(text: str, choices: Sequence[str]) -> str:

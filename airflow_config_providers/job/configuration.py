@@ -15,25 +15,22 @@ from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig, lay
 from airflow_config_providers.core.reload import ReloadAction
 from airflow_config_providers.core.resolver import refuse_odd_references
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.core.text import in_all, printable
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan, unclosed
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation, problems_of, refuse
-from airflow_config_providers.job import policies
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_referring_words
 from airflow_config_providers.job.fields import wins_over
 from airflow_config_providers.job.job_layers import JobLayers, require_unreserved
 from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.job.options import JobOptions
+from airflow_config_providers.job.policies import NO_VERDICT, Verdict, verdict_on
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.job.resolver import Driver, DriverResolver, JobResolver, driver_definitions
 from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.steered_layers import TaskDynamic, dynamic_config, previewed_layers, refresh_mark
 from airflow_config_providers.spark.arguments import ANYWHERE
 from airflow_config_providers.spark.layer_files import ConfigFile
-
-Told = tuple[tuple[str, ...], list[str]]
-"""The names of the policies that allow a configuration, and the reasons of those that only warn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ class JobConfiguration:
     words: Sequence[str] = ()
     environment_prefixes: Callable[[], Collection[str]] = lambda: ANYWHERE
     when_settled: Callable[[LayeredConfig], object] = lambda layered: None
-    ask: Callable[[Callable[[], Told]], Told] = call
+    ask: Callable[[Callable[[], Verdict]], Verdict] = call
 
     def preview(self) -> tuple[LayeredConfig, list[str]]:
         """Return what would be submitted, and notes about what would fail or differ in a run."""
@@ -132,24 +129,14 @@ class JobConfiguration:
         """Return the run, which closes what ``stack`` would."""
         layered = worker.settle(layers)
         self.when_settled(layered)
-        allowed_by, warnings = self.ask(partial(self._told, layers))
+        verdict = self.ask(partial(self._require_allowed, layers, self.sources.warn))
         self._warn_of_unclosed(layered, worker.providers)
         resolver = self._placed(worker, layered)
         resolved = resolver.resolve(layered, *self._texts(layered))
         source = self._reload_source(dynamic) if self._reloads(layered, worker.providers) else None
         run = JobRun(resolved, resolver, end=stack.pop_all().close, source=source, earlier=earlier)
-        run.allowed_by, run.warnings = allowed_by, warnings
+        run.verdict = verdict
         return run
-
-    def _told(self, layers: Sequence[ConfigLayer]) -> Told:
-        """Return what ``_require_allowed`` does, and the reasons of policies that only warn, which are logged, too."""
-        warnings: list[str] = []
-
-        def warn(text: str) -> None:
-            warnings.append(text)
-            self.sources.warn(text)
-
-        return self._require_allowed(layers, warn), warnings
 
     def _reload_source(self, dynamic: TaskDynamic) -> ReloadSource:
         return ReloadSource(self.resolve, partial(refresh_mark, self.resource), dynamic.mark)
@@ -210,38 +197,31 @@ class JobConfiguration:
         layers = self.sources.collect(files, [*self.job.layers, *dynamic], self.run_conf)
         return _without_beaten(layers, clusters) if clusters else layers
 
-    def _require_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> tuple[str, ...]:
+    def _require_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> Verdict:
         """
-        Check the configuration, or that of each of several clusters, with the deployment's policies.
+        Return what the deployment's policies say about the configuration.
 
         :param warn: is called with each reason of a policy that only warns
-        :return: the names of the policies that allow it
         :raises PolicyViolation: policies deny it
         """
-        if not self.job.clusters:
-            return self._require_one_allowed(layers, warn)
-        allowed_by: list[tuple[str, ...]] = []
-        problems: list[str] = []
-        for cluster in self.job.clusters:
-            warnings: list[str] = []
-            try:
-                allowed_by.append(self._require_one_allowed([*layers, cluster], warnings.append))
-            except PolicyViolation as violation:
-                problems += _of_cluster(cluster, violation.problems)
-            for warning in _of_cluster(cluster, warnings):
-                warn(warning)
-        refuse(PolicyViolation, problems)
-        return tuple(in_all(allowed_by))
+        verdict = self._verdict(layers) if settings.policies_file() else NO_VERDICT
+        for text in verdict.warnings:
+            warn(text)
+        refuse(PolicyViolation, verdict.denials)
+        return verdict
 
-    def _require_one_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> tuple[str, ...]:
+    def _verdict(self, layers: Sequence[ConfigLayer]) -> Verdict:
+        if not (clusters := self.job.clusters):
+            return self._verdict_on(layers)
+        return Verdict.on_all([self._verdict_on([*layers, cluster]).of(cluster.name) for cluster in clusters])
+
+    def _verdict_on(self, layers: Sequence[ConfigLayer]) -> Verdict:
+        from airflow_config_providers.job.policy_request import with_environment  # noqa: PLC0415 - only with policies
+
         texts = {**self.job.texts, **self._referring_paths()}
-        if self.job.environment and settings.policies_file():  # asking for the connection takes time
-            from airflow_config_providers.job.policy_request import with_environment  # noqa: PLC0415 - only with policies
-
+        if self.job.environment:  # asking for the connection takes time
             layers = with_environment(layers, self.job.environment, self.environment_prefixes())
-        return policies.require_allowed(
-            self.resource, layers, texts, warn=warn, spark_version=self.sources.spark_version
-        )
+        return verdict_on(self.resource, layers, texts, spark_version=self.sources.spark_version)
 
     def _referring_paths(self) -> dict[str, str]:
         return referring_paths(file.path for file in self.files)
@@ -257,10 +237,6 @@ def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterab
         resolver = _worker(stack.enter_context(JobProviders(options.conn_id)), options)
         resolver.providers.needed_by(used)
         return JobRun(resolver.resolve(LayeredConfig([]), texts), resolver, end=stack.pop_all().close)
-
-
-def _of_cluster(cluster: ConfigLayer, problems: Iterable[str]) -> list[str]:
-    return [f"{printable(cluster.name)}: {problem}" for problem in problems]
 
 
 def _worker(providers: JobProviders, options: JobOptions, spark_version: str | None = None) -> JobResolver:

@@ -17,7 +17,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job import nested_texts
-from airflow_config_providers.job.nested_texts import NestedString
+from airflow_config_providers.job.nested_texts import NestedString, field_of
 from airflow_config_providers.job.operator_specs import PART, SUBMIT_FIELDS, ConfLocation, JvmSign, OperatorSpec
 
 if TYPE_CHECKING:
@@ -282,10 +282,11 @@ class JobFields:
 
     def resolved(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """Return field -> content with values, for fields outside the layers; ``texts`` are label -> value."""
+        having_values = {*map(field_of, texts)} - {*self.spec.held}
         return {
             name: nested_texts.map_texts(value, name, lambda text: texts.get(text.label, text.text))
             for name, value in self._besides().items()
-            if name not in self.spec.held and any(label.startswith(name) for label in texts)
+            if name in having_values
         }
 
     def with_configs(

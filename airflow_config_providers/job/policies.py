@@ -2,50 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer
-from airflow_config_providers.core.text import one_line
+from airflow_config_providers.core.text import in_all, one_line, printable
 from airflow_config_providers.exceptions import ConfigProvidersError, listed
 
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.policies import PolicySet
 
 
-def require_allowed(
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """
+    What the deployment's policies say about a configuration.
+
+    :param allowed_by: the names of those that allow it
+    :param warnings: the reasons for which those that only warn would deny it, a line each
+    :param denials: the reasons of those that deny it
+    """
+
+    allowed_by: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    denials: tuple[str, ...] = ()
+
+    def of(self, cluster: str) -> Verdict:
+        """Return the verdict with the name of the cluster that it is about before each reason."""
+        begins = f"{printable(cluster)}: "
+        warnings, denials = (tuple(begins + one for one in found) for found in (self.warnings, self.denials))
+        return replace(self, warnings=warnings, denials=denials)
+
+    @classmethod
+    def on_all(cls, verdicts: Sequence[Verdict]) -> Self:
+        """Return one verdict on several clusters, which is allowed by the policies that allow each of them."""
+        allowed_by = in_all([one.allowed_by for one in verdicts])
+        warnings = chain.from_iterable(one.warnings for one in verdicts)
+        denials = chain.from_iterable(one.denials for one in verdicts)
+        return cls(tuple(allowed_by), tuple(warnings), tuple(denials))
+
+
+NO_VERDICT: Final = Verdict()
+"""What is said without policies, or before they are asked."""
+
+
+def verdict_on(
     resource: ConfigResource,
     layers: Sequence[ConfigLayer],
-    texts: Mapping[str, str] | None = None,
+    texts: Mapping[str, str],
     *,
-    warn: Callable[[str], object],
     spark_version: str | None = None,
-) -> tuple[str, ...]:
+) -> Verdict:
     """
-    Check what ``policy_request`` returns for a task, and return the names of the policies that allow it.
-
-    If the policies cannot be loaded, the configuration is denied.
+    Check the configuration of a task that is about to run. If the policies cannot be loaded, it is denied.
 
     :param layers: all layers of the task
     :param texts: name -> string for references outside its configuration
-    :param warn: is called with each reason for which a policy that only warns would deny it
     :param spark_version: the version of the Spark that runs the job; None if it is not known
-    :raises PolicyViolation: policies deny it; lists each of them with its reasons
     """
-    if not settings.policies_file():
-        return ()
     from airflow_config_providers.core.policy import judged  # noqa: PLC0415 - only with policies
     from airflow_config_providers.spark.policy_request import policy_request  # noqa: PLC0415 - as above
 
-    request = policy_request(resource, layers, texts or {}, spark_version=spark_version)
+    request = policy_request(resource, layers, texts, spark_version=spark_version)
     with deployment_policies() as policies:
         found = judged(policies, request)
-    for text in listed([one.text for one in found.warnings]):
-        warn(one_line(text))
-    found.enforce()
-    return found.allowed_by
+    warnings = map(one_line, listed([one.text for one in found.warnings]))
+    return Verdict(found.allowed_by, tuple(warnings), tuple(one.text for one in found.denials))
 
 
 def deployment_policies() -> PolicySet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
+from airflow_config_providers import settings
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
@@ -19,7 +20,6 @@ from airflow_config_providers.job.providers_connection import (
     ProvidersConnection,
     deployment_registry,
     missing_connection,
-    parse_extra,
 )
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 
@@ -103,10 +103,9 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
 
         :raises ProviderDefinitionError: it says something else than ``none`` or ``restart``
         """
-        if self._open is None or self._connection is None:
+        if self._open is None:
             return None
-        extra = parse_extra(self._connection.extra, what=f"The extra of connection '{printable(self.conn_id)}'")
-        found = {key: str(extra[key]) for key in RELOAD_ACTION_KEYS if key in extra}
+        found = {key: str(self._extra[key]) for key in RELOAD_ACTION_KEYS if key in self._extra}
         try:
             return ReloadAction.of(found)
         except ConfigException as error:
@@ -114,8 +113,12 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
         raise ProviderDefinitionError(*(f"Connection '{printable(self.conn_id)}': {text}" for text in problems))
 
     def environment_names(self) -> frozenset[str]:
-        """Return the names of the environment variables that the providers can read; none if none was needed."""
-        return self._open.environment_names() if self._open is not None else frozenset()
+        """
+        Return the names of the environment variables that the providers can read; none if none was needed.
+
+        :raises ProviderUnavailableError: a provider did not answer within ``resolve_timeout``
+        """
+        return frozenset() if self._open is None else self._open.environment_names(timeout=settings.resolve_timeout())
 
     def keep_leases(self, *, is_left: bool) -> None:
         """Let leases outlive this process, or not; see ``ConfigProvider.keep_leases``."""

@@ -43,7 +43,7 @@ def deployment_registry() -> ProviderRegistry:
 
 class ProvidersConnection:
     """
-    A ``config_providers`` connection, which is read once.
+    A ``config_providers`` connection, which is read once, like the file of definitions that it names.
 
     :param conn_id: the id of the connection
     """
@@ -61,7 +61,9 @@ class ProvidersConnection:
 
     def definitions(self) -> dict[str, str]:
         """Return ``config.providers`` and the keys below it from the connection."""
-        return definitions_of(self.conn_id, self._connection)
+        if self._connection is None:
+            raise missing_connection(self.conn_id)
+        return _of_tasks(self._defined)
 
     def driver_definitions(self) -> dict[str, str]:
         """
@@ -69,7 +71,7 @@ class ProvidersConnection:
 
         :raises ProviderDefinitionError: the connection, or the environment variable that defines it, cannot be read
         """
-        return driver_definitions_of(self.conn_id, self._connection)
+        return _of_driver(self._defined)
 
     def require_provider(self, definitions: Mapping[str, Any]) -> None:
         """
@@ -85,6 +87,14 @@ class ProvidersConnection:
     def is_defined(self) -> bool:
         """Return whether the connection exists."""
         return self._connection is not None
+
+    @cached_property
+    def _defined(self) -> dict[str, str]:
+        return _all_of(self.conn_id, self._extra)
+
+    @cached_property
+    def _extra(self) -> Mapping[str, Any]:
+        return {} if self._connection is None else _extra_of(self.conn_id, self._connection)
 
     @cached_property
     def _connection(self) -> Connection | None:
@@ -118,9 +128,7 @@ def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str
     """
     if connection is None:
         raise missing_connection(conn_id)
-    found = {key: text for key, text in _all_of(conn_id, connection).items() if not key.startswith(_OF_DRIVER)}
-    mask_parameters(found)
-    return found
+    return _of_tasks(_all_of(conn_id, _extra_of(conn_id, connection)))
 
 
 def driver_definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
@@ -129,15 +137,25 @@ def driver_definitions_of(conn_id: str, connection: Connection | None) -> dict[s
 
     :raises ProviderDefinitionError: the definitions cannot be read
     """
-    if connection is None:
-        return {}
-    found = _all_of(conn_id, connection)
-    below = {key.removeprefix(_OF_DRIVER): text for key, text in found.items() if key.startswith(_OF_DRIVER)}
+    return {} if connection is None else _of_driver(_all_of(conn_id, _extra_of(conn_id, connection)))
+
+
+def _of_tasks(defined: Mapping[str, str]) -> dict[str, str]:
+    found = {key: text for key, text in defined.items() if not key.startswith(_OF_DRIVER)}
+    mask_parameters(found)
+    return found
+
+
+def _of_driver(defined: Mapping[str, str]) -> dict[str, str]:
+    below = {key.removeprefix(_OF_DRIVER): text for key, text in defined.items() if key.startswith(_OF_DRIVER)}
     return {key: text for key, text in below.items() if is_reserved(key)}
 
 
-def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
-    extra = parse_extra(connection.extra, what=f"The extra of connection '{printable(conn_id)}'")
+def _extra_of(conn_id: str, connection: Connection) -> Mapping[str, Any]:
+    return parse_extra(connection.extra, what=f"The extra of connection '{printable(conn_id)}'")
+
+
+def _all_of(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
     keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(_OF_DRIVER))}
     unread = {key: value for key, value in extra.items() if _is_misspelt(key) and isinstance(value, str)}
     files = {key: extra[key] for key in _FILES if extra.get(key) is not None}
@@ -194,7 +212,7 @@ def misspelt_fields(connection: Connection, definitions: Iterable[str]) -> list[
 
     :param definitions: the keys that were found in the extra of ``connection``, and in its properties
     """
-    fields = parse_extra(connection.extra, what=f"The extra of connection '{printable(connection.conn_id)}'")
+    fields = _extra_of(connection.conn_id, connection)
     places = {**dict.fromkeys(definitions, "properties"), **dict.fromkeys(fields, "extra")}
     hints = [
         f"'{printable(name)}' in its {places[name]} is not read{hint}"

@@ -10,7 +10,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.provider import ConfigProvider, SecretIdProvider
 from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
-from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
+from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved, settle
 from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import (
@@ -53,7 +53,7 @@ class JobResolver:
 
     def settle(self, layers: Sequence[ConfigLayer]) -> LayeredConfig:
         """Return the settled layers, without reading secrets."""
-        return self._resolver({}).settle(layers)
+        return settle(layers, spark_definition(self.spark_version))
 
     def resolve(
         self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.authorship import Authorship
-    from airflow_config_providers.job.configuration import JobConfiguration, Told
+    from airflow_config_providers.job.configuration import JobConfiguration
+    from airflow_config_providers.job.policies import Verdict
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
@@ -242,7 +243,7 @@ class ConfiguredOperator(ReloadingOperator):
         authorship.render(self, render, before=before, after=fields.texts, is_plain=is_plain)
         self.config_files = listed(self.config_files)  # what another task returned can be a string
         refuse_odd_paths(self.config_files)
-        authorship.bound_paths(self, self._job_paths(), context, jinja_env or self.get_template_env())
+        authorship.bound_paths(self, self._job_paths(fields), context, jinja_env or self.get_template_env())
         try:
             if self._is_preview(context):
                 self._preview_job(context, jinja_env)
@@ -285,12 +286,13 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _preview_job(self, context: Any, jinja_env: Any) -> None:
         """Show what would be submitted, with notes about what would fail or differ in a run."""
-        problems = list(self._job_problems())
-        layered, notes = self._job_configuration(context, jinja_env).preview()
+        fields = self._job_fields()
+        problems = list(self._job_problems(fields))
+        layered, notes = self._job_configuration(fields, context, jinja_env).preview()
         notes = [*problems, *notes]
         for note in notes:
             self.log.warning("Preview: %s", note)
-        self._show_job(layered, notes)
+        self._show_job(fields, layered, notes)
 
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         """Get the values of this run, and show where they come from."""
@@ -326,9 +328,11 @@ class ConfiguredOperator(ReloadingOperator):
         owners = [one.__module__ for one in type(self).__mro__ if name in vars(one)]
         return bool(owners) and all(owner.startswith(_KNOWN) for owner in owners)
 
-    def _asking_later(self, context: Any, ask: Callable[[], Told]) -> Told:
+    def _asking_later(self, context: Any, ask: Callable[[], Verdict]) -> Verdict:
+        from airflow_config_providers.job.policies import NO_VERDICT
+
         self._before_submit = partial(self._begin_late, context, ask)
-        return (), []
+        return NO_VERDICT
 
     def _ask_late(self) -> None:
         """
@@ -340,12 +344,12 @@ class ConfiguredOperator(ReloadingOperator):
         if before is not None:
             before()
 
-    def _begin_late(self, context: Any, ask: Callable[[], Told] | None = None) -> None:
+    def _begin_late(self, context: Any, ask: Callable[[], Verdict] | None = None) -> None:
         """Keep and show what the job gets, in place of what was kept before the deferral, or keep why it is refused."""
         run = self._job_run
         if ask is not None:
             try:
-                run.allowed_by, run.warnings = ask()
+                run.verdict = ask()
             except ConfigProvidersError as error:
                 self._keep_refused(context, run.layered, error.problems, is_late=True)
                 raise
@@ -374,34 +378,34 @@ class ConfiguredOperator(ReloadingOperator):
 
         :raises ConfigException: fields are wrong, or what fills in a template brought a reference
         """
-        refuse(ConfigException, self._job_problems())
-        return self._job_configuration(context, jinja_env)
+        fields = self._job_fields()
+        refuse(ConfigException, self._job_problems(fields))
+        return self._job_configuration(fields, context, jinja_env)
 
     def _show_run(self, run: JobRun, notes: Sequence[str] = ()) -> None:
-        notes = [*notes, *self._job_notes(), *self._reload_notes(), *run.unresolved_notes()]
+        fields = self._job_fields()
+        notes = [*notes, *self._job_notes(fields), *self._reload_notes(), *run.unresolved_notes()]
         for note in notes:
             self.log.warning("%s", note)
-        self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(run.layered, notes)))
+        self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(fields, run.layered, notes)))
         self.log.info("%s", run.resolved_line())
         for note in run.value_notes():
             self.log.warning("%s", note)
-        self._referring_texts = {one.label: one.text for one in self._job_fields().texts() if scan(one.text)}
+        self._referring_texts = {one.label: one.text for one in fields.texts() if scan(one.text)}
 
-    def _job_problems(self) -> Iterator[str]:
+    def _job_problems(self, fields: JobFields) -> Iterator[str]:
         """Yield what is wrong with the fields before anything is resolved."""
-        fields = self._job_fields()
         yield from self._authorship.brought_problems(fields.author_texts())
         yield from self._authorship.inserted_problems(fields.conf_texts())
         keeps = self._job_options.keeps_unresolved
         yield from (problem for _, problem in unresolved_arguments(self, fields.names, keeps_unresolved=keeps))
 
-    def _job_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
+    def _job_configuration(self, fields: JobFields, context: Any, jinja_env: Any) -> JobConfiguration:
         from airflow_config_providers.core.alter import ConfigResource
         from airflow_config_providers.job.authorship import rendered
         from airflow_config_providers.job.configuration import JobConfiguration
         from airflow_config_providers.job.job_layers import JobLayers
 
-        fields = self._job_fields()
         return JobConfiguration(
             resource=ConfigResource.of_task(self.dag_id, self.task_id),
             job=AuthoredJob.of(fields, self._job_options, is_written=self._authorship.is_written),
@@ -441,8 +445,8 @@ class ConfiguredOperator(ReloadingOperator):
         ]
         return [*self._default_files(fields), *of_deployment, *own]
 
-    def _job_paths(self) -> list[NestedString]:
-        return self._job_fields().files()
+    def _job_paths(self, fields: JobFields) -> list[NestedString]:
+        return fields.files()
 
     def _default_files(self, fields: JobFields) -> list[ConfigFile]:
         """Return Spark's defaults file, which the job reads in any case."""
@@ -466,8 +470,7 @@ class ConfiguredOperator(ReloadingOperator):
         is_remote = fields.spec.is_remote and bool(fields.conf or fields.cluster_confs)
         return Driver(is_remote, lambda _: is_remote, fields.not_python(), tuple(fields.closed_confs()))
 
-    def _job_notes(self) -> Iterator[str]:
-        fields = self._job_fields()
+    def _job_notes(self, fields: JobFields) -> Iterator[str]:
         if fields.cluster_confs:
             yield "Several clusters: each gets these layers around its own spark_conf, which the task's fields show."
             return
@@ -492,10 +495,10 @@ class ConfiguredOperator(ReloadingOperator):
         if added and (conf := (fields := self._job_fields()).conf) is not None:
             setattr(self, conf.field, conf.put(fields.read(conf.field), {**fields.configs, **added}))
 
-    def _show_job(self, layered: LayeredConfig, notes: Sequence[str]) -> list[str]:
+    def _show_job(self, fields: JobFields, layered: LayeredConfig, notes: Sequence[str]) -> list[str]:
         """Set the fields that people see, and return all lines of ``effective_config``."""
         lines = [*(f"! {one_line(note)}" for note in notes), *layered.lines()]
-        self._show_conf(layered)
+        self._show_conf(fields, layered)
         self.effective_config = shortened(
             lines,
             characters=settings.longest_field(),
@@ -503,9 +506,9 @@ class ConfiguredOperator(ReloadingOperator):
         )
         return lines
 
-    def _show_conf(self, layered: LayeredConfig) -> None:
+    def _show_conf(self, fields: JobFields, layered: LayeredConfig) -> None:
         """Put the settled configuration into the field that people see."""
-        for name, value in self._job_fields().shown(layered).items():
+        for name, value in fields.shown(layered).items():
             setattr(self, name, value)
 
     def execute(self, context: Any, *args: Any, **kwargs: Any) -> Any:
@@ -618,10 +621,11 @@ class ConfiguredOperator(ReloadingOperator):
 
     @contextmanager
     def _values_in_place(self, reverser: ReverseTransformer) -> Iterator[None]:
-        shown = {name: getattr(self, name) for name in self._job_fields().names}
+        fields = self._job_fields()
+        shown = {name: getattr(self, name) for name in fields.names}
         before = attributes(self)
         try:
-            resolved = self._resolved_fields()
+            resolved = self._resolved_fields(fields)
             self._held_texts = [*strings({**shown, **resolved})]
             for name, value in resolved.items():
                 setattr(self, name, value)
@@ -632,10 +636,10 @@ class ConfiguredOperator(ReloadingOperator):
                 setattr(self, name, value)
             self._forget_values(before, reverser)
 
-    def _resolved_fields(self) -> dict[str, Any]:
+    def _resolved_fields(self, fields: JobFields) -> dict[str, Any]:
         from airflow_config_providers.job.exposed_values import refuse_broken_words
 
-        fields, run = self._job_fields(), self._job_run
+        run = self._job_run
         written = list(fields.other_texts())
         self._refuse_late([*written, *fields.named_texts()])
         values = {one.label: run.value(one) for one in written}

@@ -63,10 +63,11 @@ class DurableMixin(ConfiguredOperator):
 
     def _is_followable(self, job: Any, submitted: SubmittedConfig | None, context: Any) -> bool:
         """Return whether ``job`` still runs or has succeeded, which its own configuration says where to ask."""
-        before = {name: getattr(self, name) for name in self._job_fields().names}
+        fields = self._job_fields()
+        before = {name: getattr(self, name) for name in fields.names}
         try:
             if submitted is not None:
-                self._show_conf(submitted.layered)
+                self._show_conf(fields, submitted.layered)
             return self._can_follow(job, context)
         finally:
             for name, value in before.items():
@@ -95,7 +96,7 @@ class DurableMixin(ConfiguredOperator):
 
         self._is_following, self._followed = True, (job, submitted)
         if submitted is not None:
-            self._show_conf(submitted.layered)
+            self._show_conf(self._job_fields(), submitted.layered)
         used = submitted.conf.values() if submitted else ()
         self._job_run = following_run(self._job_options, self._texts_afterwards(), used=used)
         if submitted is not None and submitted.sealed is not None:

@@ -169,8 +169,8 @@ def submitted_try(ti: Any, run: JobRun, *, spark: str | None) -> TryRecord:
         record,
         references={**record.references, **known},
         key_id=hashes.key_id,
-        policies=run.allowed_by,
-        notes=(*run.warnings, *([hashes.reason] if known and hashes.reason else [])),
+        policies=run.verdict.allowed_by,
+        notes=(*run.verdict.warnings, *([hashes.reason] if known and hashes.reason else [])),
     )
 
 

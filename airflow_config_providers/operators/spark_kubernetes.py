@@ -21,6 +21,7 @@ from airflow_config_providers.operators.spark_application import API_GROUP, KIND
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+    from airflow_config_providers.job.fields import JobFields
 
 _VALUES_KEY: Final = "config_providers_values"
 """The key in the task's state store that holds the values of earlier tries, sealed."""
@@ -86,9 +87,9 @@ class SparkKubernetesMixin(ConfiguredOperator):
         specs = texts(self.template_spec, "template_spec")
         self._authorship.add_written(spec for spec in specs if is_file or id(spec.text) in written)
 
-    def _job_paths(self) -> list[NestedString]:
-        file = self.application_file
-        return [*super()._job_paths(), *([NestedString("application_file", file)] if file and _is_path(file) else [])]
+    def _job_paths(self, fields: JobFields) -> list[NestedString]:
+        file, paths = self.application_file, super()._job_paths(fields)
+        return [*paths, NestedString("application_file", file)] if file and _is_path(file) else paths
 
     def _parse(self, content: str | bytes) -> Any:
         """Return an application as the operator parses it, without opening a file, which could have been replaced."""
@@ -123,8 +124,8 @@ class SparkKubernetesMixin(ConfiguredOperator):
         found = spec.get("spark", spec) if isinstance(spec, Mapping) else None
         return found if isinstance(found, Mapping) else {}
 
-    def _job_problems(self) -> Iterator[str]:
-        yield from super()._job_problems()
+    def _job_problems(self, fields: JobFields) -> Iterator[str]:
+        yield from super()._job_problems(fields)
         if not self._is_apaches:
             return
         for argument, problem in _ELSEWHERE.items():
@@ -135,8 +136,8 @@ class SparkKubernetesMixin(ConfiguredOperator):
         for name in sorted(map(str, self.template_spec.keys() - {"spark", *self._application})):
             yield f"template_spec['{printable(name)}']: it completes only Kubeflow's application. Use driverSpec."
 
-    def _job_notes(self) -> Iterator[str]:
-        yield from super()._job_notes()
+    def _job_notes(self, fields: JobFields) -> Iterator[str]:
+        yield from super()._job_notes(fields)
         wanted = (self._application.get("metadata") or {}).get("namespace")
         if wanted and wanted != self.namespace:
             yield (

@@ -10,6 +10,7 @@ from airflow_config_providers.operators.configured import ConfiguredOperator
 
 if TYPE_CHECKING:
     from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
+    from airflow_config_providers.job.fields import JobFields
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.spark.delivery import Delivery
 
@@ -27,8 +28,8 @@ class SparkSqlMixin(ConfiguredOperator):
     sql: str
     _hook: Any
 
-    def _job_notes(self) -> Iterator[str]:
-        yield from super()._job_notes()
+    def _job_notes(self, fields: JobFields) -> Iterator[str]:
+        yield from super()._job_notes(fields)
         substitutes = self._job_run.layered.settled.get(_SUBSTITUTE, "true").lower() != "false"
         if substitutes and _READS_THE_WORKER.search(str(self.sql)):
             yield (

@@ -77,7 +77,8 @@ def session(
         found = resolve()
         values = with_redaction(found)
         current = DriverConfigs(partial(resolve, options=ONCE), found)
-        _start(process, values, found, withheld=child_process.withheld(opened.environment_names()))
+        names = opened.environment_names(timeout=PATIENT.timeout)
+        _start(process, values, found, withheld=child_process.withheld(names))
         keep(current)
         atexit.register(stack.pop_all().close)
     for key, text in own.items():

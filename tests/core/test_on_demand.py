@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ProviderRegistry
-from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError
+from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError, ProviderUnavailableError
 from airflow_config_providers.testing import InMemoryConfigProvider
 from tests.limits import LONGEST
 
@@ -168,6 +169,69 @@ def test_the_environment_variables_of_all_are_told_and_none_is_configured() -> N
     assert providers.environment_names() == {"A", "B", "C"}
     assert all(provider.configs is None for provider in made)
     assert not any(map(providers.is_open, providers))
+
+
+def test_a_provider_without_names_of_its_own_is_not_made_to_be_asked() -> None:
+    class Unmakeable(InMemoryConfigProvider):
+        def __init__(self) -> None:
+            threading.Event().wait()  # never ends
+
+    providers = ProviderRegistry({"slow": Unmakeable}).on_demand(definitions(a="slow"))
+
+    assert providers.environment_names() == frozenset()
+
+
+def test_a_provider_that_is_open_is_asked_and_not_made_again() -> None:
+    made: list[ConfigProvider] = []
+
+    class Counted(ReadsEnvironment):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+
+    props = definitions(a="env") | {"config.providers.a.param.names": "A"}
+    providers = ProviderRegistry({"env": Counted}).on_demand(props)
+    opened = providers["a"]
+
+    assert providers.environment_names() == {"A"}
+    assert made == [opened]
+
+
+class NeverMade(ReadsEnvironment):
+    """Its constructor does not return."""
+
+    def __init__(self) -> None:
+        threading.Event().wait()
+
+
+def test_a_provider_whose_constructor_never_returns_is_an_error_when_the_time_is_up() -> None:
+    providers = ProviderRegistry({"slow": NeverMade, "env": ReadsEnvironment}).on_demand(definitions(a="slow", b="env"))
+
+    with pytest.raises(ProviderUnavailableError, match=r"^Provider 'a' did not name .* within 0\.1 seconds") as caught:
+        providers.environment_names(timeout=0.1)
+    assert "Processes of the job must not inherit them" in str(caught.value)
+
+
+def test_a_module_whose_import_never_ends_is_an_error_when_the_time_is_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "endless_provider.py").write_text("import threading\nthreading.Event().wait()")
+    monkeypatch.syspath_prepend(tmp_path)
+    registry = ProviderRegistry(allowed_classes=["endless_provider.P"])
+
+    with pytest.raises(ProviderUnavailableError, match="Provider 'a' did not name"):
+        registry.on_demand(definitions(a="endless_provider.P")).environment_names(timeout=0.1)
+
+
+def test_without_a_thread_for_a_provider_that_could_hang_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    providers = ProviderRegistry({"slow": NeverMade}).on_demand(definitions(a="slow"))
+
+    with pytest.raises(ProviderUnavailableError, match="No more threads can be started here"):
+        providers.environment_names(timeout=LONGEST)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,15 @@ def test_a_whole_number_is_within_its_bounds() -> None:
     assert [whole_number(number, least=2, most=3) for number in (1, 2, 3, 4)] == [None, 2, 3, None]
 
 
+def test_no_sign_is_read_whatever_the_bounds_are() -> None:
+    assert [whole_number(text, least=-5) for text in ("-1", "x", "0")] == [None, None, 0]
+
+
+def test_a_whole_number_has_as_many_digits_as_its_bound() -> None:
+    most = 10**21
+    assert [whole_number(str(number), most=most) for number in (most, most + 1)] == [most, None]
+
+
 def test_a_word_that_is_not_one_of_several_is_named_with_the_nearest() -> None:
     assert not_one_of("kep", ["fail", "keep"]) == "'kep' is not one of fail, keep, did you mean 'keep'?"
 

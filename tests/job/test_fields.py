@@ -7,7 +7,7 @@ from pathlib import PurePath
 import pytest
 
 from airflow_config_providers.job.fields import PYTHON_RUNNER, JobFields
-from airflow_config_providers.job.operator_specs import SUPPORTED
+from airflow_config_providers.job.operator_specs import SUPPORTED, OperatorSpec
 
 
 def said(operator, fields):
@@ -113,3 +113,10 @@ def test_a_job_says_where_it_is_no_python_program(operator, fields, place):
 )
 def test_a_python_program_is_one(operator, fields):
     assert said(operator, fields) == ""
+
+
+def test_a_field_is_left_alone_if_only_one_whose_name_begins_with_its_name_has_a_value():
+    held = {"env": {"a": "x"}, "env_vars": {"b": "${p:k}"}}
+    fields = JobFields(OperatorSpec(), ("env", "env_vars"), held.get, {})
+
+    assert fields.resolved({"env_vars['b']": "v"}) == {"env_vars": {"b": "v"}}

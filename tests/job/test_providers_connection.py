@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 from airflow.sdk import Connection
 
-from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.job.providers_connection import ProvidersConnection, misspelt_fields
+from airflow_config_providers.testing import InMemoryConfigProvider
 from tests.providers.airflow_process import connection_result
 from tests.providers.conftest import configure_backend, in_task  # noqa: F401 - fixtures
 
@@ -71,6 +73,41 @@ def test_a_connection_that_only_defines_providers_of_drivers_is_no_mistake(monke
     providers = JobProviders("cp")
     assert providers.needed_by(["${env:HOME}", "${late:x}"]) == {}
     assert providers.driver_definitions() == DEFINED
+
+
+def test_worker_and_driver_see_the_same_file_of_definitions_even_if_it_changes(tmp_path, monkeypatch):
+    file = tmp_path / "providers.properties"
+    extra = json.dumps({"properties_file": str(file)})
+    monkeypatch.setenv("AIRFLOW_CONN_CP", json.dumps({"conn_type": "config_providers", "extra": extra}))
+    file.write_text("config.providers=old\ndriver.config.providers=old\n")
+    connection = ProvidersConnection("cp")
+
+    assert connection.definitions() == {"config.providers": "old"}
+    file.write_text("config.providers=new\ndriver.config.providers=new\n")
+    assert connection.driver_definitions() == {"config.providers": "old"}
+
+
+class NeverMade(InMemoryConfigProvider):
+    """Could read environment variables, but its constructor does not return."""
+
+    def __init__(self):
+        threading.Event().wait()
+
+    def environment_names(self, configs):
+        return ["SECRET"]
+
+
+def test_what_a_provider_that_hangs_can_read_is_waited_for_as_long_as_references_are(monkeypatch):
+    path = f"{NeverMade.__module__}.NeverMade"
+    extra = {"config.providers": "env, slow", "config.providers.env.class": "env", "config.providers.slow.class": path}
+    monkeypatch.setenv("AIRFLOW_CONN_CP", json.dumps({"conn_type": "config_providers", "extra": extra}))
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES", path)
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_TIMEOUT", "1")
+
+    with JobProviders("cp") as providers:
+        providers.needed_by(["${env:HOME}"])
+        with pytest.raises(ProviderUnavailableError, match="Provider 'slow' did not name"):
+            providers.environment_names()
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,10 @@ def _clock(session: Session, now: Callable[[], float]) -> Iterator[Diagnosis]:
     # Vault leaves out fractions of a second.
     skew = max(0.0, before - (there + 1), there - after)
     if skew >= _NOTICEABLE_SKEW:
-        make = fault if skew >= _HARMFUL_SKEW else doubt
+        make, when = (fault, "") if skew >= _HARMFUL_SKEW else (doubt, f"beyond {_HARMFUL_SKEW:.0f} seconds, ")
         yield make(
-            f"The clocks of this machine and of {session.where} differ by {skew:.0f} seconds; logins with a JWT or a "
-            f"cloud identity break.",
+            f"The clocks of this machine and of {session.where} differ by {skew:.0f} seconds; {when}logins with a JWT "
+            f"or a cloud identity break.",
             "Synchronise both clocks: timedatectl set-ntp true",
         )
 

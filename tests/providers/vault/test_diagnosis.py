@@ -65,6 +65,21 @@ def test_a_clock_that_differs_from_vaults_is_found(vault, seconds: float, severi
     assert [one.severity for one in found if "The clocks" in one.what] == ([severity] if severity else [])
 
 
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        pytest.param(20, "; beyond 60 seconds, logins with a JWT or a cloud identity break.", id="little"),
+        pytest.param(3600, " seconds; logins with a JWT or a cloud identity break.", id="much"),
+    ],
+)
+def test_a_clock_that_differs_little_breaks_no_login_yet(vault, seconds: float, expected: str):
+    with opened(vault) as provider:
+        found = list(diagnose(provider._cache.session, now=lambda: time.time() + seconds))
+
+    (what,) = [one.what for one in found if "The clocks" in one.what]
+    assert what.endswith(expected)
+
+
 def test_a_refused_login_is_an_error(vault):
     with closing(provider_of(refused(vault))) as provider, pytest.raises(AccessDeniedError) as caught:
         list(provider.diagnose())

@@ -93,7 +93,7 @@ class FoundSoFar:
         return len(self.leaks) >= MOST_LEAKS
 
     def take(self, other: FoundSoFar) -> None:
-        """Add what ``other`` has found."""
+        """Add the bytes, leaks and problems of ``other``; lines and ends are of the whole split."""
         self.octets += other.octets
         self.leaks += other.leaks
         self.problems += other.problems

@@ -24,7 +24,7 @@ from airflow_config_providers.job.fields import wins_over
 from airflow_config_providers.job.job_layers import JobLayers, require_unreserved
 from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.job.options import JobOptions
-from airflow_config_providers.job.policies import NO_VERDICT, Verdict, verdict_on
+from airflow_config_providers.job.policies import NO_VERDICT, TaskVerdict, verdict_on
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.job.resolver import Driver, DriverResolver, JobResolver, driver_definitions
 from airflow_config_providers.job.run import JobRun, ReloadSource
@@ -58,7 +58,7 @@ class JobConfiguration:
     words: Sequence[str] = ()
     environment_prefixes: Callable[[], Collection[str]] = lambda: ANYWHERE
     when_settled: Callable[[LayeredConfig], object] = lambda layered: None
-    ask: Callable[[Callable[[], Verdict]], Verdict] = call
+    ask: Callable[[Callable[[], TaskVerdict]], TaskVerdict] = call
 
     def preview(self) -> tuple[LayeredConfig, list[str]]:
         """Return what would be submitted, and notes about what would fail or differ in a run."""
@@ -197,7 +197,7 @@ class JobConfiguration:
         layers = self.sources.collect(files, [*self.job.layers, *dynamic], self.run_conf)
         return _without_beaten(layers, clusters) if clusters else layers
 
-    def _require_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> Verdict:
+    def _require_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> TaskVerdict:
         """
         Return what the deployment's policies say about the configuration.
 
@@ -210,12 +210,12 @@ class JobConfiguration:
         refuse(PolicyViolation, verdict.denials)
         return verdict
 
-    def _verdict(self, layers: Sequence[ConfigLayer]) -> Verdict:
+    def _verdict(self, layers: Sequence[ConfigLayer]) -> TaskVerdict:
         if not (clusters := self.job.clusters):
             return self._verdict_on(layers)
-        return Verdict.on_all([self._verdict_on([*layers, cluster]).of(cluster.name) for cluster in clusters])
+        return TaskVerdict.on_all([self._verdict_on([*layers, cluster]).of(cluster.name) for cluster in clusters])
 
-    def _verdict_on(self, layers: Sequence[ConfigLayer]) -> Verdict:
+    def _verdict_on(self, layers: Sequence[ConfigLayer]) -> TaskVerdict:
         from airflow_config_providers.job.policy_request import with_environment  # noqa: PLC0415 - only with policies
 
         texts = {**self.job.texts, **self._referring_paths()}

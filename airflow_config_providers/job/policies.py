@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TaskVerdict:
     """
     What the deployment's policies say about a configuration.
 
@@ -31,14 +31,14 @@ class Verdict:
     warnings: tuple[str, ...] = ()
     denials: tuple[str, ...] = ()
 
-    def of(self, cluster: str) -> Verdict:
+    def of(self, cluster: str) -> TaskVerdict:
         """Return the verdict with the name of the cluster that it is about before each reason."""
         begins = f"{printable(cluster)}: "
         warnings, denials = (tuple(begins + one for one in found) for found in (self.warnings, self.denials))
         return replace(self, warnings=warnings, denials=denials)
 
     @classmethod
-    def on_all(cls, verdicts: Sequence[Verdict]) -> Self:
+    def on_all(cls, verdicts: Sequence[TaskVerdict]) -> Self:
         """Return one verdict on several clusters, which is allowed by the policies that allow each of them."""
         allowed_by = in_all([one.allowed_by for one in verdicts])
         warnings = chain.from_iterable(one.warnings for one in verdicts)
@@ -46,7 +46,7 @@ class Verdict:
         return cls(tuple(allowed_by), tuple(warnings), tuple(denials))
 
 
-NO_VERDICT: Final = Verdict()
+NO_VERDICT: Final = TaskVerdict()
 """What is said without policies, or before they are asked."""
 
 
@@ -56,7 +56,7 @@ def verdict_on(
     texts: Mapping[str, str],
     *,
     spark_version: str | None = None,
-) -> Verdict:
+) -> TaskVerdict:
     """
     Check the configuration of a task that is about to run. If the policies cannot be loaded, it is denied.
 
@@ -71,7 +71,7 @@ def verdict_on(
     with deployment_policies() as policies:
         found = judged(policies, request)
     warnings = map(one_line, listed([one.text for one in found.warnings]))
-    return Verdict(found.allowed_by, tuple(warnings), tuple(one.text for one in found.denials))
+    return TaskVerdict(found.allowed_by, tuple(warnings), tuple(one.text for one in found.denials))
 
 
 def deployment_policies() -> PolicySet:

@@ -23,7 +23,7 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, refuse
 from airflow_config_providers.job.exposed_values import refuse_added
 from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, map_texts
-from airflow_config_providers.job.policies import NO_VERDICT, Verdict
+from airflow_config_providers.job.policies import NO_VERDICT, TaskVerdict
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log.installation import Installation, install
 from airflow_config_providers.masker import mask_secrets
@@ -74,7 +74,7 @@ class JobRun:
         the last ``KEPT`` and the first
     """
 
-    verdict: Verdict = NO_VERDICT
+    verdict: TaskVerdict = NO_VERDICT
     """What the policies have said about the configuration."""
 
     def __init__(

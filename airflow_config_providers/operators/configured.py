@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.authorship import Authorship
     from airflow_config_providers.job.configuration import JobConfiguration
-    from airflow_config_providers.job.policies import Verdict
+    from airflow_config_providers.job.policies import TaskVerdict
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
@@ -328,7 +328,7 @@ class ConfiguredOperator(ReloadingOperator):
         owners = [one.__module__ for one in type(self).__mro__ if name in vars(one)]
         return bool(owners) and all(owner.startswith(_KNOWN) for owner in owners)
 
-    def _asking_later(self, context: Any, ask: Callable[[], Verdict]) -> Verdict:
+    def _asking_later(self, context: Any, ask: Callable[[], TaskVerdict]) -> TaskVerdict:
         from airflow_config_providers.job.policies import NO_VERDICT
 
         self._before_submit = partial(self._begin_late, context, ask)
@@ -344,7 +344,7 @@ class ConfiguredOperator(ReloadingOperator):
         if before is not None:
             before()
 
-    def _begin_late(self, context: Any, ask: Callable[[], Verdict] | None = None) -> None:
+    def _begin_late(self, context: Any, ask: Callable[[], TaskVerdict] | None = None) -> None:
         """Keep and show what the job gets, in place of what was kept before the deferral, or keep why it is refused."""
         run = self._job_run
         if ask is not None:

@@ -15,6 +15,17 @@ from airflow_config_providers.spark.audit.leaks.s3_objects import S3Objects
 from airflow_config_providers.spark.audit.leaks.stored_path import StoredPath, is_stored
 
 _S3: Final = frozenset({"s3", "s3a", "s3n"})
+_AMAZON: Final = ("apache-airflow-providers-amazon", "boto3")
+_GOOGLE: Final = ("apache-airflow-providers-google", "gcsfs")
+_AZURE: Final = ("apache-airflow-providers-microsoft-azure", "adlfs")
+_PACKAGES: Final = {**dict.fromkeys(_S3, _AMAZON), "gs": _GOOGLE, "gcs": _GOOGLE, "abfs": _AZURE, "abfss": _AZURE}
+"""For each scheme, the package with which Airflow's connections open it, and the one that reads it."""
+_OTHER_NAMES: Final = {"az": "abfs", "wasb": "abfs", "wasbs": "abfss"}
+"""What the provider packages of Airflow call a scheme."""
+
+
+class _UnknownSchemeError(Exception):
+    """No package that is installed has a scheme. Its message says which one would."""
 
 
 def stores_of(paths: Iterable[str]) -> list[ObjectStore]:
@@ -42,6 +53,8 @@ def _objects(path: StoredPath) -> Objects:
         pickle.dumps(found)
     except ImportError as error:
         problem = _missing(path.scheme, error)
+    except _UnknownSchemeError as error:
+        problem = str(error)
     except Exception as error:  # noqa: BLE001 - clients raise what they like, with credentials in it
         problem = f"it cannot be opened ({type(error).__name__}). Correct the path or its connection."
     else:
@@ -83,15 +96,51 @@ def _of_fsspec(path: StoredPath) -> Objects:
 
     url = f"{path.scheme}://{path.host}/"
     if not path.connection:
+        _require_known(path.scheme)
         return FsspecObjects(*url_to_fs(url))
-    from airflow.sdk.io import get_fs  # noqa: PLC0415 - as above
+    from airflow.sdk.io import get_fs, has_fs  # noqa: PLC0415 - as above
 
+    if not has_fs(path.scheme):
+        raise _UnknownSchemeError(_unknown_to_airflow(path.scheme))
     return FsspecObjects(get_fs(path.scheme, path.connection), strip_protocol(url))
+
+
+def _require_known(scheme: str) -> None:
+    """
+    Check that fsspec has a scheme.
+
+    :raises _UnknownSchemeError: it has none with this name
+    :raises ImportError: its package is missing
+    """
+    from fsspec.core import get_filesystem_class  # noqa: PLC0415 - as above
+
+    try:
+        get_filesystem_class(scheme)
+    except ValueError:
+        package = _PACKAGES[scheme][1] if scheme in _PACKAGES else "that makes it known to fsspec"
+    else:
+        return
+    install = "Install it here and on the executors, or correct the path."
+    raise _UnknownSchemeError(f"{scheme}:// needs the package {package}. {install}")
+
+
+def _unknown_to_airflow(scheme: str) -> str:
+    if scheme in _OTHER_NAMES:
+        return f"no connection of Airflow opens {scheme}://. Write {_OTHER_NAMES[scheme]}:// in its place."
+    if scheme not in _PACKAGES:
+        return (
+            f"no provider package of Airflow that is installed opens {scheme}://. Install one that does, "
+            "or write the path without a connection."
+        )
+    airflow, package = _PACKAGES[scheme]
+    return f"a connection for {scheme}:// needs the package {airflow}. Install it here, and {package} on the executors."
 
 
 def _missing(scheme: str, error: ImportError) -> str:
     from fsspec.registry import known_implementations  # noqa: PLC0415 - as above
 
+    if (error.name or "").startswith("airflow.providers"):
+        return _unknown_to_airflow(scheme)
     known = "" if scheme in _S3 else str(known_implementations.get(scheme, {}).get("class", ""))
     package = known.partition(".")[0] or error.name or "for it"
     return f"{scheme}:// needs the package {package}. Install it here and on the executors."

@@ -6,11 +6,14 @@ import json
 import pickle
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
 pytest.importorskip("airflow")
+
+from airflow.sdk.io import has_fs
 
 from airflow_config_providers.deployment.object_stores import stores_of
 from airflow_config_providers.exceptions import ConfigException
@@ -19,6 +22,12 @@ from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObje
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mounted
 
 SECRET_KEY = "c4nary-secret-key"
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Define the connection ``own``."""
+    monkeypatch.setenv("AIRFLOW_CONN_OWN", json.dumps({"conn_type": "generic"}))
 
 
 def test_paths_in_the_file_system_have_no_store() -> None:
@@ -33,9 +42,42 @@ def test_a_store_without_a_connection_is_one_of_fsspec() -> None:
     assert (store.objects.base, store.objects.filesystem.protocol) == ("/bucket", "memory")
 
 
-def test_an_unknown_scheme_is_an_error() -> None:
-    with pytest.raises(ConfigException, match=r"nowhere://bucket: it cannot be opened"):
-        stores_of(["nowhere://bucket/logs"])
+@pytest.mark.parametrize(
+    ("path", "way_out"),
+    [
+        pytest.param("nowhere://bucket", "needs the package that makes it known to fsspec", id="fsspec"),
+        pytest.param("nowhere://own@bucket", "or write the path without a connection", id="airflow"),
+        pytest.param("wasbs://own@bucket", r"Write abfss:// in its place\.$", id="other-name"),
+    ],
+)
+def test_an_unknown_scheme_is_an_error(own: None, path: str, way_out: str) -> None:
+    with pytest.raises(ConfigException, match=rf"^{path}: .*{way_out}"):
+        stores_of([f"{path}/logs"])
+
+
+def test_a_package_that_fsspec_knows_only_once_it_is_installed_is_named() -> None:
+    if find_spec("adlfs"):
+        pytest.skip("adlfs is installed")
+
+    with pytest.raises(ConfigException, match=r"abfss:// needs the package adlfs\."):
+        stores_of(["abfss://bucket/logs"])
+
+
+@pytest.mark.parametrize(("scheme", "package"), [("gs", "google"), ("abfss", "microsoft-azure")])
+def test_the_package_of_airflow_that_a_connection_needs_is_named(own: None, scheme: str, package: str) -> None:
+    if has_fs(scheme):
+        pytest.skip("it is installed")
+
+    with pytest.raises(ConfigException, match=rf"needs the package apache-airflow-providers-{package}\."):
+        stores_of([f"{scheme}://own@bucket/logs"])
+
+
+def test_the_package_of_airflow_that_s3_needs_is_named(own: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("boto3", reason="install the extra moto")
+    monkeypatch.setitem(sys.modules, "airflow.providers.amazon.aws.hooks.base_aws", None)
+
+    with pytest.raises(ConfigException, match=r"needs the package apache-airflow-providers-amazon\."):
+        stores_of(["s3://own@bucket/logs"])
 
 
 @pytest.mark.parametrize(("path", "package"), [("gs://bucket/logs", "gcsfs"), ("s3://bucket/logs", "boto3")])

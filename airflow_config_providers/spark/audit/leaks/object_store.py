@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, reason
+from airflow_config_providers.spark.audit.leaks.store_refusal import refusal_in
 from airflow_config_providers.spark.audit.leaks.stored_path import split_root
 
 FAR_BLOCK: Final = 8 * 1024 * 1024
@@ -15,20 +16,6 @@ FAR_BLOCK: Final = 8 * 1024 * 1024
 
 _MOST_FAILURES: Final = 5
 """After how many failures in a row a process no longer asks a store: it is away, and each request waits for long."""
-
-
-class RefusedError(Exception):
-    """
-    A store refused a request.
-
-    :param code: what it calls the reason, such as ``AccessDenied``
-    :param is_away: whether it would refuse any request now
-    """
-
-    def __init__(self, code: str, *, is_away: bool = False) -> None:
-        super().__init__(code)
-        self.code = code
-        self.is_away = is_away
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +176,10 @@ def opened_object(path: str, size: int) -> OpenObject:
 
 
 def _reason(error: Exception) -> str:
-    return f"the store refused it ({error.code})" if isinstance(error, RefusedError) else reason(error)
+    refusal = refusal_in(error)
+    return f"the store refused it ({refusal.code})" if refusal else reason(error)
 
 
 def _is_away(error: Exception) -> bool:
-    return bool(getattr(error, "is_away", not isinstance(error, FileNotFoundError | PermissionError)))
+    refusal = refusal_in(error)
+    return refusal.is_away if refusal else not isinstance(error, FileNotFoundError | PermissionError)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from threading import Lock
 from typing import Any, Final
 
-from airflow_config_providers.spark.audit.leaks.object_store import RefusedError, StoredObject
+from airflow_config_providers.spark.audit.leaks.object_store import StoredObject
+from airflow_config_providers.spark.audit.leaks.store_refusal import RefusedError
 
 _PATIENCE: Final[Mapping[str, Any]] = {
     "connect_timeout": 10,
@@ -17,7 +17,6 @@ _PATIENCE: Final[Mapping[str, Any]] = {
 }
 """How long a store that is away is waited for, in seconds."""
 
-_CODE: Final = re.compile(r"[A-Za-z0-9.]{1,60}")
 _MISSING: Final = frozenset({"NoSuchKey", "NoSuchBucket", "404"})
 _BEYOND: Final = "InvalidRange"
 
@@ -103,7 +102,7 @@ class S3Objects:
             return found
         if code in _MISSING:
             raise FileNotFoundError
-        raise RefusedError(code if _CODE.fullmatch(code) else "unknown", is_away=status >= 500)
+        raise RefusedError(code, status)
 
     def _client(self) -> Any:
         import boto3  # noqa: PLC0415 - as above

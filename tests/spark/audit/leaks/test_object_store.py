@@ -23,7 +23,6 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.object_store import (
     FAR_BLOCK,
     ObjectStore,
-    RefusedError,
     StoredObject,
     mounted,
 )
@@ -32,6 +31,7 @@ from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
+from airflow_config_providers.spark.audit.leaks.store_refusal import RefusedError
 from tests.spark.audit.leaks.logs import QUIET
 from tests.spark.audit.leaks.searching import search
 
@@ -269,7 +269,11 @@ class TestSearch:
         assert problems[-1] == "Its store did not answer several times, so it was not asked again."
         assert len(bucket.asked) == 5
 
-    @pytest.mark.parametrize("failure", [RefusedError("AccessDenied"), FileNotFoundError()], ids=["denied", "missing"])
+    @pytest.mark.parametrize(
+        "failure",
+        [RefusedError("AccessDenied"), FileNotFoundError(), OSError("Forbidden: bucket/key")],
+        ids=["denied", "missing", "gcsfs"],
+    )
     def test_a_store_that_answers_is_asked_for_all(self, bucket: Bucket, failure: Exception) -> None:
         for number in range(20):
             bucket.put(f"{number}.log", b"x")

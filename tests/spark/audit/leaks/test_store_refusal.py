@@ -1,0 +1,65 @@
+"""What a store answered, as the errors of libraries have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_config_providers.spark.audit.leaks.store_refusal import RefusedError, refusal_in
+
+
+class LibraryError(Exception):
+    """An error with the attributes that a library gives it."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__("https://key:c4nary@host")
+        self.__dict__.update(attributes)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        pytest.param(LibraryError(status_code=409, error_code="BlobArchived"), "BlobArchived", id="azure"),
+        pytest.param(LibraryError(code=401), "401", id="gcsfs"),
+        pytest.param(LibraryError(code="400"), "400", id="gcsfs-text"),
+        pytest.param(OSError("Forbidden: bucket/key\nno access"), "403", id="gcsfs-denied"),
+        pytest.param(ValueError("Bad Request: bucket/key\nis invalid"), "400", id="gcsfs-invalid"),
+        pytest.param(LibraryError(status=403), "403", id="aiohttp"),
+        pytest.param(LibraryError(response=LibraryError(status_code=404)), "404", id="requests"),
+        pytest.param(RefusedError("AccessDenied"), "AccessDenied", id="boto3"),
+    ],
+)
+def test_an_answer_is_known_by_the_status_that_its_error_carries(error: Exception, code: str) -> None:
+    found = refusal_in(error)
+
+    assert found is not None
+    assert (found.code, found.is_away) == (code, False)
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+def test_a_store_that_would_refuse_any_request_now_is_away(status: int) -> None:
+    found = refusal_in(LibraryError(status_code=status))
+
+    assert found is not None
+    assert found.is_away
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(ConnectionError("Forbidden: bucket"), id="connection"),
+        pytest.param(LibraryError(code=None, status_code=None, response=None), id="empty"),
+        pytest.param(LibraryError(code=lambda: 403), id="method"),
+        pytest.param(LibraryError(code=7, status="PERMISSION_DENIED"), id="no-status"),
+    ],
+)
+def test_an_error_without_a_status_is_no_answer(error: Exception) -> None:
+    assert refusal_in(error) is None
+
+
+def test_what_is_no_code_is_not_shown() -> None:
+    found = refusal_in(LibraryError(status_code=403, error_code="c4nary=x&\x1b[31m"))
+
+    assert found is not None
+    assert str(found) == "403"

@@ -29,7 +29,8 @@ SECTION: Final = "config_providers"
 _LEAST_OCTETS: Final = 16
 """NIST SP 800-132 requires at least 112 bits in the secret from which a key is derived."""
 
-_DAY: Final = 24 * 60 * 60
+_DAY_SECONDS: Final = 24 * 60 * 60
+"""The longest time that a setting can have: more is a mistake, such as milliseconds, or waits for ever."""
 
 _OF_ENCODER: Final = {
     "keyFactoryAlgorithm": "password_encoder_keyfactory_algorithm",
@@ -114,11 +115,11 @@ def _positive(option: str) -> int:
 
 
 def _seconds(option: str, *, least: int = 1) -> float:
-    number = whole_number(_text(option), least=least, most=_DAY)
+    number = whole_number(_text(option), least=least, most=_DAY_SECONDS)
     if number is not None:
         return float(number)
     raise ConfigException(
-        f"[{SECTION}] {option}: expected a number of seconds from {least} to {_DAY}. Correct it in airflow.cfg."
+        f"[{SECTION}] {option}: expected a number of seconds from {least} to {_DAY_SECONDS}. Correct it in airflow.cfg."
     )
 
 

@@ -27,7 +27,8 @@ _PAIR: Final = re.compile(r"\s*([^=\s,\[\]]+)\s*=(?:\[([^\]]*)\]|((?:\$\{[^}]*\}
 Where a reference that is not closed would end is unknown, so it matches only in brackets.
 """
 
-_A_DAY: Final = 86_400
+_DAY_SECONDS: Final = 24 * 60 * 60
+"""The longest time limit of a command: the operating system cannot wait for any number of seconds."""
 
 
 def has_resource(args: Any) -> bool:
@@ -208,8 +209,8 @@ def seconds(args: Any) -> float:
     """
     if not args.timeout > 0:
         raise WrongArgumentsError("--timeout must be more than 0 seconds.")
-    if args.timeout > _A_DAY:
-        raise WrongArgumentsError(f"--timeout must be at most {_A_DAY} seconds.")
+    if args.timeout > _DAY_SECONDS:
+        raise WrongArgumentsError(f"--timeout must be at most {_DAY_SECONDS} seconds.")
     return float(args.timeout)
 
 

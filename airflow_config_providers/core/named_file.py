@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
-LARGEST: Final = 1024 * 1024
+LARGEST_CONFIG_FILE: Final = 1024 * 1024
 """The most bytes of a file of configuration."""
 
 
-def read_named(path: str, *, largest: int = LARGEST) -> bytes:
+def read_named(path: str, *, largest: int = LARGEST_CONFIG_FILE) -> bytes:
     """
     Return the content of a file, or of a pipe such as ``/dev/stdin`` or that of ``<(...)``.
 

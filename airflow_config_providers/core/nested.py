@@ -11,7 +11,8 @@ from typing import Any, Final, TypeGuard
 
 Change = Callable[[object], object]
 
-_DEEPEST: Final = 50
+DEEPEST_NESTING: Final = 50
+"""How many levels of collections are followed: more than people write, and far fewer than Python's stack allows."""
 
 _LEAVES: Final = frozenset({str, bytes, int, float, bool, type(None)})
 """The most usual types of leaves, which are told at once."""
@@ -30,7 +31,7 @@ def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
     return (hasattr(type(value), "keys") or hasattr(value.__class__, "keys")) and isinstance(value, Mapping)
 
 
-def map_leaves(value: object, change: Change, *, depth: int = _DEEPEST) -> object:
+def map_leaves(value: object, change: Change, *, depth: int = DEEPEST_NESTING) -> object:
     """
     Return ``value`` with ``change`` applied to each key and each item that is not itself a collection.
 

@@ -12,7 +12,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.document import FORMAT, Value, read_json, unknown, value_of, written_value
 from airflow_config_providers.exceptions import ConfigException
 
-LONGEST: Final = 200
+MOST_CHANGES: Final = 200
 """The most changes of a document that are kept."""
 
 MOST_CHARACTERS: Final = 128 * 1024
@@ -110,7 +110,7 @@ def refuse_unrecorded(version: int, versions: range, *, name: str) -> None:
 
 def write(history: History) -> str:
     """Return the text of the newest changes, as many as are kept."""
-    texts = [json.dumps(_written(change)) for change in history.changes[-LONGEST:]]
+    texts = [json.dumps(_written(change)) for change in history.changes[-MOST_CHANGES:]]
     head = json.dumps({**history.more, "format": FORMAT}).removesuffix("}")
     return f'{head}, "changes": [{", ".join(_newest(texts))}]}}'
 

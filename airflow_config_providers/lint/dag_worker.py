@@ -26,7 +26,7 @@ from typing import Any, Final
 import psutil
 
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.nested import is_mapping, items_of
+from airflow_config_providers.core.nested import DEEPEST_NESTING, is_mapping, items_of
 from airflow_config_providers.core.per_process import run_in_children
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.job.authored_job import STORED
@@ -37,9 +37,6 @@ from airflow_config_providers.lint.entry import StoredJob, StoredTexts
 
 _SET_CHILD_SUBREAPER: Final = 36
 """``PR_SET_CHILD_SUBREAPER`` of ``prctl``."""
-
-_DEEPEST: Final = 50
-"""Strings that are nested more deeply are left out."""
 
 _SECONDS: Final = 1.0
 """The longest time for ending orphans, such as those of another user, which cannot be killed."""
@@ -78,8 +75,12 @@ def _unstored(task: Any, stored: Container[str]) -> dict[str, object]:
     return {name: getattr(task, name, None) for name in names if name not in stored}
 
 
-def _keyed_strings(value: object, key: str = "", depth: int = _DEEPEST) -> Iterator[tuple[str, str]]:
-    """Yield every string, also keys, with the nearest key above it that is none of Airflow's own, like ``__var``."""
+def _keyed_strings(value: object, key: str = "", depth: int = DEEPEST_NESTING) -> Iterator[tuple[str, str]]:
+    """
+    Yield every string, also keys, with the nearest key above it that is none of Airflow's own, like ``__var``.
+
+    Strings that are nested more deeply than ``depth`` are left out.
+    """
     if isinstance(value, str):
         yield key, value
     elif depth and is_mapping(value):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
-from airflow_config_providers.core.nested import map_leaves
+from airflow_config_providers.core.nested import DEEPEST_NESTING, map_leaves
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.resolver import ConfigResolver
@@ -21,8 +21,6 @@ from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.entry_shapes import WrongEntryError
 from airflow_config_providers.secrets.imports import import_what_an_answer_needs
 from airflow_config_providers.secrets.process_state import ProcessState
-
-_DEEPEST: Final = 50
 
 
 def resolved(content: Any, where: str, *, definitions: DefinitionSource, state: ProcessState) -> Any:
@@ -107,7 +105,7 @@ def replaced(structure: Any, values: Mapping[str, str]) -> Any:
     return map_leaves(structure, lambda leaf: values.get(leaf, leaf) if isinstance(leaf, str) else leaf)
 
 
-def _leaves(structure: Any, place: str, where: str, *, depth: int = _DEEPEST) -> Iterator[tuple[str, str]]:
+def _leaves(structure: Any, place: str, where: str, *, depth: int = DEEPEST_NESTING) -> Iterator[tuple[str, str]]:
     if isinstance(structure, str):
         if scan(structure):
             yield place, structure

@@ -55,9 +55,11 @@ _OF_PLATFORMS: Final = ("spark.sql.dynamicPartitionPruning.enabled",)
 _OF_HADOOP: Final = ("ipc", "net", "orc")
 """Beginnings of Hadoop's keys of which none has an older name or is generated."""
 
-_LONGEST: Final = 256
-_MOST_PARTS: Final = 16
-"""No key that Spark knows is longer than ``_LONGEST`` or has more parts."""
+_MOST_CHARACTERS: Final = 256
+"""A longer key is not compared, which would take time: the longest that Spark knows has some 90 characters."""
+
+_MOST_DOTS: Final = 16
+"""A key with more dots is not compared, which would take time: those that Spark knows have at most 10."""
 
 
 def meant(key: str) -> str | None:
@@ -69,7 +71,7 @@ def meant(key: str) -> str | None:
 
     :return: None for a key that a version of Spark in the catalogue knows, and for one that is close to none
     """
-    if key in _names() or len(key) > _LONGEST or key.count(".") > _MOST_PARTS:
+    if key in _names() or len(key) > _MOST_CHARACTERS or key.count(".") > _MOST_DOTS:
         return None
     return _nearest(key)
 

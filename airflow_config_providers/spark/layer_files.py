@@ -15,7 +15,7 @@ from typing import Final
 
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.named_file import LARGEST, read_named
+from airflow_config_providers.core.named_file import LARGEST_CONFIG_FILE, read_named
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse, system_reason
 from airflow_config_providers.providers.real_path import Steps, is_inside, open_real, steps
@@ -212,12 +212,12 @@ def _read(real: Steps) -> bytes:
         if descriptor is None:
             raise OSError(errno.EINVAL, "it is not a regular file")
         with open(descriptor, "rb", closefd=False) as file:
-            content = file.read(LARGEST + 1)
+            content = file.read(LARGEST_CONFIG_FILE + 1)
         size = os.fstat(descriptor).st_size
     if content and not size:  # in a /proc that is mounted elsewhere
         raise OSError(errno.EINVAL, _LIVE)
-    if len(content) > LARGEST:
-        raise OSError(errno.EFBIG, f"it is larger than {LARGEST} bytes")
+    if len(content) > LARGEST_CONFIG_FILE:
+        raise OSError(errno.EFBIG, f"it is larger than {LARGEST_CONFIG_FILE} bytes")
     return content
 
 

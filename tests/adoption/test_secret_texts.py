@@ -116,6 +116,7 @@ def test_what_another_task_has_under_a_sensitive_key_is_looked_for(entry: str):
         pytest.param('conf = {"spark.executor.memory": "4g"}', id="no-secret"),
         pytest.param('K = "spark.app.x"\nconf = {K: "1", "spark.app." + x: "2"}', id="under-other-names"),
         pytest.param('conf = {"spark.authenticate.secret.enabled": "true"}', id="switch"),
+        pytest.param('conf = {"spark.app.password.length": 999.5}', id="small-number"),
         pytest.param('def db_password():\n    return Variable.get("db")', id="returned-variable"),
         pytest.param('"""Reads the password of nightly."""', id="docstring"),
         pytest.param("# the memory of the executors", id="comment"),
@@ -123,6 +124,11 @@ def test_what_another_task_has_under_a_sensitive_key_is_looked_for(entry: str):
 )
 def test_nothing_is_looked_for_without_a_secret(source: str):
     assert SecretTexts.of(ast.parse(source), set(), []).words == ()
+
+
+@pytest.mark.parametrize("number", ["1000", "-1000", "1000.5", "1000j"])
+def test_a_large_number_is_looked_for(number: str):
+    assert SecretTexts.of(ast.parse(f"PIN = password = {number}"), set(), []).words == (number.lstrip("-"),)
 
 
 def test_a_long_chain_of_variables_is_followed():

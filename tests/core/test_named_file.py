@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.core.named_file import LARGEST, read_named
+from airflow_config_providers.core.named_file import LARGEST_CONFIG_FILE, read_named
 from airflow_config_providers.dynamic.policies.policy_file import read_policies
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.layer_files import read_text
@@ -30,14 +30,14 @@ def late() -> Iterator[str]:
 
 
 def test_a_device_without_an_end_is_not_read_on() -> None:
-    with pytest.raises(OSError, match=f"it has more than {LARGEST} bytes"):
+    with pytest.raises(OSError, match=f"it has more than {LARGEST_CONFIG_FILE} bytes"):
         read_named("/dev/zero")
 
 
 def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
-    (tmp_path / "full").write_bytes(b"#" * LARGEST)
+    (tmp_path / "full").write_bytes(b"#" * LARGEST_CONFIG_FILE)
 
-    assert len(read_named(str(tmp_path / "full"))) == LARGEST
+    assert len(read_named(str(tmp_path / "full"))) == LARGEST_CONFIG_FILE
 
 
 def test_an_empty_file_is_read(tmp_path: Path) -> None:

@@ -21,6 +21,11 @@ def test_shortened_lines_fit_and_say_how_many_are_missing(found, characters):
         assert kept[-1] == f"... and {len(found) - len(kept) + 1} more: x"
 
 
+@pytest.mark.parametrize("characters", range(100, 140))
+def test_shortened_lines_fit_at_every_limit(characters: int) -> None:
+    assert len(str(shortened(["a = 1"] * 40, characters=characters, rest="x"))) <= characters
+
+
 def test_a_long_line_loses_its_middle_before_other_lines_are_left_out() -> None:
     found = [f"a = {'x' * 5000}   # RUN_CONFIG", "b = 1   # DAG_CONFIG"]
 

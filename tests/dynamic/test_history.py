@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.dynamic import history
 from airflow_config_providers.dynamic.document import Sealed
-from airflow_config_providers.dynamic.history import LONGEST, MOST_CHARACTERS, Change, History
+from airflow_config_providers.dynamic.history import MOST_CHANGES, MOST_CHARACTERS, Change, History
 
 
 def change(version: int, value: str = "v") -> Change:
@@ -40,9 +40,9 @@ def test_nothing_was_changed():
 
 
 def test_the_oldest_of_many_changes_is_forgotten():
-    changes = kept(*(change(version) for version in range(1, LONGEST + 3)))
+    changes = kept(*(change(version) for version in range(1, MOST_CHANGES + 3)))
 
-    assert [one.version for one in changes] == list(range(3, LONGEST + 3))
+    assert [one.version for one in changes] == list(range(3, MOST_CHANGES + 3))
 
 
 def test_the_oldest_of_large_changes_are_forgotten():

@@ -250,6 +250,8 @@ def test_the_environment_never_changes(heard):
     provider.unsubscribe_all()
     provider.close()
 
+    assert not heard
+
 
 def test_a_variable_of_airflow_is_polled(heard):
     values = {"spark_password": "one"}

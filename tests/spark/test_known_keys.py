@@ -103,8 +103,18 @@ def test_a_key_without_sparks_beginning_is_given_it(key: str, name: str) -> None
     assert with_prefix(key) == name
 
 
-def test_a_long_key_is_near_to_none() -> None:
-    assert meant("spark." + ".".join(["executr"] * 100_000)) is None
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        pytest.param(f"spark.{'executor.' * 15}memory", "spark.executor.memory", id="as many dots as are compared"),
+        pytest.param(f"spark.{'executor.' * 16}memory", None, id="a dot too many"),
+        pytest.param(f"spark.executor.mem{'_' * 235}ory", "spark.executor.memory", id="the longest that is compared"),
+        pytest.param(f"spark.executor.mem{'_' * 236}ory", None, id="a character too long"),
+        pytest.param("spark." + ".".join(["executr"] * 100_000), None, id="far too long"),
+    ],
+)
+def test_a_long_key_is_near_to_none(key: str, name: str | None) -> None:
+    assert meant(key) == name
 
 
 def test_known_keys_are_found_without_comparing_them() -> None:

@@ -20,7 +20,7 @@ _BUFFER: Final = 1024 * 1024
 _MOST_ROWS: Final = 8192
 """The most rows that are decoded at a time."""
 
-LARGEST: Final = 256 * 1024 * 1024
+LARGEST_ROWS: Final = 256 * 1024 * 1024
 """How many bytes the rows that are decoded at a time have at most, unless one row has more."""
 
 _FEW_ROWS: Final = 256
@@ -210,7 +210,7 @@ class ParquetFile:
         if not first:
             return rows
         longest = sum(most for array in first for most in most_text(array)) // len(first)
-        return int(max(1, min(rows, BLOCK * len(first) // max(1, first.nbytes), LARGEST // max(1, longest))))
+        return int(max(1, min(rows, BLOCK * len(first) // max(1, first.nbytes), LARGEST_ROWS // max(1, longest))))
 
     @cached_property
     def _names(self) -> Sequence[str]:

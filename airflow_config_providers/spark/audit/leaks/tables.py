@@ -27,7 +27,7 @@ from airflow_config_providers.spark.audit.session import name_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LARGEST: Final = 256 * 1024 * 1024
+LARGEST_VALUE: Final = 256 * 1024 * 1024
 """The most bytes of a compressed value that are searched."""
 
 _STEP: Final = 4096
@@ -39,7 +39,7 @@ _USUAL: Final = b"x"
 _HAS_DICTIONARY: Final = 0x20
 """The bit of the second byte that says that a preset dictionary is needed."""
 
-_TOO_LARGE: Final = f"Of its decompressed content, only the first {LARGEST:,} bytes were searched."
+_TOO_LARGE: Final = f"Of its decompressed content, only the first {LARGEST_VALUE:,} bytes were searched."
 _DAMAGED: Final = (
     "Its compressed content is damaged, or ends too early. What could be decompressed was searched, and so were all "
     "bytes as they are."
@@ -176,8 +176,8 @@ def _decompressed(data: bytes) -> _Cell:
         content += piece
         if after is not None:
             rest, problem = after, ""
-        if len(content) > LARGEST:
-            return _Cell(bytes(content[:LARGEST]), _TOO_LARGE)
+        if len(content) > LARGEST_VALUE:
+            return _Cell(bytes(content[:LARGEST_VALUE]), _TOO_LARGE)
     if rest is data and content in data:  # as it is if nothing was compressed, or only stored
         return _Cell(data, problem if content or data.startswith(_USUAL) else "")
     return _Cell(b"\0".join((bytes(content), rest)) if rest else bytes(content), problem)

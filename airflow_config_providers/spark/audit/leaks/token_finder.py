@@ -54,7 +54,7 @@ FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """Name of a format -> prefix -> pattern of what follows."""
 
-LONGEST: Final = 20 * 1024
+LONGEST_TOKEN: Final = 20 * 1024
 """The most bytes of a token, with what is looked at before and after it; only private keys are long."""
 
 _BEFORE: Final = (
@@ -73,7 +73,7 @@ _MARK: Final = b"-----"
 class TokenFinder:
     """Finds tokens of the ``FORMATS``. Safe to use from several threads."""
 
-    margin = LONGEST
+    margin = LONGEST_TOKEN
 
     def __init__(self) -> None:
         found = [(prefix, name, rest) for name, formats in FORMATS.items() for prefix, rest in formats.items()]
@@ -89,7 +89,7 @@ class TokenFinder:
         end = 0
         for index, start, _ in self._find(data, False):
             name, pattern = self._formats[index]
-            if start >= end and (match := pattern.match(data, start, start + LONGEST - _AROUND)):
+            if start >= end and (match := pattern.match(data, start, start + LONGEST_TOKEN - _AROUND)):
                 end = match.end()
                 yield Occurrence(start, end, name, "plain", UNKNOWN)
 

@@ -150,7 +150,7 @@ def _suit(session: SparkSession, records: int) -> None:
 LARGEST_FILE: Final = 32 * 1024 * 1024
 """The most bytes of a file that is read, as many as a record has at most."""
 
-_DAY: Final = r"^(.*?/day=(\d{4}-\d{2}-\d{2}))/"
+_DAY_FOLDER: Final = r"^(.*?/day=(\d{4}-\d{2}-\d{2}))/"
 """The folder of a day in a path, and the day."""
 
 _TABLE: Final = "records-1"
@@ -303,7 +303,7 @@ class RecordReader:
         return _past(self._kept(source), wanted, listed)
 
     def _listed(self, path: str, wanted: RecordFilter) -> DataFrame:
-        folder, day = (F.regexp_extract("file", _DAY, group) for group in (1, 2))
+        folder, day = (F.regexp_extract("file", _DAY_FOLDER, group) for group in (1, 2))
         return self._files([path]).select(*_FILE).withColumn("folder", folder).where(wanted.days(day))
 
     def _files(self, paths: Sequence[str]) -> DataFrame:

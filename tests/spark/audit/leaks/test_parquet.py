@@ -24,7 +24,7 @@ from airflow_config_providers.spark.audit.leaks.decompression import most_conten
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split, splits_of
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder, Occurrence
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_file
-from airflow_config_providers.spark.audit.leaks.parquet_file import LARGEST, ParquetFile
+from airflow_config_providers.spark.audit.leaks.parquet_file import LARGEST_ROWS, ParquetFile
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS, SplitLeaks
 from airflow_config_providers.spark.audit.leaks.split_search import Search
@@ -413,7 +413,7 @@ def test_lists_of_long_texts_are_decoded_a_few_rows_at_a_time(tmp_path: Path) ->
         [group] = file.groups(Split(FoundFile(path, size, 1)))
         table = next(file.tables(group)).table
 
-    assert table.nbytes < 1.1 * LARGEST
+    assert table.nbytes < 1.1 * LARGEST_ROWS
 
 
 def test_long_lists_of_the_same_text_do_not_fill_the_memory(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextvars import copy_context
@@ -43,6 +42,8 @@ def close_all(members: Iterable[tuple[str, Closable]], *, patience: float = LONG
 
 def _problem_of_closing(member: Closable, patience: float) -> str:
     """Close ``member``; return the type of its error, whose message could contain a value, or that it takes long."""
+    import threading  # noqa: PLC0415 - slow to import, and what only reverses closes nothing
+
     failures: list[str] = []
 
     def close() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
@@ -86,6 +87,58 @@ class Workers(ClosedOnExit):
                 waiting[0].cancel()
         for _ in range(self._threads):
             self._calls.put(None)
+
+
+class BriefWorkers:
+    """
+    Makes calls in the order in which they come, several in parallel, in threads that exist only meanwhile. Thread-safe.
+
+    Each call sees the caller's context variables. A call that waits for its turn is not made if its future is
+    cancelled. The threads are daemons, as those of ``Workers``. A forked child must create a new object.
+
+    :param most: how many calls are made in parallel
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._calls: deque[_QueuedCall] = deque()
+        self._threads = 0
+
+    def start(self, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """
+        Queue ``call``; the future gets its result or its error.
+
+        If no thread can be started, and there is none, the call is made here, before this returns.
+        """
+        future: Future[_T] = Future()
+        with self._lock:
+            self._calls.append((future, partial(copy_context().run, call, *args, **kwargs)))
+            is_enough = self._threads >= self._most
+            self._threads += not is_enough
+        if not is_enough and not _is_started(BriefWorkers._work, self) and not self._is_left_to_others():
+            self._work()
+        return future
+
+    def _is_left_to_others(self) -> bool:
+        """Return whether there are threads; then this one, which could not be started, is no longer expected."""
+        with self._lock:
+            has_others = self._threads > 1
+            self._threads -= has_others
+            return has_others
+
+    def _work(self) -> None:
+        while (waiting := self._next()) is not None:
+            _make(waiting)
+            del waiting  # so that a value is not kept alive by the next call
+
+    def _next(self) -> _QueuedCall | None:
+        """Return the next call; None if none waits, and then the thread ends."""
+        with self._lock:
+            if self._calls:
+                return self._calls.popleft()
+            self._threads -= 1
+            return None
 
 
 def side_by_side(call: Callable[[_T], _R], items: Sequence[_T], *, at_once: int) -> list[_R]:

@@ -78,9 +78,9 @@ class FilesProvider(PolledConfigProvider, ABC):
         return self.files.diagnose()
 
     def _make_watch(self) -> FileWatch:
-        from airflow_config_providers.providers.file_watch import FileWatch  # noqa: PLC0415 - few jobs watch their values
+        from airflow_config_providers.providers.file_watch import shared_watch  # noqa: PLC0415 - few jobs watch their values
 
-        return FileWatch()
+        return shared_watch()
 
 
 class FileConfigProvider(FilesProvider):

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from airflow_config_providers.core.per_process import PerProcess
 from airflow_config_providers.core.timetable import Start, in_daemon
 
 _log: Final = logging.getLogger(__name__)
@@ -27,10 +28,15 @@ _ROUND: Final = 1000
 _NEXT_TRY: Final = 10.0
 """Seconds after which files are watched again that could not be, such as while there are too many watches."""
 
+_Touch = Callable[[str], None]
+
 
 class FileWatch:
     """
     Watches the directories of paths, in a thread that exists only while there are paths. Thread-safe.
+
+    It has one watch of the system, ``inotify`` on Linux, however many follow it: a user has few of them, 128 by
+    default. A path whose file system hangs therefore delays what is noticed of all paths; each is also read again.
 
     Kubernetes renews a mounted secret by switching the link ``..data`` in its directory, which is noticed too. A link
     that is switched further up is noticed within a second; what a network file system does not report is found when
@@ -42,18 +48,25 @@ class FileWatch:
     def __init__(self, *, start: Start | None = None) -> None:
         self._start = start or in_daemon("config-files")
         self._lock = threading.Lock()
-        self._paths: frozenset[str] = frozenset()
-        self._touch: Callable[[str], None] = lambda path: None
+        self._followed: dict[_Touch, frozenset[str]] = {}
         self._has_changed = threading.Event()
         self._in_charge: object | None = None
 
-    def follow(self, paths: Collection[str], touch: Callable[[str], None]) -> None:
-        """Call ``touch(path)`` when a path can have changed."""
+    def follow(self, paths: Collection[str], touch: _Touch) -> None:
+        """Call ``touch(path)`` when one of ``paths`` can have changed, and no longer for those that it had before."""
         with self._lock:
-            self._paths, self._touch = frozenset(paths), touch
-            self._has_changed.set()
+            before, had = self._paths(), self._followed.pop(touch, frozenset())
+            if paths:
+                self._followed[touch] = frozenset(paths)
+            if self._paths() != before:
+                self._has_changed.set()
             if paths and self._in_charge is None:
                 self._in_charge = self._started()
+        for path in before.intersection(paths) - had:  # it can have changed before ``touch`` was known
+            touch(path)
+
+    def _paths(self) -> frozenset[str]:
+        return frozenset().union(*self._followed.values())
 
     def _started(self) -> object | None:
         """Start a thread, and return its mark; None if the system has no thread now: the next call tries again."""
@@ -71,8 +84,7 @@ class FileWatch:
             try:
                 for changed in _changes(paths, self._has_changed):
                     is_watching = True
-                    for path in changed:
-                        self._touch(path)
+                    self._tell(changed)
             except BaseException as error:  # noqa: BLE001 - whatever the system lacks, paths are also read without signs
                 if is_watching:
                     _warn(error)
@@ -85,8 +97,19 @@ class FileWatch:
             if self._in_charge not in (turn, None):  # the start of this one was interrupted, and another one started
                 return frozenset()
             self._has_changed.clear()
-            self._in_charge = turn if self._paths else None
-            return self._paths
+            paths = self._paths()
+            self._in_charge = turn if paths else None
+            return paths
+
+    def _tell(self, changed: Collection[str]) -> None:
+        with self._lock:
+            calls = [(touch, path) for touch, paths in self._followed.items() for path in paths.intersection(changed)]
+        for touch, path in calls:
+            touch(path)
+
+
+shared_watch: Final = PerProcess(FileWatch)
+"""Returns the watch that all providers of a process follow."""
 
 
 def _warn(error: BaseException) -> None:

@@ -16,6 +16,7 @@ from airflow.secrets import BaseSecretsBackend
 from airflow_config_providers.core.diagnosis import Diagnosis, of_problem
 from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.workers import in_thread
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
@@ -239,7 +240,7 @@ def off_the_loop(call: Callable[[], _T]) -> _T:
     greenback = sys.modules.get("greenback")
     if greenback is None or not _runs_a_loop() or not greenback.has_portal():
         return call()
-    result: _T = greenback.await_(asyncio.to_thread(call))
+    result: _T = greenback.await_(asyncio.wrap_future(in_thread(call)))
     return result
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final, NoReturn
+from weakref import WeakValueDictionary
 
 from airflow.sdk import BaseOperator
 from airflow.triggers.base import BaseTrigger, TriggerEvent
@@ -15,18 +16,30 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
+from airflow_config_providers.core.per_process import PerProcess
 from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.subscriptions import Subscriptions
 from airflow_config_providers.core.text import counted, printable, several
 from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import ConfigVariable, some_of, variables
+from airflow_config_providers.core.workers import BriefWorkers
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
 from airflow_config_providers.job.providers_connection import ProvidersConnection
 from airflow_config_providers.providers.env import EnvVarConfigProvider
 
 _MOST_NAMED: Final = 10
 """The most references that the log names."""
+
+_AT_ONCE: Final = 16
+"""
+The most triggers of one process that ask the same providers at the same time, for the first values or to close them.
+
+They only wait, mostly. With 64 that begin together, though, the loop of the triggerer comes late by half a second.
+"""
+
+_WORKERS: Final = PerProcess(WeakValueDictionary[tuple[str, ...], BriefWorkers])
+"""Connection and names of providers -> the threads in which these are asked, as long as a trigger uses them."""
 
 Changed = Callable[[Place], object]
 """Is called with the place of values that have changed, in any thread."""
@@ -62,9 +75,10 @@ class ConfigChangeTrigger(BaseTrigger):
         def note(place: Place) -> None:
             loop.call_soon_threadsafe(news.put_nowait, place)
 
-        # Connections and secrets are read in other threads, so that other triggers go on meanwhile.
-        entered = stack.enter_context
-        begun = asyncio.ensure_future(asyncio.to_thread(entered, watching(self.config_conn_id, places, note)))
+        # Not in the loop's own threads: there are few of them, and other triggers would wait for a store that hangs.
+        entered, workers = stack.enter_context, _workers_of(self.config_conn_id, places)
+        started = workers.start(entered, watching(self.config_conn_id, places, note))
+        begun = asyncio.wrap_future(started)
         try:
             self.log.info("%s", await asyncio.shield(begun))
             event = {"changed": [str(reference) for reference in places[await news.get()]]}
@@ -73,8 +87,9 @@ class ConfigChangeTrigger(BaseTrigger):
         except Exception as error:  # noqa: BLE001 - of a provider of another package; its message can contain a value
             event = {"error": [f"The references cannot be watched ({type(error).__name__})."]}
         finally:
-            await asyncio.wait([begun])
-            await asyncio.to_thread(stack.close)
+            if not started.cancel():  # otherwise it was still waiting for its turn, and there is nothing to close
+                await asyncio.wait([begun])
+                await asyncio.wrap_future(workers.start(stack.close))
         yield TriggerEvent(event)  # type: ignore[no-untyped-call]  # Airflow has no types here
 
 
@@ -132,6 +147,12 @@ def watching(conn_id: str, places: Mapping[Place, Sequence[ConfigVariable]], cha
                 stack.callback(polled.clear)
             paces[place[0]] = _pace(providers[place[0]], polled)
         yield _told(places, paces)
+
+
+def _workers_of(conn_id: str, places: Iterable[Place]) -> BriefWorkers:
+    """Return the threads of these providers: those of other providers, which can hang, are not waited for."""
+    names = sorted({name for name, _ in places})
+    return _WORKERS().setdefault((conn_id, *names), BriefWorkers(_AT_ONCE))
 
 
 def _told(places: Mapping[Place, Sequence[ConfigVariable]], paces: Mapping[str, str]) -> str:

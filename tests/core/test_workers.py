@@ -9,8 +9,8 @@ from contextvars import ContextVar
 
 import pytest
 
-from airflow_config_providers.core.workers import Workers, in_thread
-from tests.limits import LONGEST
+from airflow_config_providers.core.workers import BriefWorkers, Workers, in_thread
+from tests.limits import LONGEST, eventually
 
 _who: ContextVar[str] = ContextVar("_who", default="nobody")
 
@@ -103,11 +103,11 @@ def test_a_single_call_is_made_in_a_thread_that_keeps_no_process_from_ending():
 @pytest.fixture
 def no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """No thread can be started."""
+    monkeypatch.setattr(threading.Thread, "start", _refuse)
 
-    def refuse(_: threading.Thread) -> None:
-        raise RuntimeError("can't create new thread at interpreter shutdown")
 
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+def _refuse(_: threading.Thread) -> None:
+    raise RuntimeError("can't create new thread at interpreter shutdown")
 
 
 @pytest.mark.usefixtures("no_thread")
@@ -135,3 +135,75 @@ def test_before_they_are_spread_calls_are_made_one_after_the_other():
     with Workers(3, at_first=1) as workers:
         threads = {workers.start(threading.get_ident).result(LONGEST) for _ in range(3)}
         assert len(threads) == 1
+
+
+def test_brief_workers_make_calls_side_by_side():
+    together = threading.Barrier(3)
+    workers = BriefWorkers(3)
+    answers = [workers.start(together.wait) for _ in range(3)]
+
+    assert sorted(answer.result(LONGEST) for answer in answers) == [0, 1, 2]
+
+
+def test_brief_workers_make_no_more_calls_at_once_than_allowed():
+    may_end, begun = threading.Event(), []
+
+    def call(number: int) -> None:
+        begun.append(number)
+        may_end.wait(LONGEST)
+
+    workers = BriefWorkers(2)
+    answers = [workers.start(call, number) for number in range(5)]
+    assert eventually(lambda: len(begun) == 2)
+    assert [answer.running() for answer in answers] == [True, True, False, False, False]
+
+    may_end.set()
+    assert [answer.result(LONGEST) for answer in answers] == [None] * 5
+
+
+def test_threads_of_brief_workers_end_with_the_calls():
+    threads = [BriefWorkers(2).start(threading.current_thread).result(LONGEST) for _ in range(3)]
+
+    assert eventually(lambda: not any(thread.is_alive() for thread in threads))
+
+
+def test_brief_workers_do_not_make_a_call_that_is_cancelled_while_it_waits():
+    may_end, made = threading.Event(), []
+    workers = BriefWorkers(1)
+    workers.start(may_end.wait)
+    cancelled = workers.start(made.append, "cancelled")
+    last = workers.start(made.append, "last")
+    assert cancelled.cancel()
+    may_end.set()
+    last.result(LONGEST)
+
+    assert made == ["last"]
+
+
+def test_a_call_of_brief_workers_sees_the_context_of_its_caller():
+    _who.set("me")
+
+    assert BriefWorkers(1).start(_who.get).result(LONGEST) == "me"
+
+
+@pytest.mark.usefixtures("no_thread")
+def test_where_no_thread_can_be_started_brief_workers_make_calls_in_the_caller_s():
+    workers = BriefWorkers(2)
+    answers = [workers.start(threading.get_ident) for _ in range(3)]
+
+    assert [answer.result() for answer in answers] == [threading.get_ident()] * 3
+
+
+def test_where_no_more_threads_can_be_started_calls_of_brief_workers_wait_for_those_that_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    may_end = threading.Event()
+    workers = BriefWorkers(2)
+    first = workers.start(lambda: may_end.wait(LONGEST) and threading.get_ident())
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", _refuse)
+        second = workers.start(threading.get_ident)
+    assert not second.done()
+
+    may_end.set()
+    assert second.result(LONGEST) == first.result(LONGEST)

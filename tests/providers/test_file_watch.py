@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -217,14 +219,27 @@ def test_files_that_could_not_be_watched_are_watched_later(tmp_path, directories
     assert caplog.text.count("Files are not watched") == 1
 
 
+def watching_threads():
+    return [thread for thread in threading.enumerate() if thread.name == "config-files"]
+
+
+def system_watches():
+    """Return how many ``inotify`` this process has."""
+    found = 0
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # it was closed meanwhile
+            found += str(descriptor.readlink()) == "anon_inode:inotify"
+    return found
+
+
 def test_many_paths_are_one_thread_that_ends_with_them(tmp_path, directories, heard):
-    before = set(threading.enumerate())
+    assert eventually(lambda: not watching_threads())
     paths = [tmp_path / str(number) for number in range(50)]
     for path in paths:
         path.mkdir()
         (path / "password").write_text("one")
         directories.subscribe(str(path), None, heard)
-    watching = [thread for thread in set(threading.enumerate()) - before if thread.name == "config-files"]
+    watching = watching_threads()
     assert len(watching) == 1
 
     (paths[-1] / "password").write_text("two")
@@ -232,6 +247,74 @@ def test_many_paths_are_one_thread_that_ends_with_them(tmp_path, directories, he
     directories.close()
     watching[0].join(LONGEST)
     assert not watching[0].is_alive()
+
+
+def test_many_providers_are_one_thread_and_one_watch_of_the_system(tmp_path, heard):
+    assert eventually(lambda: not watching_threads())
+    others = system_watches()
+    (tmp_path / "password").write_text("one")
+    providers = [provider_of(DirectoryConfigProvider, tmp_path) for _ in range(20)]
+    for provider in providers:
+        provider.subscribe(str(tmp_path), None, heard)
+    assert eventually(lambda: system_watches() == others + 1)
+    assert len(watching_threads()) == 1
+
+    (tmp_path / "password").write_text("two")
+    assert eventually(lambda: len(heard) == len(providers))
+    for provider in providers:
+        provider.close()
+    assert eventually(lambda: system_watches() == others and not watching_threads())
+
+
+def test_a_watch_tells_each_follower_of_its_own_paths(tmp_path):
+    touched = {"a": [], "b": []}
+    watch = file_watch.FileWatch()
+    for name, paths in touched.items():
+        (tmp_path / name).mkdir()
+        watch.follow([str(tmp_path / name)], paths.append)
+    (tmp_path / "b" / "password").write_text("two")
+    assert eventually(lambda: all(touched.values()))
+    for paths in touched.values():
+        watch.follow((), paths.append)
+
+    assert {name: set(paths) for name, paths in touched.items()} == {n: {str(tmp_path / n)} for n in touched}
+
+
+def test_a_watch_goes_on_when_one_of_its_followers_ends(tmp_path):
+    ended, goes_on = [], []
+    watch = file_watch.FileWatch()
+    for touched in (ended, goes_on):
+        watch.follow([str(tmp_path)], touched.append)
+    assert eventually(lambda: ended and goes_on)
+    watch.follow((), ended.append)
+    before = len(ended), len(goes_on)
+    (tmp_path / "password").write_text("two")
+    assert eventually(lambda: len(goes_on) > before[1])
+    watch.follow((), goes_on.append)
+
+    assert len(ended) == before[0]
+
+
+def test_who_follows_a_path_that_is_watched_already_is_told_at_once(tmp_path):
+    """It can have changed after the values were read, and before the follower was known."""
+    first, second = [], []
+    watch = file_watch.FileWatch()
+    watch.follow([str(tmp_path)], first.append)
+    watch.follow([str(tmp_path)], second.append)
+    told = list(second)
+    for touched in (first, second):
+        watch.follow((), touched.append)
+
+    assert str(tmp_path) in told
+
+
+def test_a_forked_child_has_a_watch_of_its_own():
+    of_parent = file_watch.shared_watch()
+    child = os.fork()
+    if not child:
+        os._exit(file_watch.shared_watch() is of_parent)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_what_may_not_be_read_may_not_be_watched(tmp_path, heard):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import greenback
 import pytest
@@ -34,6 +35,23 @@ def test_the_loop_runs_on_while_the_backend_asks(secret):
         return backend.get_connection("db").password
 
     assert asyncio.run(trigger()) == "p4ss"
+
+
+def test_it_is_asked_even_while_all_threads_of_the_loop_are_busy():
+    may_end = threading.Event()
+
+    async def trigger():
+        await greenback.ensure_portal()
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        busy = asyncio.ensure_future(asyncio.to_thread(may_end.wait, LONGEST))
+        answer = off_the_loop(lambda: "answer")
+        was_busy = not busy.done()
+        may_end.set()
+        await busy
+        return answer, was_busy
+
+    assert asyncio.run(trigger()) == ("answer", True)
 
 
 def test_without_a_portal_it_is_asked_there():

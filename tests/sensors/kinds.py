@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from typing import ClassVar
+
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider
 
@@ -19,3 +22,16 @@ class OwnSubscriptions(NoSubscriptions):
 
     def subscribe(self, path, keys, callback):
         """Do nothing, as no value changes."""
+
+
+class Hanging(NoSubscriptions):
+    """A provider whose server accepts requests, and does not answer until it may."""
+
+    asked: ClassVar[list[str]] = []
+    may_answer: ClassVar[threading.Event] = threading.Event()
+
+    def get(self, path, keys=None):
+        """Wait, then return one value."""
+        self.asked.append(path)
+        self.may_answer.wait()
+        return super().get(path, keys)

@@ -16,8 +16,10 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import DirectoryConfigProvider
 from airflow_config_providers.sensors.config_change import ConfigChangeSensor, ConfigChangeTrigger, watching
 from tests.limits import LONGEST, eventually
+from tests.sensors.kinds import Hanging
 
 VALUES = ["c4nary-one", "c4nary-two"]
+HANGING = "tests.sensors.kinds.Hanging"
 CONNECTION = "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT"
 
 
@@ -43,7 +45,7 @@ def event_of(trigger, *, meanwhile=None):
     before = set(threading.enumerate())
 
     def act():
-        assert eventually(lambda: [t for t in set(threading.enumerate()) - before if t.name == "config-files"])
+        assert eventually(lambda: [t for t in set(threading.enumerate()) - before if t.name == "config-changes"])
         meanwhile()
 
     async def first():
@@ -127,6 +129,64 @@ def test_no_thread_is_left_after_a_cancelled_trigger(secret):
 
     asyncio.run(cancel())
     assert eventually(lambda: not [t for t in set(threading.enumerate()) - before if t.name.startswith("config-")])
+
+
+@pytest.fixture
+def hanging(secret, monkeypatch):
+    """The provider ``hangs`` beside ``dir``, which answers nothing until this event is set."""
+    connection = json.loads(os.environ[CONNECTION])
+    connection["extra"] |= {"config.providers": "dir, hangs", "config.providers.hangs.class": HANGING}
+    monkeypatch.setenv(CONNECTION, json.dumps(connection))
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES", HANGING)
+    Hanging.asked.clear()
+    Hanging.may_answer.clear()
+    yield Hanging.may_answer
+    Hanging.may_answer.set()
+
+
+def beside_hanging_triggers(act, *, most_asked=16):
+    """Return the result of ``act``, awaited while many triggers wait for a provider that hangs; then cancel those."""
+
+    async def run():
+        waiting = [asyncio.ensure_future(anext(trigger_of(f"${{hangs:{i}:k}}").run())) for i in range(40)]
+        while len(Hanging.asked) < most_asked:
+            await asyncio.sleep(0.01)
+        try:
+            return await act()
+        finally:
+            for trigger in waiting:
+                trigger.cancel()
+            await asyncio.wait(waiting[most_asked:])
+            Hanging.may_answer.set()
+            await asyncio.wait(waiting)
+
+    return asyncio.run(asyncio.wait_for(run(), LONGEST))
+
+
+def test_a_provider_that_hangs_leaves_the_threads_of_the_loop_to_others(hanging):
+    async def use_the_loop_s_threads():
+        return await asyncio.to_thread(hanging.is_set)
+
+    assert beside_hanging_triggers(use_the_loop_s_threads) is False
+
+
+def test_a_provider_that_hangs_does_not_delay_triggers_of_another(secret, hanging):
+    async def ask_another():
+        async for event in trigger_of("${dir:/etc:passwd}").run():
+            return event.payload, hanging.is_set()
+        return None
+
+    payload, has_answered = beside_hanging_triggers(ask_another)
+    assert "not inside an allowed path" in payload["error"][0]
+    assert not has_answered
+
+
+def test_triggers_that_wait_for_their_turn_end_when_they_are_cancelled_and_ask_nothing(hanging):
+    async def nothing():
+        return None
+
+    beside_hanging_triggers(nothing)
+    assert len(Hanging.asked) == 16
 
 
 def test_a_trigger_can_be_made_again_from_what_airflow_stores(secret):

@@ -66,7 +66,9 @@ def definitions_at(conn_id: str) -> Mapping[str, Any]:
 def _missing(conn_id: str) -> str:
     missing = f"There is no connection '{printable(conn_id)}'"
     if name := empty_variable(conn_id):
-        return f"{missing}: Airflow ignores {printable(name)}, which is empty. Write one into it, or remove it."
+        return (
+            f"{missing}: Airflow ignores {printable(name)}, which is empty. Write a connection into it, or remove it."
+        )
     hint = nearest(conn_id, {*_stored_ids(), *ids_of_variables()} - {conn_id}) or "."
     return f"{missing}{hint} Correct --conn-id, or add a connection of type {CONN_TYPE}."
 

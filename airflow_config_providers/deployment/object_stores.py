@@ -117,6 +117,9 @@ def _require_known(scheme: str) -> None:
     try:
         get_filesystem_class(scheme)
     except ValueError:
+        if scheme in _OTHER_NAMES:
+            other = _OTHER_NAMES[scheme]
+            raise _UnknownSchemeError(f"fsspec has no {scheme}://. Write {other}:// in its place.") from None
         package = _PACKAGES[scheme][1] if scheme in _PACKAGES else "that makes it known to fsspec"
     else:
         return
@@ -129,8 +132,8 @@ def _unknown_to_airflow(scheme: str) -> str:
         return f"no connection of Airflow opens {scheme}://. Write {_OTHER_NAMES[scheme]}:// in its place."
     if scheme not in _PACKAGES:
         return (
-            f"no provider package of Airflow that is installed opens {scheme}://. Install one that does, "
-            "or write the path without a connection."
+            f"no provider package of Airflow that is installed opens {scheme}://. Write the path without a connection, "
+            "or install one that does."
         )
     airflow, package = _PACKAGES[scheme]
     return f"a connection for {scheme}:// needs the package {airflow}. Install it here, and {package} on the executors."

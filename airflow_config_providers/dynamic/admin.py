@@ -281,8 +281,11 @@ class ConfigAdmin:
         changes = self._changes(resource, snapshot)
         current = snapshot.config(resource).version
         _refuse_stale(resource, current, if_version)
-        if not changes:
-            raise ConfigException(f"No changes of {resource} are recorded, so there is nothing to roll back.")
+        if to_version is None and not changes:
+            raise ConfigException(
+                f"No changes of {resource} are recorded, so there is nothing to roll back. To remove all that it has, "
+                f"name version 0."
+            )
         version = changes[-1].version - 1 if to_version is None else to_version
         versions = recorded(snapshot.history(resource), changes, snapshot.document(resource).version)
         edit = returning(version, changes, versions=versions, name=str(resource))

@@ -86,10 +86,11 @@ def recorded(history: History, changes: Sequence[Change], version: int) -> range
     it changed.
 
     :param history: the history of the document
-    :param changes: those changes in it that are of the resource, at least one
+    :param changes: those changes in it that are of the resource
     :param version: the version of the document now
     """
-    return range(min(history.changes[0].version, changes[0].version - 1), version + 1)
+    known = [*(change.version for change in history.changes[:1]), *(change.version - 1 for change in changes[:1])]
+    return range(min(known, default=version), version + 1)
 
 
 def refuse_unrecorded(version: int, versions: range, *, name: str) -> None:

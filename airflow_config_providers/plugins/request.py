@@ -293,9 +293,9 @@ def _operation(fields: _Fields, number: int, content: Any) -> AlterConfigOp | No
     op, name, value = inner.take("op", str, "SET"), inner.take("name", str), inner.take("value", str, None)
     for part, text in (("name", name), ("value", value)):
         if isinstance(text, str) and not is_unicode(text):
+            of = f" of the key '{printable(name)}'" if isinstance(name, str) else ""
             fields.problems.append(
-                f"'{where}.{part}' of the key '{printable(str(name))}' contains half of a surrogate pair, which is not "
-                f"a character. Correct it."
+                f"'{where}.{part}'{of} contains half of a surrogate pair, which is not a character. Correct it."
             )
     if op not in OpType.__members__:
         fields.problems.append(f"'{where}.op' is not one of {', '.join(OpType.__members__)}.")

@@ -146,7 +146,7 @@ def test_a_connection_of_an_empty_variable_is_an_error_that_names_the_variable(c
     assert done.code == 3
     assert done.errors == [
         "There is no connection 'config_providers_default': Airflow ignores AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT, "
-        "which is empty. Write one into it, or remove it."
+        "which is empty. Write a connection into it, or remove it."
     ]
 
 

@@ -796,6 +796,32 @@ def test_a_version_of_which_one_change_of_two_is_forgotten_can_only_be_undone_fo
     assert one.describe_configs([kept])[kept]["cores"].value == "2"
 
 
+def test_a_resource_whose_changes_are_all_forgotten_is_as_now_in_each_kept_version_and_had_nothing_at_0(store):
+    one = admin(store)
+    one.incremental_alter_configs({TASK: [set_("cores", "64")]})
+    for number in range(LONGEST):
+        one.incremental_alter_configs({DAG: [set_("cores", str(number + 1))]})
+
+    with pytest.raises(ConfigException, match="name version 0"):
+        one.rollback(TASK)
+    assert one.rollback(TASK, 2).entries == {}
+    one.rollback(TASK, 0)
+
+    assert one.describe_configs([TASK])[TASK]["cores"].value != "64"
+
+
+def test_a_resource_that_was_changed_later_can_have_any_version_of_before(store):
+    one = admin(store)
+    for resource, number in ((DAG, "2"), (DAG, "3"), (TASK, "4")):
+        one.incremental_alter_configs({resource: [set_("cores", number)]})
+
+    one.rollback(TASK, 1)
+    with pytest.raises(ConfigException, match="The recorded versions are 0 to 4[.]"):
+        one.rollback(TASK, 9)
+
+    assert one.describe_configs([TASK])[TASK]["cores"].value == "3"
+
+
 def test_without_a_change_there_is_nothing_to_go_back_to(store):
     with pytest.raises(ConfigException, match="nothing to roll back"):
         admin(store).rollback(DAG)

@@ -464,10 +464,15 @@ class JobRun:
 
 
 def _kept(resolved: ResolvedConfig) -> str:
-    """Return a sentence with the references that ``unresolved="keep"`` leaves as they are, except those of Spark."""
-    variables = (variable for missing in resolved.unresolved.values() for variable in missing)
-    kept = sorted({printable(str(found)) for found in variables if found.provider not in SUBSTITUTED_BY_SPARK})
-    return f". Left as they are, because unresolved is 'keep': {', '.join(kept)}" if kept else ""
+    """Return a sentence with the references that ``unresolved="keep"`` leaves as they are, and one with Spark's own."""
+    found = {variable for missing in resolved.unresolved.values() for variable in missing}
+    of_spark = {variable for variable in found if variable.provider in SUBSTITUTED_BY_SPARK}
+    whys = {"unresolved is 'keep'": found - of_spark, "no provider has their name": of_spark}
+    return "".join(f". Left as they are, because {why}: {_listed(kept)}" for why, kept in whys.items() if kept)
+
+
+def _listed(variables: Iterable[ConfigVariable]) -> str:
+    return ", ".join(sorted(printable(str(variable)) for variable in variables))
 
 
 def _late_problem(label: str) -> str:

@@ -73,14 +73,16 @@ def test_the_page_of_templates_has_its_table() -> None:
 def test_the_search_for_secrets_in_shell_commands_finds_templates_alone(tmp_path: Path) -> None:
     """The guide's command, run in a folder beside ``dags``."""
     (search,) = [line for s in snippets(TEMPLATES) for line in s.text.splitlines() if line.startswith("grep")]
-    commands = ["x={{ conn.db.password }}", "x={{- var.value.x }}", "x={{ ds }}", "x={{ connect }}"]
+    written = ["{{ conn.db.password }}", "{{- var.value.x }}", "{{ (conn.db).password }}", "{% set x = conn %}"]
+    others = ["{{ ds }}", "{{ connect }}"]
     dags = tmp_path / "dags"
     dags.mkdir()
-    (dags / "a.py").write_text("".join(f'"spark-submit --conf spark.{one}"\n' for one in commands))
+    (dags / "a.sh").write_text("spark-submit \\\n" + "".join(f"  --conf spark.x={x} \\\n" for x in written + others))
+    (dags / "other.py").write_text('"echo {{ conn.db.host }}"')
 
     found = subprocess.run(["bash", "-c", search], cwd=tmp_path, text=True, check=True, stdout=subprocess.PIPE).stdout
 
-    assert [line.split(":")[1] for line in found.splitlines()] == ["1", "2"]
+    assert [line.split(":")[:2] for line in found.splitlines()] == [["dags/a.sh", str(n)] for n in (2, 3, 4, 5)]
 
 
 def test_the_translation_gives_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,6 +153,15 @@ def test_attack_11_a_reference_that_comes_with_data_beside_a_written_one_stays_a
     assert seen == [CANARY, "${dir:/x:y}"]
 
 
+def test_attack_11_a_text_in_which_data_brings_a_reference_has_none_resolved(dag, run_task, password):
+    mixed = f"{password} {{{{ dag_run.conf['x'] }}}}"
+    task = OurOperator(task_id="job", dag=dag, payload=[mixed, password], do=lambda self, _: seen.append(self.payload))
+    seen = []
+    run_task(task, conf={"x": "${dir:/x:y}"})
+
+    assert seen == [[f"{password} ${{dir:/x:y}}", CANARY]]
+
+
 def test_attack_49_a_reference_in_a_key_is_refused(dag, run_task, password):
     _, run = seen_by(OurOperator, dag, run_task, payload={"a": {password: 1}})
 

@@ -63,6 +63,14 @@ def test_a_reference_that_is_kept_is_told(logged):
     assert "'keep': ${env:HOME}" not in log.text
 
 
+def test_a_reference_that_is_meant_for_spark_is_told_apart(logged, password, spark_submit):
+    log = logged({"spark.app.password": password, "spark.app.home": "${env:HOME}", "spark.app.again": "${env:HOME}"})
+
+    told = f"values: {password}. Left as they are, because no provider has their name: ${{env:HOME}}"
+    assert re.search(re.escape(told) + r"\s", log.text)
+    assert spark_submit.spark_conf["spark.app.home"] == "${env:HOME}"
+
+
 def test_a_reference_that_spark_gets_because_the_connection_is_missing_is_told(logged, spark_submit):
     log = logged({"spark.app.token": "${env:APP_TOKEN}"}, config_conn_id="config_providers_defualt")
 

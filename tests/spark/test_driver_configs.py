@@ -13,7 +13,12 @@ import pytest
 from airflow_config_providers.core import ConfigLayer, ConfigSource
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import KEPT
-from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderUnavailableError
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigException,
+    ProviderUnavailableError,
+    UnresolvedReferenceError,
+)
 from airflow_config_providers.log import installation
 from airflow_config_providers.spark import configs, driver_configs, reload_on_change
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
@@ -148,6 +153,17 @@ def test_a_refusal_is_asked_for_once_in_a_second_and_ends(driver):
     assert len(driver.provider.calls) == 2
 
     driver.provider.error = None
+    driver.clock.sleep(1)
+    assert configs()[KEY] == VALUES[0]
+
+
+def test_a_missing_value_is_an_error_until_it_is_back(driver):
+    value = driver.provider.data["db"].pop("password")
+    driver.clock.sleep(10)
+    with pytest.raises(UnresolvedReferenceError):
+        configs()
+
+    driver.provider.data["db"]["password"] = value
     driver.clock.sleep(1)
     assert configs()[KEY] == VALUES[0]
 

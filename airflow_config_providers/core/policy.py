@@ -231,6 +231,7 @@ def keys_in(text: str, known: Collection[str]) -> list[str]:
 
 
 _MOST_PLACES: Final = 5
+"""How many keys of a reason get a sentence that says where they are set."""
 
 _NOUNS: Final = {Moment.ALTER: "change", Moment.RENDER: "configuration"}
 

@@ -120,7 +120,7 @@ class Enforcement(Enum):
     DENY = "deny"
     """The change is denied."""
     WARN = "warn"
-    """The reason is only told."""
+    """The reason is only reported."""
 
 
 @dataclass(frozen=True, slots=True)

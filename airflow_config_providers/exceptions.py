@@ -1,5 +1,5 @@
 """
-The errors of this package.
+The errors that users of this package catch. Modules derive narrower ones from them for themselves.
 
 ::
 

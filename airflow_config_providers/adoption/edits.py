@@ -188,6 +188,7 @@ def without_overlaps(edits: Iterable[Edit]) -> Sequence[Edit]:
 
 
 _CONTEXT: Final = 3
+"""How many unchanged lines a hunk shows before and after a change, as ``diff -u`` does."""
 
 _PLAIN: Final = frozenset(map(chr, range(32, 127))) - {'"', "\\"}
 

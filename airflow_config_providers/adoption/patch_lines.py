@@ -16,7 +16,7 @@ from typing import Final
 
 from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall, Setting
 from airflow_config_providers.adoption.references import has_hidden_text
-from airflow_config_providers.adoption.secret_texts import SecretTexts, is_text
+from airflow_config_providers.adoption.secret_texts import SecretTexts, could_be_secret
 from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 
 _CODE: Final = frozenset(
@@ -59,8 +59,10 @@ def unknown_lines(dag: DagSource, calls: Sequence[OperatorCall]) -> frozenset[in
     known = names | values
     secrets = SecretTexts.of(dag.tree, known, _under_sensitive_keys(calls))
     constants = [node for node in ast.walk(dag.tree) if isinstance(node, ast.Constant)]
-    found = [node for node in constants if _shows_secret(node.value) or (node not in known and is_text(node.value))]
-    found += [node for node in values if is_text(node.value) and secrets.overlap(node.value)]
+    found = [
+        node for node in constants if _shows_secret(node.value) or (node not in known and could_be_secret(node.value))
+    ]
+    found += [node for node in values if could_be_secret(node.value) and secrets.overlap(node.value)]
     return frozenset(
         {line for node in found for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
         | set(_odd_comments(dag.text))

@@ -39,7 +39,7 @@ class SecretTexts:
         :param known: the constants whose meaning is known; they are left out, also as names
         :param under: the values that a configuration has under sensitive keys
         """
-        texts = (_text_of(node.value) for node in _constants(tree, known, list(under)) if is_text(node.value))
+        texts = (_text_of(node.value) for node in _constants(tree, known, list(under)) if could_be_secret(node.value))
         found = tuple(dict.fromkeys(text for text in texts if not _is_sensitive_name(text)))
         return cls("\0".join(found), tuple(text for text in found if len(text) >= _LEAST))
 
@@ -50,7 +50,7 @@ class SecretTexts:
         return is_part or any(_has(text, word) for word in self.words if word in text)
 
 
-def is_text(value: object) -> bool:
+def could_be_secret(value: object) -> bool:
     """Return whether a constant is neither empty, nor a switch, a small number, a reference or a template."""
     if isinstance(value, int | float | complex):
         return abs(value) >= _LARGE

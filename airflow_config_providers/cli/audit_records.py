@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.audited import Audited, audited, known, show_found, writing_found
+from airflow_config_providers.cli.audit_common import Audited, audited, known, show_found, writing_found
 from airflow_config_providers.cli.failing import (
     FOUND,
     INCOMPLETE,

@@ -20,6 +20,7 @@ SECONDS: Final = "AIRFLOW_CONFIG_PROVIDERS_COMPLETION_SECONDS"
 """The environment variable with the time limit for the database, in seconds."""
 
 _DEFAULT_SECONDS: Final = 3.0
+"""The time limit if the variable is not set."""
 
 MOST: Final = 200
 """The most names of DAGs or runs."""

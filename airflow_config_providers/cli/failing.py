@@ -38,8 +38,14 @@ UNDECIDED: Final = 2
 """The exit code of ``--detailed-exit-code`` if something changes, or if only a run knows the result."""
 
 REFUSED: Final = 3
+"""The exit code if something must be corrected first, and of any other error."""
+
 DENIED: Final = 4
+"""The exit code if a policy, a server or a secret store denied it."""
+
 UNAVAILABLE: Final = 5
+"""The exit code if something did not answer, so that a later attempt can succeed."""
+
 INTERRUPTED: Final = 130
 """What shells return for a command that was ended by Ctrl-C."""
 

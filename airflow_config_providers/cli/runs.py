@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _LAST_TRY: Final = 999_999_999
+"""The largest number of a try that is read; Airflow's database keeps it in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ _SECONDS: Final = 60.0
 """The time limit for an answer. A change takes a few seconds if policies check it and others change the same."""
 
 _SECONDS_TO_CONNECT: Final = 10.0
+"""The time limit for a connection, which a server accepts at once, however long its answer takes."""
 
 
 class ServerConfigurations:

@@ -13,6 +13,7 @@ from airflow_config_providers.exceptions import ConfigException
 _MISSING: Final = object()
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}")
 _MOST_DIGITS: Final = 1000
+"""A longer integer stays a string: Python takes long to read one, and refuses more than 4,300 digits."""
 
 
 class WrittenNumber(float):

@@ -11,7 +11,9 @@ from typing import Final
 BLANKS: Final = "".join(map(chr, range(0x21)))
 """The characters that ``String.trim`` removes: all up to and including U+0020."""
 
-_LONGEST_INTEGER = 4000
+_MOST_DIGITS = 4000
+"""Python refuses to read an integer with more than 4,300."""
+
 # Strings that re compiles at first use: few configurations have a DOUBLE.
 _DECIMAL = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?"
 _HEXADECIMAL = r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?"
@@ -32,7 +34,8 @@ TIMES: Final[Mapping[str, int]] = MappingProxyType(
 )
 """Unit -> microseconds."""
 
-_LARGEST: Final = 2**63 - 1
+_LARGEST_LONG: Final = 2**63 - 1
+"""The largest ``long`` of Java, in which Spark keeps a quantity."""
 
 
 def parse_integer(text: str) -> int | None:
@@ -42,7 +45,7 @@ def parse_integer(text: str) -> int | None:
     Accepts all decimal digits of the Basic Multilingual Plane, such as Arabic-Indic ones. No spaces, no underscores.
     """
     digits = text[1:] if text.startswith(("+", "-")) else text
-    if not digits.isdecimal() or len(digits) > _LONGEST_INTEGER or max(digits) > "\uffff":
+    if not digits.isdecimal() or len(digits) > _MOST_DIGITS or max(digits) > "\uffff":
         return None
     return int(text)
 
@@ -84,7 +87,7 @@ def read_quantity(text: str, units: Mapping[str, int], *, default_unit: str = ""
     :return: the quantity in the smallest unit; None if ``text`` is not a quantity
     """
     match = re.fullmatch(r"(-?[0-9]{1,19})([a-z]*)", text.strip(BLANKS).lower())
-    if match is None or abs(int(match[1])) > _LARGEST:
+    if match is None or abs(int(match[1])) > _LARGEST_LONG:
         return None
     unit = units.get(match[2] or default_unit)
     return None if unit is None else int(match[1]) * unit

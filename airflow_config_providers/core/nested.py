@@ -15,7 +15,7 @@ DEEPEST_NESTING: Final = 50
 """How many levels of collections are followed: more than people write, and far fewer than Python's stack allows."""
 
 _LEAVES: Final = frozenset({str, bytes, int, float, bool, type(None)})
-"""The most usual types of leaves, which are told at once."""
+"""The most usual types of leaves, which are recognised at once."""
 
 ITEMS: Final = (list, tuple, set, frozenset, deque)
 """Types of collections that are not mappings."""

@@ -120,7 +120,7 @@ class Enforcement(Enum):
     DENY = "deny"
     """The change is denied."""
     WARN = "warn"
-    """The reason is only told."""
+    """The reason is only reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +231,7 @@ def keys_in(text: str, known: Collection[str]) -> list[str]:
 
 
 _MOST_PLACES: Final = 5
+"""How many keys of a reason get a sentence that says where they are set."""
 
 _NOUNS: Final = {Moment.ALTER: "change", Moment.RENDER: "configuration"}
 

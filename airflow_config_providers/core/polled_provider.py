@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 POLL_INTERVAL: Final = "poll.interval"
 DEFAULT_POLL_INTERVAL: Final = 60_000
+"""Milliseconds."""
+
 LONGEST_POLL_INTERVAL: Final = 10**12 - 1
+"""Milliseconds, which are more than 31 years: never, for someone who wants no reads."""
 
 
 class PolledConfigProvider(ConfigProvider, ABC):

@@ -17,6 +17,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _FIRST_WAIT: Final = 0.4
+"""Seconds before the second attempt."""
 _FACTOR: Final = 3
 """How many times longer each wait is than the one before; four take 16 seconds, long enough for Vault to restart."""
 _SPAN: Final = 15.0

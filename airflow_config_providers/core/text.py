@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 _LONGEST = 200
+"""The most characters of a name or a line from outside that a message shows in one piece."""
+
 _MOST_OCTETS = 4  # of one character in UTF-8
 
 _Item = TypeVar("_Item")

@@ -15,6 +15,7 @@ from typing import Final
 _log: Final = logging.getLogger(__name__)
 
 _LONGEST_WAIT: Final = 3600.0
+"""Seconds. A longer wait is divided into several, because Python refuses a very long one."""
 
 Clock = Callable[[], float]
 """Seconds that never go back."""

@@ -80,7 +80,8 @@ def _private_names() -> Iterator[Diagnosis]:
 
 _BINARY: Final = "spark-submit"
 _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
-_SECONDS: Final = 10
+_SECONDS_FOR_JAVA: Final = 10
+"""The time limit for ``java -version``."""
 
 
 def check_spark(site: Site) -> Iterator[Diagnosis]:
@@ -143,7 +144,7 @@ def _major(environ: Mapping[str, str]) -> int | None:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_SECONDS,
+            timeout=_SECONDS_FOR_JAVA,
             check=False,
         )
     except (OSError, ValueError, subprocess.SubprocessError):

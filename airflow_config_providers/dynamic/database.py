@@ -24,6 +24,7 @@ right, a server or a transaction that can only read, or read-only mode.
 """
 
 _TRIES_TO_LOCK: Final = 10_000
+"""The most attempts to lock SQLite, which take six seconds or more."""
 _LONGEST_WAIT_TO_LOCK: Final = 0.025
 _SHORTEST_WAIT_TO_LOCK: Final = 0.001
 """The range of seconds between attempts to lock SQLite; the longer a writer waits, the more often it tries."""

@@ -19,6 +19,7 @@ PREFIX: Final = "config_providers.dynamic"
 """The beginning of the names of documents and histories."""
 
 FORMAT: Final = 1
+"""The version of the format of documents and histories, which each of them has as ``format``."""
 
 HISTORY: Final = ".history"
 """The part of a history's name that its document's name does not have."""
@@ -31,6 +32,7 @@ _LONG: Final = f"{PREFIX}.long."
 """The beginning of the name of a document of a DAG whose id is too long for a name."""
 
 _LONGEST_NAME: Final = 250
+"""The most characters of the name of a variable in Airflow."""
 
 _ENCRYPTED: Final = "gAAAAA"
 """The beginning of a string that Fernet has encrypted. Without a Fernet key, Airflow returns it as it is."""

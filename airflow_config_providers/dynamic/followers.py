@@ -170,6 +170,7 @@ def _go_back(notified: Mapping[ConfigResource, GoBack]) -> list[str]:
 _log: Final = logging.getLogger(__name__)
 
 DEFAULT_INTERVAL: Final = 10.0
+"""The seconds between two requests for changes."""
 
 _OF_PARENTS: Final[list[Closable]] = []
 """Signals of a parent: in its child nothing may close their connection, which is the parent's."""

@@ -33,6 +33,7 @@ SOURCES: Final[Mapping[ResourceType, ConfigSource]] = {
 """Kind of a resource -> the source of its dynamic configuration."""
 
 _ATTEMPTS: Final = 5
+"""How often two documents are read that do not belong together, since a change can come between them."""
 
 
 def hidden(sealed: Sealed) -> str:

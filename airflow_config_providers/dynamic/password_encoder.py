@@ -26,8 +26,13 @@ CIPHERS: Final = frozenset(
 """Java's names in upper case. Only GCM detects that a string was changed."""
 
 TAG_SIZE: Final = 16
+"""The bytes of a tag of GCM, as many as it can have."""
+
 _BLOCK_SIZE: Final = 16
+"""The bytes of a block of AES, and of the initialization vector of each cipher except GCM."""
+
 _NONCE_SIZE: Final = 12
+"""The bytes of the initialization vector of GCM, as NIST SP 800-38D recommends."""
 
 
 def fits(vector: bytes, cipher: str) -> bool:
@@ -111,7 +116,9 @@ KEY_LENGTHS: Final = (128, 192, 256)
 MOST_ITERATIONS: Final = 1_000_000
 """The most iterations, which take a second or two. A string with more would be an attack on its readers."""
 
-_LONGEST: Final = 1024 * 1024
+_MOST_CHARACTERS: Final = 1024 * 1024
+"""A longer encrypted string is refused before it is parsed."""
+
 _SALT_SIZES: Final = range(8, 1025)
 _TAG: Final = "authenticationTagLength"
 _MARK: Final = b"cipher="
@@ -240,8 +247,8 @@ class _FieldReader:
 
     def __init__(self, text: str) -> None:
         self.problems: list[str] = []
-        if len(text) > _LONGEST:
-            self.problems.append(f"it has more than {_LONGEST} characters.")
+        if len(text) > _MOST_CHARACTERS:
+            self.problems.append(f"it has more than {_MOST_CHARACTERS} characters.")
             text = ""
         parts = [part.rpartition(":") for part in text.split(",")]
         self._fields = {name.strip(): value.strip() for name, _, value in parts}
@@ -283,6 +290,7 @@ task decodes only a few strings. The strings of one encoder share a salt, so tha
 """
 
 _SALT_SIZE: Final = 32
+"""Bytes; NIST SP 800-132 requires at least 16."""
 
 
 class PasswordEncoder:

@@ -40,9 +40,11 @@ UNGUARDED: Final = 2
 """The number of attempts without a lock. After them, a writer takes a turn; otherwise it might never succeed."""
 
 _ATTEMPTS: Final = 200
+"""The most attempts of a writer, with at most ``_LONGEST_WAIT`` between two."""
+
 _SHORTEST_WAIT: Final = 0.01
 _LONGEST_WAIT: Final = 0.25
-"""Seconds. An attempt takes about ten milliseconds, so a dozen others finish in that time."""
+"""Seconds between two attempts, of which one takes about ten milliseconds: a dozen others finish in that time."""
 
 
 def now() -> str:

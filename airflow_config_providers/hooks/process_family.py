@@ -15,12 +15,15 @@ _SECONDS_TO_FINISH: Final = 5.0
 """How long a process may take to end when spark-submit has ended, before it is killed."""
 
 _SECONDS_TO_DIE: Final = 1.0
-_BETWEEN_LOOKS: Final = 0.05
+"""How long to wait for the end of a process that was killed."""
+
+_SECONDS_BETWEEN_LOOKS: Final = 0.05
+"""How long to sleep before looking again which processes go on."""
 
 
 class ProcessFamily:
     """
-    The processes below spark-submit. They are noted before it ends: then, nothing says any more that they were its own.
+    The processes below spark-submit. They are recorded while it runs: after it ends, nothing links them to it.
 
     One that has left its parent before is out of reach. A process that got the id of one that has ended is never
     signalled: psutil compares the times at which they began. Usable from several threads and from a signal handler.
@@ -79,7 +82,7 @@ class ProcessFamily:
         """Wait until all have ended, but not longer than ``seconds``, and return those that go on."""
         until = time.monotonic() + seconds
         while (left := [*filter(_goes_on, self._members)]) and time.monotonic() < until:
-            time.sleep(_BETWEEN_LOOKS)
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
         return left
 
 

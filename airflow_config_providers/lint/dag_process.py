@@ -31,6 +31,7 @@ _ENVIRONMENT: Final = {
     "AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACK_DEPTH": "100",
 }
 _CHUNK: Final = 1 << 16
+"""The most bytes that are received at once."""
 
 _HASH_SEED: Final = "PYTHONHASHSEED"
 """The variable that decides the order of a set of texts, and so the text that a DAG file makes of one."""

@@ -1,4 +1,4 @@
-"""Reverses what hooks have told Airflow's collector of lineage, which plugins such as OpenLineage send elsewhere."""
+"""Reverses what hooks have given to Airflow's collector of lineage, which plugins such as OpenLineage send on."""
 
 from __future__ import annotations
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _MOST_LOGGED: Final = 100
+"""The most findings in the log of the task; the others are only counted there."""
 
 
 @dataclass(frozen=True, slots=True)

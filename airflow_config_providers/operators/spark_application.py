@@ -26,6 +26,7 @@ _SECONDS_TO_END: Final = 300.0
 """How long a driver can take to end after its application was deleted; Kubernetes' default is 30."""
 
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
+"""How long to sleep before the API server is asked again."""
 
 _SECONDS_OF_RETRIES: Final = 600.0
 """How long a request is repeated that the API server could not answer."""

@@ -141,15 +141,15 @@ class Plan:
         return cls(tasks, sorted(judgements, key=_rank), running, counts, undecided)
 
     @property
-    def told(self) -> list[Judgement]:
-        """The judgements for people: reasons against a task are left out if the same is said of the change itself."""
+    def distinct_judgements(self) -> list[Judgement]:
+        """The judgements: reasons against a task are left out if the same is said of the change itself."""
         repeated = set[tuple[str, str]]().union(*(one.repeated() for one in self.judgements))
-        return [told for one in self.judgements if (told := one.without(repeated))]
+        return [left for one in self.judgements if (left := one.without(repeated))]
 
     @property
     def denials(self) -> list[str]:
         """The reasons of the policies that deny the change."""
-        return [reason for one in self.told if one.denies for reason in one.verdict.reasons]
+        return [reason for one in self.distinct_judgements if one.denies for reason in one.verdict.reasons]
 
     @property
     def unchanged(self) -> dict[ConfigResource, list[Judgement]]:
@@ -294,7 +294,7 @@ def changed_keys(plan: Plan) -> list[Row]:
 
 def verdicts(plan: Plan) -> list[Row]:
     """Return a row for each verdict of a policy, denials first, with the tasks that it is about."""
-    judged = [(one.resource, _judgement(one)) for one in plan.told]
+    judged = [(one.resource, _judgement(one)) for one in plan.distinct_judgements]
     # without the resource, reasons for different tasks are equal
     plain = [
         (resource, {**row, "reasons": [one.replace(f" of {resource}", "", 1) for one in row["reasons"]]})

@@ -43,8 +43,11 @@ if TYPE_CHECKING:
 ALLOWED_PATHS: Final = "allowed.paths"
 MAX_BYTES: Final = "max.bytes"
 DEFAULT_MAX_BYTES: Final = 1024 * 1024
+"""The most bytes of a file; Kubernetes allows a secret as many."""
 
 _ATTEMPTS: Final = 5
+"""How often a file is read that is replaced each time."""
+
 _MISSING: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 _T = TypeVar("_T")
 

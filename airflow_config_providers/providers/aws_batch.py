@@ -25,6 +25,7 @@ TextOrError = str | None | ConfigProvidersError
 """A secret's string; None if there is no such secret; or the error that says why it is not known."""
 
 _AT_ONCE: Final = 8
+"""How many requests run at the same time."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class AwsStore:
 
     :param method: the method of Airflow's class that asks for one id, its last argument, in every lookup
     :param page: how many ids one request takes
-    :param read_one: client, id -> the string
+    :param read_one: reads one secret: given the client and an ID, returns its string
     :param read_many: client, ids -> id -> string, or the code of an error; an id that is left out is asked for alone
     """
 
@@ -124,7 +125,7 @@ class AwsBatch:
         try:
             answers = self._store.read_many(_client(self._backend), ids)
         except Exception as error:  # noqa: BLE001 - botocore raises what a server, a proxy or a file made it raise
-            if _may_be_for_the_sake_of_one(error):
+            if _may_concern_one_secret(error):
                 return {}
             return dict.fromkeys(ids, error_of(error, who=self._who, what=counted(len(ids), "secret")))
         return {
@@ -198,7 +199,7 @@ STORES: Final[Mapping[str, AwsStore]] = {
 """Airflow's classes by dotted name: their package might not be installed."""
 
 
-def _may_be_for_the_sake_of_one(error: Exception) -> bool:
+def _may_concern_one_secret(error: Exception) -> bool:
     """Return whether AWS refused a whole request, as it does for one wrong or denied name, or for the method."""
     response = getattr(error, "response", None)
     if not isinstance(response, dict):

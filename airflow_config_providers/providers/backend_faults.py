@@ -55,6 +55,7 @@ _OF_DATABASE: Final = (
 )
 
 _LONGEST_CHAIN: Final = 10
+"""How many causes of an error are looked at: enough for a client of a client, and an end for a circle."""
 
 AWS_SIGNED_OUT: Final = frozenset(
     {

@@ -14,6 +14,7 @@ from airflow_config_providers.core.timed_calls import CallOutcome, call_each
 from airflow_config_providers.exceptions import ConfigProvidersError
 
 PATIENCE: Final = 60.0
+"""The seconds after which a provider that has not responded is reported as unavailable."""
 
 OURS: Final = "airflow-config-providers"
 

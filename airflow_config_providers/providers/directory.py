@@ -53,7 +53,7 @@ class DirectoryConfigProvider(FilesProvider):
         """Warn of ``missing`` keys that are directories; return the warnings if they explain why there is nothing."""
         names = sorted(key for key in missing if "/" not in key and key not in ("", ".", ".."))
         directories = [f"{path}/{name}" for name in names if self.files.is_directory(f"{path}/{name}")]
-        told = [f"{printable(one)} is a directory, and not a file. Mount the file itself." for one in directories]
-        for sentence in told:
+        sentences = [f"{printable(one)} is a directory, and not a file. Mount the file itself." for one in directories]
+        for sentence in sentences:
             _log.warning("%s", sentence)
-        return "" if found or len(told) < len(missing) else " ".join(told)
+        return "" if found or len(sentences) < len(missing) else " ".join(sentences)

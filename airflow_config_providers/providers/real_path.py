@@ -23,6 +23,7 @@ Link = Callable[[Steps], str | None]
 """Returns where the symbolic link at a path leads; None if there is no link."""
 
 _MOST_LINKS: Final = 40
+"""How many symbolic links are followed, as many as Linux follows."""
 
 DEEPEST: Final = 256
 """The most names in a path: with thousands, looking for a link at each of them would take minutes and much memory."""

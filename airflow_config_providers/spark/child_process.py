@@ -16,7 +16,10 @@ _USUAL: Final = 2 * 1024 * 1024
 """The limit of Linux, unless stacks are smaller; if they are unlimited, ``SC_ARG_MAX`` is too high."""
 
 _SMALLEST: Final = 128 * 1024
+"""The limit in bytes if the system does not say one: Linux allows as many at least."""
+
 _POINTER: Final = 8
+"""The bytes of a pointer to an argument or a variable, which the kernel counts too."""
 
 
 def room(environ: Mapping[str, str], *, sysconf: Callable[[str], int] = os.sysconf) -> int:

@@ -23,6 +23,7 @@ _ASK: Final = 'exec 3>&1 >&2; set -a; . "$0"; printf %s "$SPARK_CONF_DIR" >&3'
 """Runs a script as Spark's ``load-spark-env.sh`` does, and prints only the variable that it leaves."""
 
 _PATIENCE: Final = 60.0
+"""The seconds that a script can take; Spark itself would wait without end."""
 
 
 def doubt_of_defaults(binary: Path, environ: Mapping[str, str]) -> str:

@@ -20,7 +20,7 @@ import pytest
 pytest.importorskip("airflow")
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.audited import writing_found
+from airflow_config_providers.cli.audit_common import writing_found
 from airflow_config_providers.cli.command_table import commands
 from airflow_config_providers.cli.failing import (
     INTERRUPTED,

@@ -24,8 +24,10 @@ _MOST_TIMES: Final = 1_100
 """How many times as large as a file its content can be; gzip, which logs usually have, does not go further."""
 
 _LARGE: Final = 2_000_000_000
+"""Bytes of content, up to which ``_MOST_TIMES`` is the limit, and beyond which ``_LARGE_TIMES`` is."""
+
 _LARGE_TIMES: Final = 100
-"""Logs are rarely 100 times as large as their file: beyond ``_LARGE`` bytes, content is read only up to that."""
+"""How many times as large as its file large content can be: logs are rarely 100 times as large."""
 
 
 def decompressed(compression: str, source: Iterator[bytes]) -> Iterator[bytes]:

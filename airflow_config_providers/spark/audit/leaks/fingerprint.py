@@ -50,7 +50,10 @@ FOUND_DIGITS: Final = KEY_DIGITS + 20
 """All digits of such a fingerprint."""
 
 _DIGEST: Final = DIGEST_BITS // 8
+"""The bytes of a digest of a form."""
+
 _LONGEST: Final = 16 * 1024 * 1024
+"""The most bytes of a form that gets a fingerprint."""
 
 _LONG: Final = 4096
 """The most bytes of a form without a digest of its edges. Digests of longer ones are not remembered."""
@@ -59,6 +62,7 @@ _EDGE: Final = 64
 """How many bytes at the beginning, and at the end, of a long form are its edges."""
 
 _EDGES_DIGEST: Final = 4
+"""The bytes of a digest of the edges of a form."""
 
 _MOST_DIGESTED: Final = 16
 """The most bytes, for each byte of a text, of which digests of long forms with known edges are made."""
@@ -218,8 +222,13 @@ def place_of_window(size: int) -> int:
 
 _KIND: Final = "airflow-config-providers fingerprints"
 _FORMAT: Final = 2
+"""The version of the format of the file."""
+
 _LONGEST_LINE: Final = 64 * 1024
+"""The most characters of a line; a file of another kind can have a longer one."""
+
 _MOST: Final = 5_000_000
+"""The most fingerprints in a file."""
 
 
 class OtherKeyError(ConfigException):

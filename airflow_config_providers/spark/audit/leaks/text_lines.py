@@ -11,10 +11,13 @@ from typing import Final
 from airflow_config_providers.core.named_file import open_named, refuse_silent, whole_file
 
 _LONGEST_LINE: Final = 1024 * 1024
-_LARGEST: Final = 1024 * 1024 * 1024
+"""The most characters of a line that is read at once."""
+
+_MOST_CHARACTERS: Final = 1024 * 1024 * 1024
+"""The most characters of a file or pipe; a device can be without an end."""
 
 
-def lines_of(path: str, *, largest: int = _LARGEST, longest: int = _LONGEST_LINE) -> Iterator[str]:
+def lines_of(path: str, *, largest: int = _MOST_CHARACTERS, longest: int = _LONGEST_LINE) -> Iterator[str]:
     """
     Yield the lines of a file or a pipe, without blanks around them. It does not wait for a pipe without a writer.
 

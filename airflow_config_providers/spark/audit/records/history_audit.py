@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 _MOST: Final = 1_000
+"""The most names in a ranking; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 ReadRecords = Callable[[Iterable[Content]], Iterator[RecordRow]]
 """Returns the records in files. It runs in executors, so it is a function of a module."""
 
-_SECONDS: Final = 0.5
+_TICK_SECONDS: Final = 0.5
+"""How often the progress is shown, unless a caller says it."""
 
 
 class ReadProgress:
@@ -65,7 +66,7 @@ def _each(contents: Iterable[Content], counter: Any) -> Iterator[Content]:
 
 
 @contextmanager
-def ticking(session: SparkSession, tick: Tick | None, *, every: float = _SECONDS) -> Iterator[ReadProgress | None]:
+def ticking(session: SparkSession, tick: Tick | None, *, every: float = _TICK_SECONDS) -> Iterator[ReadProgress | None]:
     """
     Yield what counts files, and call ``tick`` now and then in a thread, which ends with the block.
 
@@ -160,6 +161,7 @@ _FILE: Final = ("file", "modified", "length")
 """The columns that are the same as long as a file is."""
 
 _NAMED: Final = 1000
+"""The most unread files that are named with their problem; the others are counted."""
 
 _PART: Final = 5000
 """About how many records a task gets from the driver, so that its rows need not much memory."""

@@ -18,7 +18,7 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, Enforcement,
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import name_of
-from airflow_config_providers.dynamic.history import LONGEST
+from airflow_config_providers.dynamic.history import MOST_CHANGES
 from airflow_config_providers.dynamic.writer import ChangeAuthor
 from airflow_config_providers.exceptions import (
     ConfigException,
@@ -770,10 +770,10 @@ def test_a_resource_can_go_back_to_a_version_that_another_of_its_document_made(s
 def test_before_the_first_change_is_known_after_a_refresh_and_when_changes_are_forgotten(store):
     one = admin(store)
     one.refresh([DAG])
-    for number in range(LONGEST + 2):
+    for number in range(MOST_CHANGES + 2):
         one.incremental_alter_configs({DAG: [set_("cores", str(number + 1))]})
 
-    with pytest.raises(ConfigException, match=rf"The recorded versions are 0, and 3 to {LONGEST + 3}[.]"):
+    with pytest.raises(ConfigException, match=rf"The recorded versions are 0, and 3 to {MOST_CHANGES + 3}[.]"):
         one.rollback(DAG, 2)
     one.rollback(DAG, 0)
 
@@ -784,7 +784,7 @@ def test_a_version_of_which_one_change_of_two_is_forgotten_can_only_be_undone_fo
     one = admin(store)
     one.incremental_alter_configs({DAG: [set_("cores", "2")], TASK: [set_("cores", "2")]})
     one.incremental_alter_configs({DAG: [set_("cores", "3")], TASK: [set_("cores", "3")]})
-    for number in range(LONGEST - 2):
+    for number in range(MOST_CHANGES - 2):
         one.incremental_alter_configs({(DAG, TASK)[number % 2]: [set_("cores", str(number + 4))]})
     one.incremental_alter_configs({DAG: [set_("cores", "1")]})
     kept, forgotten = (TASK, DAG) if one.history(TASK)[0].version == 2 else (DAG, TASK)
@@ -799,7 +799,7 @@ def test_a_version_of_which_one_change_of_two_is_forgotten_can_only_be_undone_fo
 def test_a_resource_whose_changes_are_all_forgotten_is_as_now_in_each_kept_version_and_had_nothing_at_0(store):
     one = admin(store)
     one.incremental_alter_configs({TASK: [set_("cores", "64")]})
-    for number in range(LONGEST):
+    for number in range(MOST_CHANGES):
         one.incremental_alter_configs({DAG: [set_("cores", str(number + 1))]})
 
     with pytest.raises(ConfigException, match="name version 0"):
@@ -816,7 +816,7 @@ def test_a_resource_that_was_changed_later_can_have_any_version_of_before(store)
         one.incremental_alter_configs({resource: [set_("cores", number)]})
 
     one.rollback(TASK, 1)
-    with pytest.raises(ConfigException, match="The recorded versions are 0 to 4[.]"):
+    with pytest.raises(ConfigException, match=r"The recorded versions are 0 to 4[.]"):
         one.rollback(TASK, 9)
 
     assert one.describe_configs([TASK])[TASK]["cores"].value == "3"

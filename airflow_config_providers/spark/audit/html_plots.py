@@ -11,7 +11,11 @@ from typing import Final
 from airflow_config_providers.spark.audit.html_page import table, text
 
 MOST_BARS: Final = 15
+"""The most bars of a chart; a line below it counts the rest."""
+
 _MOST_WEEKS: Final = 53
+"""The most weeks of a chart over time: a year."""
+
 
 _ROW: Final = 22
 """The height of a bar with its label."""

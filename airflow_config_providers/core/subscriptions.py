@@ -300,8 +300,10 @@ class Subscriptions:
         """Wait on for a read that took too long; when it has ended, return when to read again."""
         if not self._late[path].done():
             return self._after_failure(subscribers, "no answer yet")
-        next_read = self._late.pop(path).result()
-        return self._timetable.clock() if next_read is None else next_read  # those of now have perhaps come since
+        next_read, now = self._late.pop(path).result(), self._timetable.clock()
+        if next_read is None:  # the subscribers of now have perhaps come since
+            return now
+        return min(next_read, now + self._patience)  # a change during the read was perhaps not seen
 
     def _read_again(self, path: str, subscribers: Collection[Subscriber]) -> float | None:
         try:

@@ -8,12 +8,12 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, AnyStr, Final, Generic
 
 from airflow_config_providers.core.per_process import forget_in_children
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object, reverse_text
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer, find, reverse_object, reverse_text
 from airflow_config_providers.core.reversal.stream import LONGEST_LINE, StreamReverser
 from airflow_config_providers.core.text import octets
 
@@ -155,11 +155,22 @@ class RenderGuard(MessageGuard):
 
     def _safe(self, event: object, layout: json.JSONEncoder) -> str | None:
         """Return ``event`` as JSON; None if a value extends over several of its strings, as one that is JSON does."""
-        return layout.encode(event) if self._is_safe(_without_frame(event), layout) else None
+        text = layout.encode(event)
+        is_safe = self._is_safe(event, layout) or self._is_only_in(_frame_ranges(event, layout), octets(text))
+        return text if is_safe else None
 
     def _is_safe(self, value: object, layout: json.JSONEncoder) -> bool:
         text = layout.encode(value)
         return self._active.text(text) == text
+
+    def _is_only_in(self, ranges: Sequence[tuple[int, int]], data: bytes) -> bool:
+        """Return whether all values in ``data`` are inside of ``ranges``."""
+        try:
+            matches = find(data, self._active.reversers)
+        except Exception:  # noqa: BLE001 - fail closed
+            return False
+        values = [(start, end) for start, end, label in matches if data[start:end] != label]
+        return all(any(first <= start and end <= last for first, last in ranges) for start, end in values)
 
     def _with_texts(self, event: object, layout: json.JSONEncoder) -> object:
         """Return ``event`` with each entry that shows a value as a whole replaced by its text, reversed."""
@@ -182,7 +193,10 @@ class FormatterGuard(logging.Formatter):
 
     def __init__(self, inner: logging.Formatter | None, active: ActiveReversers) -> None:
         super().__init__()
-        vars(self).update(getattr(inner, "__dict__", {}))
+        read = (
+            {name: value for name, value in vars(inner).items() if not hasattr(FormatterGuard, name)} if inner else {}
+        )
+        vars(self).update(read)  # and no method that it has as an attribute, which would be called in place of ours
         self.inner = inner
         self._active = active
         self._made_by: Any = inner if inner is not None else logging.Formatter()
@@ -314,16 +328,23 @@ def is_frame(key: object, value: object) -> bool:
     The supervisor drops an event whose level it does not know, and ends at a time that it cannot read.
     """
     if key == "timestamp":
-        return isinstance(value, datetime) or (isinstance(value, str) and _TIME.fullmatch(value) is not None)
+        return type(value) is datetime or (isinstance(value, str) and _TIME.fullmatch(value) is not None)
     return key == "level" and isinstance(value, str) and value in _LEVELS
 
 
-def _without_frame(event: object) -> object:
-    """Return ``event`` without its time and level, and with numbers for the names of entries that any event has."""
-    if not isinstance(event, Mapping):
-        return event
-    items = [(key, value) for key, value in event.items() if not is_frame(key, value)]
-    return {str(number) if key in _NAMES else key: value for number, (key, value) in enumerate(items)}
+def _frame_ranges(event: object, layout: json.JSONEncoder) -> list[tuple[int, int]]:
+    """Return where ``event`` as JSON has its time and level, and names of entries that any event has, in bytes."""
+    ranges: list[tuple[int, int]] = []
+    place = len("{")
+    for key, value in event.items() if isinstance(event, Mapping) else ():
+        for part, is_framing, separator in (
+            (key, key in _NAMES, layout.key_separator),
+            (value, is_frame(key, value), layout.item_separator),
+        ):
+            end = place + len(octets(layout.encode(part)))
+            ranges += [(place, end)] if is_framing else []
+            place = end + len(separator)
+    return ranges
 
 
 def _with_exception_as_text(event: Any) -> Any:

@@ -164,6 +164,22 @@ def test_a_value_that_is_a_word_of_each_event_breaks_none(value):
 
 
 @pytest.mark.parametrize(
+    "credentials",
+    [
+        pytest.param({"user": "bob", "event": "login", "filename": "k.pem", "pin": "abcd"}, id="names of entries"),
+        pytest.param({"level": "info", "event": "ab"}, id="level"),
+        pytest.param({"0": "x", "event": "ab", "1": "y"}, id="numbers"),
+    ],
+)
+def test_a_value_that_is_json_is_hidden_also_if_its_keys_are_those_of_an_event(credentials):
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "a"): json.dumps(credentials)}))
+
+    for event in (credentials, {"event": credentials, "level": "info"}, {"event": "x", "0": credentials}):
+        assert json.dumps(credentials) not in _call(RenderGuard(JSONRenderer(), active), event)
+
+
+@pytest.mark.parametrize(
     "entry",
     [
         pytest.param({"level": "hunter22"}, id="level"),
@@ -203,6 +219,17 @@ def test_a_formatter_shows_references_in_messages_and_exceptions(inner, active):
     record = logging.makeLogRecord({"msg": "is %s", "args": (VALUE,), "exc_info": (ValueError, error, None)})
 
     assert FormatterGuard(inner, active).format(record) == 'is ${v:a"b}\nValueError: ${v:a"b}'
+
+
+def test_a_method_that_a_formatter_has_as_an_attribute_is_not_called_in_place_of_the_guards(active):
+    inner = logging.Formatter()
+    inner.format = lambda record: f"own: {record.msg}"
+    inner.formatMessage = lambda record: f"own: {record.msg}"
+    guard = FormatterGuard(inner, active)
+    record = logging.makeLogRecord({"msg": VALUE})
+
+    assert guard.format(record) == 'own: ${v:a"b}'
+    assert guard.formatMessage(record) == 'own: ${v:a"b}'
 
 
 def test_each_method_of_a_formatter_shows_references_in_the_way_of_the_wrapped_one(active):

@@ -59,6 +59,9 @@ _NEAR_END: Final = NEAR + WINDOW
 _SHORT_NUMBER: Final = 7
 """The most digits of a number that is not found inside a longer one. Times, counts and IDs contain any short number."""
 
+_ESCAPE_END: Final = re.compile(rb"(?:(?:[%=]|\\x)[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-7]{1,3})\Z")
+_LONGEST_ESCAPE: Final = 6
+
 _BLANKS: Final = b" \t\r"
 _END_OF_LINE: Final = b" \t\r'\"\\"
 _END_OF_TEXT: Final = _END_OF_LINE + b"\n"
@@ -224,7 +227,7 @@ class Finder:
         if b"\n" in data:
             for start, end, _ in everywhere or merged(self._broken(data, hits)):
                 matches += self._search_broken(data[start:end], start)
-        return merged(match for match in matches if not _is_in_number(data, *match[:2]))
+        return _without_chance(data, merged(matches))
 
     def _unchanged(self, data: bytes, hits: Hits) -> list[Match]:
         """
@@ -353,11 +356,22 @@ def replace(data: bytes, matches: Iterable[Match]) -> bytes:
     return b"".join(pieces)
 
 
-def _is_in_number(data: bytes, start: int, end: int) -> bool:
-    """Return whether a match is a short number within a longer one, where it is there by chance."""
-    if end - start > _SHORT_NUMBER or not data[start:end].isdigit():
-        return False
-    return data[start - 1 : start].isdigit() or data[end : end + 1].isdigit()
+def _without_chance(data: bytes, matches: list[Match]) -> list[Match]:
+    """Leave out short numbers that are parts of longer ones, and not of several values side by side."""
+    starts, ends = {start for start, _, _ in matches}, {end for _, end, _ in matches}
+
+    def is_by_chance(start: int, end: int) -> bool:
+        if end - start > _SHORT_NUMBER or not data[start:end].isdigit():
+            return False
+        goes_on = end not in starts and data[end : end + 1].isdigit()
+        return goes_on or (start not in ends and _follows_digit(data, start))
+
+    return [match for match in matches if not is_by_chance(*match[:2])]
+
+
+def _follows_digit(data: bytes, start: int) -> bool:
+    """Return whether there is a digit before ``start`` that is not the end of an escape, as in ``%20``."""
+    return data[start - 1 : start].isdigit() and not _ESCAPE_END.search(data[max(0, start - _LONGEST_ESCAPE) : start])
 
 
 def merged(matches: Iterable[Match]) -> list[Match]:

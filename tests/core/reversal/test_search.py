@@ -107,6 +107,10 @@ def test_hexadecimal_patterns_are_found(length, digits):
         pytest.param(b"rows 270170", b"rows 270170", id="beginning of a count"),
         pytest.param(b"1270171 27017", b"1270171 <1>", id="inside a number and alone"),
         pytest.param(b"\x1b[1m27017\x1b[0m", b"\x1b[1m<1>\x1b[0m", id="coloured"),
+        pytest.param(b"%2227017%22", b"%22<1>%22", id="after an escape of URLs"),
+        pytest.param(rb"\04027017 \x2027017", rb"\040<1> \x20<1>", id="after other escapes"),
+        pytest.param(b"2701727017", b"<1><1>", id="twice side by side"),
+        pytest.param(b"927017270170", b"927017270170", id="twice inside a number"),
     ],
 )
 def test_a_short_number_is_not_found_inside_a_longer_one(text, shown):

@@ -219,12 +219,16 @@ def explain(asked: AskedDep, key: str) -> Response:
 
 
 def why_not(asked: AskedDep, body: BodyDep) -> Response:
-    """Return why a setting does not apply. No policy judges a value: this takes the permission to change it."""
+    """Return why a setting does not apply. Policies judge no value here: only a dry run asks them."""
     return asked.answer(asked.configurations.why_not(asked.resource, setting_of(body), dry_run=False))
 
 
 def why_not_with_dry_run(asked: AskedDep, body: BodyDep) -> Response:
-    """Return why a setting does not apply and, if no layer has its value, whether a change to it would be refused."""
+    """
+    Return why a setting does not apply and, if no layer has its value, whether a change to it would be refused.
+
+    The user needs the right to change it, as for the change itself.
+    """
     return asked.answer(asked.configurations.why_not(asked.resource, setting_of(body)))
 
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from airflow.models import Connection as StoredConnection
 from airflow.sdk import Connection
 
 from airflow_config_providers.exceptions import (
@@ -99,6 +100,12 @@ def test_what_is_not_set_is_missing() -> None:
 def test_an_empty_field_is_a_value() -> None:
     data = configured().get("empty", {"host", "password", "extra", "login", "extra.x"}).data
     assert data == {"host": "", "password": "", "extra": ""}
+
+
+def test_an_empty_password_is_missing_in_a_connection_of_airflows_database() -> None:
+    stored = StoredConnection(conn_id="stored", conn_type="http", login="", password="")
+
+    assert configured(read=lambda _: stored).get("stored", {"login", "password"}).data == {"login": ""}
 
 
 def test_a_connection_that_is_absent_has_no_fields() -> None:

@@ -193,10 +193,9 @@ class FormatterGuard(logging.Formatter):
 
     def __init__(self, inner: logging.Formatter | None, active: ActiveReversers) -> None:
         super().__init__()
-        read = (
-            {name: value for name, value in vars(inner).items() if not hasattr(FormatterGuard, name)} if inner else {}
-        )
-        vars(self).update(read)  # and no method that it has as an attribute, which would be called in place of ours
+        held: Mapping[str, Any] = getattr(inner, "__dict__", {})
+        for name in held.keys() - dir(FormatterGuard):  # not a method that is an attribute: it would replace ours
+            setattr(self, name, held[name])
         self.inner = inner
         self._active = active
         self._made_by: Any = inner if inner is not None else logging.Formatter()

@@ -295,8 +295,15 @@ class ConfiguredOperator(ReloadingOperator):
         self._show_job(fields, layered, notes)
 
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:
-        """Get the values of this run, and show where they come from."""
-        self._job_run = run = self._resolved_run(context, jinja_env)
+        """Get the values of this run, and show where they come from. Values of an earlier one stay hidden."""
+        from airflow_config_providers.operators.task_output import guard_output
+
+        before, run = self._job_run, self._resolved_run(context, jinja_env)
+        if before.reverser:  # code renders or runs once more
+            run.know(before.reverser)
+        self._job_run = run
+        if self._is_executing:
+            guard_output(run.reverser)
         self._show_run(run, self._resuming_notes(context, run))
 
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:
@@ -546,9 +553,8 @@ class ConfiguredOperator(ReloadingOperator):
     ) -> Any:
         if self._held_texts is not None:
             return run()
-        if (before := self._job_run).is_over:  # or a subclass has called the execute of its base before
+        if self._job_run.is_over:  # also if a subclass has called the execute of its base before
             self._resolve_job(context, None)
-            self._job_run.know(before.reverser)
         self._has_called_base = True
         return how(context, run)
 
@@ -561,10 +567,10 @@ class ConfiguredOperator(ReloadingOperator):
 
         if self._held_texts is not None or self._is_executing:
             return run()
-        self._is_executing, has_references = True, bool(self._job_run and self._job_run.places)
-        before = attributes(self)
+        first_run, before = self._job_run, attributes(self)  # whose values are known until the end
+        self._is_executing, has_references = True, bool(first_run and first_run.places)
         try:
-            with reversing_context(context, self._job_run.reverser):
+            with reversing_context(context, first_run.reverser):
                 result = run()
         except SUSPENSIONS as deferred:
             if self._job_run.reverser:  # or the execute of the base has done this
@@ -697,6 +703,8 @@ class ConfiguredOperator(ReloadingOperator):
         """Reverse what ``execute`` left on the operator, where listeners and links can read it."""
         from airflow_config_providers.core.reversal.reverse import reverse_object
 
+        if not reverser:
+            return
         for name, value in attributes(self).items():
             is_old = before.get(name) is value and not isinstance(value, dict | list | set)
             if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:

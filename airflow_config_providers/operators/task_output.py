@@ -89,14 +89,19 @@ def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[No
     before = dict(context)
     declared = _declared_names(context.get("outlets"))
     try:
-        _guard_messages(reverser)
-        guard_backends(reverser)
+        guard_output(reverser)
         yield
     finally:
         reverse_lineage(reverser)
         _reverse_events(context.get("outlet_events"), declared, reverser)
         added = {key: value for key, value in context.items() if before.get(key) is not value}
         context.update({key: reverse_object(value, (reverser,)) for key, value in added.items()})
+
+
+def guard_output(reverser: ReverseTransformer) -> None:
+    """Replace values by references in messages and what backends store, for as long as ``reverser`` has values."""
+    _guard_messages(reverser)
+    guard_backends(reverser)
 
 
 def _guard_messages(reverser: ReverseTransformer) -> None:

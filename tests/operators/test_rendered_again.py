@@ -163,3 +163,43 @@ def test_a_value_of_before_is_hidden_when_a_subclass_runs_again_with_another(
     run = run_task(Rotating(task_id="job", dag=dag, payload=password, do=do))
     assert str(run.error) == str([password, password])
     assert "an0ther/s3cret" not in everything_shown(run, capfd)
+
+
+@pytest.mark.parametrize("rotated", [CANARY, "an0ther/s3cret"], ids=["the same value", "rotated"])
+def test_values_stay_hidden_when_a_subclass_renders_again_after_the_execute_of_its_base(
+    dag, run_task, password, secrets_dir, capfd, rotated
+):
+    class Late(OurOperator):
+        def execute(self, context):
+            super().execute(context)
+            (secrets_dir / "db-password").write_text(rotated)
+            self.render_template_fields(context)
+            context["ti"].xcom_push("early", self.kept.value)
+            print(self.kept.value)
+            context["extra"] = self.kept.value
+            return self.kept.value
+
+    def do(self, _):
+        self.kept = Kept(self.payload)
+
+    job = Late(task_id="job", dag=dag, payload=password, do=do)
+    run = run_task(job)
+    assert run.error is None
+    assert CANARY not in everything_shown(run, capfd) + repr(run.ti.get_template_context().get("extra"))
+
+
+class Broken:
+    """Cannot be shown, as an object of a connection that was closed."""
+
+    def __repr__(self):
+        raise ValueError
+
+
+def test_what_cannot_be_shown_stays_on_a_task_without_references(dag, run_task):
+    class Leaving(OurOperator):
+        def execute(self, context):
+            super().execute(context)
+            self.left = Broken()
+
+    run = run_task(Leaving(task_id="job", dag=dag, payload="plain", do=lambda *_: None))
+    assert isinstance(run.task.left, Broken)

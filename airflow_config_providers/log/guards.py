@@ -217,8 +217,8 @@ class FormatterGuard(logging.Formatter):
         return self._active.text(self._made_by.formatStack(stack_info))
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - as above
-        """Return the time of a record, which shows no value."""
-        return str(self._made_by.formatTime(record, datefmt))
+        """Return the time of a record, which a class of its own can write in any way."""
+        return self._active.text(str(self._made_by.formatTime(record, datefmt)))
 
     def usesTime(self) -> bool:  # noqa: N802 - as above
         """Return whether the wrapped formatter shows the time."""

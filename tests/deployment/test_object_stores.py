@@ -46,7 +46,7 @@ def test_a_store_without_a_connection_is_one_of_fsspec() -> None:
     ("path", "way_out"),
     [
         pytest.param("nowhere://bucket", "needs the package that makes it known to fsspec", id="fsspec"),
-        pytest.param("nowhere://own@bucket", "or write the path without a connection", id="airflow"),
+        pytest.param("nowhere://own@bucket", "Write the path without a connection, or install", id="airflow"),
         pytest.param("wasbs://own@bucket", r"Write abfss:// in its place\.$", id="other-name"),
     ],
 )

@@ -9,7 +9,7 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``, ``reload``.
 - Threads and processes: ``timetable``, ``workers``, ``shared_calls``, ``per_process``, ``process_environment``,
-  ``cached``, ``closing``.
+  ``cached``, ``closed_on_exit``, ``closing``.
 - Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``yaml_properties``,
   ``named_file``.
 - What must not be shown: ``sensitive``, ``errors``.

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from contextvars import copy_context
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import Final, Protocol
 
+from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.text import printable
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
 
 LONGEST_CLOSE: Final = 60.0
 """The most seconds that are waited for a member to close: as for all providers of a job to answer, by default."""
@@ -42,40 +37,16 @@ def close_all(members: Iterable[tuple[str, Closable]], *, patience: float = LONG
 
 def _problem_of_closing(member: Closable, patience: float) -> str:
     """Close ``member``; return the type of its error, whose message could contain a value, or that it takes long."""
-    import threading  # noqa: PLC0415 - slow to import, and what only reverses closes nothing
+    from concurrent.futures import wait  # noqa: PLC0415 - slow to import, and what only reverses closes nothing
 
-    failures: list[str] = []
+    from airflow_config_providers.core.workers import in_thread  # noqa: PLC0415 - as above
 
-    def close() -> None:
-        try:
-            member.close()
-        except BaseException as error:  # noqa: BLE001 - nobody else would catch it in this thread
-            failures.append(type(error).__name__)
-
-    thread = threading.Thread(target=copy_context().run, args=(close,), name="config-provider-close", daemon=True)
-    try:
-        thread.start()
-    except RuntimeError:  # at shutdown, or with too many threads, no more can be started
-        close()
-        return "".join(failures)
-    thread.join(patience)
-    return f"it has not ended after {patience:g} seconds" if thread.is_alive() else "".join(failures)
-
-
-class ClosedOnExit(ABC):
-    """A context manager that closes itself on exit."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    @abstractmethod
-    def close(self) -> None:
-        """Release everything that this object holds."""
+    closing = in_thread(member.close)
+    wait([closing], patience)
+    if not closing.done():
+        return f"it has not ended after {patience:g} seconds"
+    error = closing.exception()
+    return type(error).__name__ if error else ""
 
 
 class Closing(ClosedOnExit):

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from airflow_config_providers.core.closing import ClosedOnExit, close_all
+from airflow_config_providers.core.closed_on_exit import ClosedOnExit
+from airflow_config_providers.core.closing import close_all
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError, refuse
@@ -49,7 +50,7 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         self._environment_names = environment_names
         self._under_way = under_way or _under_way()
         self._opened: dict[str, ConfigProvider] = {}
-        self._lock = RLock()  # a killed task closes the providers in a signal handler
+        self._lock = RLock()  # a killed task calls keep_leases in a signal handler
         self._is_closed = False
 
     def open_for(self, texts: Iterable[str]) -> None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.closing import Closable, ClosedOnExit
+from airflow_config_providers.core.closed_on_exit import ClosedOnExit
+from airflow_config_providers.core.closing import Closable
 from airflow_config_providers.core.data import ContentHash
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.reconfigurable import GoBack, Reconfigurables

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
-from airflow_config_providers.core.closing import ClosedOnExit
+from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import LONGEST_LINE, StreamReverser
 from airflow_config_providers.core.text import octets

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.closing import ClosedOnExit
+from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.reload import ReloadAction, ReloadScheduler, without_reload_action
 from airflow_config_providers.core.timetable import Timetable

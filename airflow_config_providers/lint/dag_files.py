@@ -18,7 +18,8 @@ from typing import Any, Final
 import msgspec
 
 import airflow_config_providers
-from airflow_config_providers.core.closing import ClosedOnExit, close_all
+from airflow_config_providers.core.closed_on_exit import ClosedOnExit
+from airflow_config_providers.core.closing import close_all
 from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.lint.dag_process import AirflowProcess, DagWorker

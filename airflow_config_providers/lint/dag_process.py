@@ -19,7 +19,7 @@ from functools import partial
 from threading import Lock
 from typing import Any, Final, Self
 
-from airflow_config_providers.core.closing import ClosedOnExit
+from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.exceptions import ConfigException
 
 _START: Final = 300.0

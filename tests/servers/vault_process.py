@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from airflow_config_providers.core.closing import ClosedOnExit
+from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from tests.limits import LONGEST
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from airflow_config_providers.core.closing import ClosedOnExit
+from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 
 LINGER_ZERO = struct.pack("ii", 1, 0)
 

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
-from airflow_config_providers.core.closing import ClosedOnExit
+from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile
 
 _Job = TypeVar("_Job")

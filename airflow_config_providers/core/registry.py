@@ -160,8 +160,9 @@ class ProviderRegistry:
 
     def _names_unopened(self, definition: ProviderDefinition) -> frozenset[str]:
         with suppress(Exception, SystemExit):  # a provider can raise anything
-            if can_have_names(self._maker(definition)):
-                provider = self._make(definition)
+            make = self._maker(definition)
+            if can_have_names(make):
+                provider = make()
                 if not self._missing_params(provider, definition):
                     return names_of(provider, definition.params)
         return frozenset()

@@ -117,14 +117,14 @@ def _require_known(scheme: str) -> None:
     try:
         get_filesystem_class(scheme)
     except ValueError:
-        if scheme in _OTHER_NAMES:
-            other = _OTHER_NAMES[scheme]
-            raise _UnknownSchemeError(f"fsspec has no {scheme}://. Write {other}:// in its place.") from None
-        package = _PACKAGES[scheme][1] if scheme in _PACKAGES else "that makes it known to fsspec"
-    else:
-        return
-    install = "Install it here and on the executors, or correct the path."
-    raise _UnknownSchemeError(f"{scheme}:// needs the package {package}. {install}")
+        raise _UnknownSchemeError(_unknown_to_fsspec(scheme)) from None
+
+
+def _unknown_to_fsspec(scheme: str) -> str:
+    if scheme in _OTHER_NAMES:
+        return f"fsspec has no {scheme}://. Write {_OTHER_NAMES[scheme]}:// in its place."
+    package = _PACKAGES[scheme][1] if scheme in _PACKAGES else "that makes it known to fsspec"
+    return f"{scheme}:// needs the package {package}. Install it here and on the executors, or correct the path."
 
 
 def _unknown_to_airflow(scheme: str) -> str:

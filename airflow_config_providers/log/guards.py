@@ -103,12 +103,11 @@ class MessageGuard:
         """Return the event with each entry reversed by itself, so that one that cannot be checked spoils no other."""
         if not isinstance(event, Mapping):
             return self._active.value(event)
-        return {
-            key if key in _NAMES else self._active.value(key): value
-            if key in _NEEDED_AS_OBJECTS or is_frame(key, value)
-            else self._active.value(value)
-            for key, value in event.items()
-        }
+        return dict(self._reversed_entry(key, value) for key, value in event.items())
+
+    def _reversed_entry(self, key: Any, value: object) -> tuple[Any, object]:
+        is_kept = key in _NEEDED_AS_OBJECTS or is_frame(key, value)
+        return key if key in _NAMES else self._active.value(key), value if is_kept else self._active.value(value)
 
 
 class RenderGuard(MessageGuard):

@@ -223,13 +223,12 @@ class ConfiguredOperator(ReloadingOperator):
         self, parent: Any, template_fields: Any, context: Any, jinja_env: Any, seen_oids: set[int]
     ) -> None:
         # Mapped tasks call this instead of the public method. It also recurses into the fields of other objects.
+        is_again = parent is self and self._held_texts is not None  # code renders what it has set, as @task.bash does
+        if is_again:
+            seen_oids = seen_oids.union(map(id, self._held_texts or ()))  # a value is no template
         render = partial(super()._do_render_template_fields, parent, template_fields, context, jinja_env, seen_oids)
-        if parent is not self:
+        if parent is not self or is_again:
             render()
-            return
-        if self._held_texts is not None:  # code renders what it has set, as that of @task.bash does
-            held = {*map(id, self._held_texts)}  # a value is no template
-            super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids | held)
             return
         with _outside_log_group(self.log):
             self._render_whole(render, context, jinja_env, skip=frozenset(seen_oids))
@@ -296,13 +295,13 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         """Get the values of this run, and show where they come from. Values of an earlier one stay hidden."""
-        from airflow_config_providers.operators.task_output import guard_output
-
         before, run = self._job_run, self._resolved_run(context, jinja_env)
         if before.reverser:  # code renders or runs once more
             run.know(before.reverser)
         self._job_run = run
         if self._is_executing:
+            from airflow_config_providers.operators.task_output import guard_output
+
             guard_output(run.reverser)
         self._show_run(run, self._resuming_notes(context, run))
 

@@ -16,7 +16,6 @@ MOST_BARS: Final = 15
 _MOST_WEEKS: Final = 53
 """The most weeks of a chart over time: a year."""
 
-
 _ROW: Final = 22
 """The height of a bar with its label."""
 

@@ -448,6 +448,7 @@ def test_examples_of_the_pages_run(cli: Cli, records: Records, page: Path):
     staging({MEMORY: "2g"})
     records({MEMORY: "8g"}, references={PASSWORD: "1"}, key_id="k")
     (home / "references.txt").write_text(PASSWORD)
+    (home / "policies.yaml").write_text(AT_MOST_4G)
     for snippet in snippets(page):
         if snippet.title:
             (home / snippet.title).write_text(snippet.text)

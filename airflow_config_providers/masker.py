@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from typing import Any, Final
 
-from airflow_config_providers.core.per_process import hold_forks
+from airflow_config_providers.core.concurrency.per_process import hold_forks
 from airflow_config_providers.core.text import is_unicode
 from airflow_config_providers.foreign import (
     SECRETS_MASKER,

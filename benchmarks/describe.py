@@ -13,7 +13,7 @@ from airflow_config_providers.core import ConfigLayer, ConfigSource, LayeredConf
 from airflow_config_providers.deployment import rows
 from airflow_config_providers.deployment.record_rows import of_record
 from airflow_config_providers.deployment.rows import KeySelection
-from airflow_config_providers.job.record import TaskTry, TryRecord, recorded
+from airflow_config_providers.job.records.record import TaskTry, TryRecord, recorded
 from airflow_config_providers.spark.catalogue import spark_definition
 from benchmarks.measure import Aim, Effort, Report, Work, compared
 

@@ -13,8 +13,8 @@ from unittest.mock import patch
 from airflow_config_providers.core import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, references_of
-from airflow_config_providers.job.record_entries import packed
+from airflow_config_providers.job.records.entries import packed
+from airflow_config_providers.job.records.record import TaskTry, TryRecord, recorded, references_of
 from airflow_config_providers.job.value_hashes import ValueHashes
 from airflow_config_providers.operators.record_keeper import versions, without_values
 from airflow_config_providers.spark.catalogue import spark_definition

@@ -133,7 +133,13 @@ def test_reading_and_storing_a_dag_loads_nothing_that_only_a_run_needs() -> None
     assert loaded.isdisjoint(f"airflow_config_providers.{name}" for name in (*OF_A_RUN, *OF_A_RUN_OF_A_JOB))
 
 
-OF_THREADS = ("threading", "concurrent.futures", "logging", "queue", "airflow_config_providers.core.workers")
+OF_THREADS = (
+    "threading",
+    "concurrent.futures",
+    "logging",
+    "queue",
+    "airflow_config_providers.core.concurrency.workers",
+)
 OF_DEFINITIONS = tuple(
     f"airflow_config_providers.core.{name}"
     for name in ("definition.config_def", "definition.config_type", "provider_definition")
@@ -154,7 +160,8 @@ def test_what_resolves_and_reverses_loads_no_threads_no_definitions_and_nothing_
 def test_what_opens_providers_in_threads_loads_no_calls_with_a_time_limit(imported: Mapping[str, Imported]) -> None:
     """Each task that has references imports it while it runs; only diagnoses and completion limit the time of calls."""
     assert (
-        "airflow_config_providers.core.timed_calls" not in imported["airflow_config_providers.core.shared_calls"].loaded
+        "airflow_config_providers.core.concurrency.timed_calls"
+        not in imported["airflow_config_providers.core.concurrency.shared_calls"].loaded
     )
 
 

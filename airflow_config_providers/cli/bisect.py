@@ -19,7 +19,7 @@ from airflow_config_providers.deployment.records import RunChoice, record_of
 from airflow_config_providers.deployment.rows import KeySelection, Row
 from airflow_config_providers.deployment.turning_point import RunOutcome, TurningPoint, outcomes_of, turning_point
 from airflow_config_providers.exceptions import UnknownResourceError
-from airflow_config_providers.job.record import TryRecord
+from airflow_config_providers.job.records.record import TryRecord
 
 
 @reporting_errors

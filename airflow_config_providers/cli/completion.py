@@ -13,7 +13,7 @@ from threading import TIMEOUT_MAX
 from typing import Any, Final
 
 from airflow_config_providers.cli.target import NOW, SERVER
-from airflow_config_providers.core.timed_calls import call_each
+from airflow_config_providers.core.concurrency.timed_calls import call_each
 from airflow_config_providers.lazy import sa
 
 SECONDS: Final = "AIRFLOW_CONFIG_PROVIDERS_COMPLETION_SECONDS"

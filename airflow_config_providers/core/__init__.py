@@ -3,13 +3,12 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 
 - References and their values: ``variable``, ``data``, ``transformer``, ``templates``.
 - Providers: ``provider``, ``provider_definition``, ``unknown_provider``, ``registry``, ``entry_points``, ``on_demand``;
-  asking them: ``lookup``, ``retries``, ``timed_calls``, ``diagnosis``, ``environment_names``.
+  asking them: ``lookup``, ``retries``, ``diagnosis``, ``environment_names``.
 - Layers of precedence: ``layers``, ``environment``, ``keys`` with their ``older_names``; ``resolver`` combines them
   with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``, ``reload``.
-- Threads and processes: ``timetable``, ``workers``, ``shared_calls``, ``per_process``, ``process_environment``,
-  ``cached``, ``closed_on_exit``, ``closing``.
+- Threads and processes: ``concurrency``, ``process_environment``, ``cached``, ``closed_on_exit``, ``closing``.
 - Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``yaml_properties``,
   ``named_file``.
 - What must not be shown: ``sensitive``, ``errors``.

@@ -39,7 +39,7 @@ def _problem_of_closing(member: Closable, patience: float) -> str:
     """Close ``member``; return the type of its error, whose message could contain a value, or that it takes long."""
     from concurrent.futures import wait  # noqa: PLC0415 - slow to import, and what only reverses closes nothing
 
-    from airflow_config_providers.core.workers import in_thread  # noqa: PLC0415 - as above
+    from airflow_config_providers.core.concurrency.workers import in_thread  # noqa: PLC0415 - as above
 
     closing = in_thread(member.close)
     wait([closing], patience)

@@ -33,7 +33,7 @@ def names_in_time(asked: Mapping[str, Callable[[], frozenset[str]]], timeout: fl
     """
     if not asked:
         return frozenset()
-    from airflow_config_providers.core.timed_calls import call_each  # noqa: PLC0415 - slow to import, and rarely needed
+    from airflow_config_providers.core.concurrency.timed_calls import call_each  # noqa: PLC0415 - slow to import, and rarely needed
 
     ended = call_each(asked, patience=timeout)
     late = [name for name, outcome in ended.items() if outcome.value is None]

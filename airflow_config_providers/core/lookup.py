@@ -24,7 +24,7 @@ from airflow_config_providers.exceptions import (
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from airflow_config_providers.core.workers import Workers
+    from airflow_config_providers.core.concurrency.workers import Workers
 
 _T = TypeVar("_T")
 
@@ -169,7 +169,7 @@ class _Fetch:
             self._providers.open_named(names, wait=None if waits_here else self._wait_until_open)
         if self._options.in_callers_thread or not self._wanted or (has_no_limit and len(self._wanted) == 1):
             return {place: self._late(place[0]) if self._is_over() else self._ask(place) for place in self._wanted}
-        from airflow_config_providers.core.workers import Workers, in_thread  # noqa: PLC0415 - slow to import
+        from airflow_config_providers.core.concurrency.workers import Workers, in_thread  # noqa: PLC0415 - slow to import
 
         if len(self._wanted) == 1:
             (place,) = self._wanted

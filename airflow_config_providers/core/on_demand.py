@@ -13,7 +13,7 @@ from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError, refuse
 
 if TYPE_CHECKING:
-    from airflow_config_providers.core.shared_calls import SharedCall, SharedCalls, Wait
+    from airflow_config_providers.core.concurrency.shared_calls import SharedCall, SharedCalls, Wait
 
 _EnvironmentNames = Callable[[Mapping[str, ConfigProvider], float | None], frozenset[str]]
 
@@ -145,7 +145,7 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
 
 
 def _under_way() -> SharedCalls:
-    from airflow_config_providers.core.shared_calls import SharedCalls  # noqa: PLC0415 - slow to import, as in lookup
+    from airflow_config_providers.core.concurrency.shared_calls import SharedCalls  # noqa: PLC0415 - slow to import, as in lookup
 
     return SharedCalls()
 

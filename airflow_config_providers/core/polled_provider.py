@@ -11,8 +11,8 @@ from airflow_config_providers.core.text import whole_number
 from airflow_config_providers.exceptions import ProviderDefinitionError
 
 if TYPE_CHECKING:
+    from airflow_config_providers.core.concurrency.timetable import Timetable
     from airflow_config_providers.core.subscriptions import Polled, Subscriptions, Watch
-    from airflow_config_providers.core.timetable import Timetable
 
 POLL_INTERVAL: Final = "poll.interval"
 DEFAULT_POLL_INTERVAL: Final = 60_000

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from airflow_config_providers.core.per_process import hold_forks, run_in_children
+from airflow_config_providers.core.concurrency.per_process import hold_forks, run_in_children
 
 
 @dataclass(slots=True)

@@ -10,9 +10,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
+from airflow_config_providers.core.concurrency.per_process import forget_in_children
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.keys import current_name, is_reserved
-from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse
 

@@ -12,7 +12,7 @@ from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.deployment.known_secrets import KnownSecrets
 from airflow_config_providers.deployment.rows import is_secret
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
-from airflow_config_providers.job.record_table import rows_of
+from airflow_config_providers.job.records.table import rows_of
 from airflow_config_providers.spark.audit.html_page import AuditScope
 from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest
 from airflow_config_providers.spark.audit.records.past_records import (

@@ -29,7 +29,7 @@ from airflow_config_providers.deployment.why_not import Reading, nothing_refused
 from airflow_config_providers.dynamic.admin import AlterConfigResult, no_notes
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
-from airflow_config_providers.job.record import TryRecord
+from airflow_config_providers.job.records.record import TryRecord
 from airflow_config_providers.spark.key_check import find_in
 
 _NOT_WRITTEN: Final = frozenset({ConfigSource.DEFAULT_CONFIG, ConfigSource.ENVIRONMENT_CONFIG})

@@ -17,9 +17,9 @@ from airflow_config_providers.deployment.records import (
     written_at,
 )
 from airflow_config_providers.exceptions import ProviderUnavailableError
-from airflow_config_providers.job.record import LARGEST
-from airflow_config_providers.job.record_entries import ANY_KEY, FIRST_KEY, LARGEST_ENTRY
-from airflow_config_providers.job.record_table import content_of, contents_of, in_utc, microseconds, name_of, times_of
+from airflow_config_providers.job.records.entries import ANY_KEY, FIRST_KEY, LARGEST_ENTRY
+from airflow_config_providers.job.records.record import LARGEST
+from airflow_config_providers.job.records.table import content_of, contents_of, in_utc, microseconds, name_of, times_of
 from airflow_config_providers.lazy import sa
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, sql_of
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader

@@ -11,7 +11,7 @@ from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.deployment.rows import BELOW_FILES, Hidden, Row
 from airflow_config_providers.dynamic.inheritance import SOURCES, inherited
-from airflow_config_providers.job.record import unversioned
+from airflow_config_providers.job.records.record import unversioned
 
 _MISSING: Final[Mapping[str, Any]] = {"value": None, "source": None, "origin": None}
 

@@ -18,7 +18,7 @@ from airflow_config_providers.deployment.object_stores import stores_of
 from airflow_config_providers.deployment.records import kept, reading, recent_tries
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, system_reason
 from airflow_config_providers.job.providers_connection import deployment_registry
-from airflow_config_providers.job.record_files import RecordFiles
+from airflow_config_providers.job.records.files import RecordFiles
 from airflow_config_providers.job.value_hashes import deployment_key
 from airflow_config_providers.spark.audit.leaks.fingerprint import (
     DIGEST_BITS,

@@ -25,7 +25,7 @@ from airflow_config_providers.deployment.rows import (
 )
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.record import RecordedValue, TryRecord, shown_value, unversioned
+from airflow_config_providers.job.records.record import RecordedValue, TryRecord, shown_value, unversioned
 from airflow_config_providers.spark.catalogue import spark_definition
 
 _OF_ONE_RUN: Final = frozenset({ConfigSource.RUN_CONFIG.name, ConfigSource.ENVIRONMENT_CONFIG.name})

@@ -17,9 +17,16 @@ from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.database import unavailable
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
-from airflow_config_providers.job.record import TaskTry, TryRecord
-from airflow_config_providers.job.record_entries import LARGEST_ENTRY, PREFIX, entry_of, first_record, keys_of, tries_of
-from airflow_config_providers.job.record_files import RecordFiles
+from airflow_config_providers.job.records.entries import (
+    LARGEST_ENTRY,
+    PREFIX,
+    entry_of,
+    first_record,
+    keys_of,
+    tries_of,
+)
+from airflow_config_providers.job.records.files import RecordFiles
+from airflow_config_providers.job.records.record import TaskTry, TryRecord
 from airflow_config_providers.lazy import sa
 
 _NAMED: Final = 50

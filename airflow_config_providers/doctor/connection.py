@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from shlex import quote
 from typing import Any, Final
 
+from airflow_config_providers.core.concurrency.timed_calls import call_each
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.timed_calls import call_each
 from airflow_config_providers.doctor.examination import Site, failures
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.job.providers_connection import (

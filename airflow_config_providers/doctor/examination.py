@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_config_providers.core.concurrency.timed_calls import CallOutcome, call_each
 from airflow_config_providers.core.diagnosis import Diagnosis, fault, of_problem
 from airflow_config_providers.core.text import counted, one_line
-from airflow_config_providers.core.timed_calls import CallOutcome, call_each
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import DEPLOYMENT, PREFIX, documents, owner_of
 from airflow_config_providers.exceptions import problems_of
-from airflow_config_providers.job.record import TaskTry
-from airflow_config_providers.job.record_files import RecordFiles
+from airflow_config_providers.job.records.files import RecordFiles
+from airflow_config_providers.job.records.record import TaskTry
 from airflow_config_providers.providers.file_rights import rights_of
 
 

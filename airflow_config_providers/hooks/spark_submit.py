@@ -18,21 +18,21 @@ from airflow_config_providers.core.reversal.stream import reverse_lines
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
-from airflow_config_providers.hooks.late_kill import LateKill
-from airflow_config_providers.hooks.process_family import ProcessFamily
 from airflow_config_providers.hooks.take_over import taken_over
-from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.job.run import JobRun
-from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.arguments import (
     ENVIRONMENT_ON_KUBERNETES,
     ENVIRONMENT_ON_YARN,
     FROM_CONNECTION,
     SUBMIT,
 )
-from airflow_config_providers.spark.child_process import refusing_too_long
 from airflow_config_providers.spark.delivery import Delivery, Submission, private_properties
 from airflow_config_providers.spark.installation import conf_directory, require_spark_binary
+from airflow_config_providers.spark.processes import child_process
+from airflow_config_providers.spark.processes.child_process import refusing_too_long
+from airflow_config_providers.spark.processes.late_kill import LateKill
+from airflow_config_providers.spark.processes.process_family import ProcessFamily
+from airflow_config_providers.spark.processes.two_streams import TwoStreams
 from airflow_config_providers.spark.spark_env import doubt_of_defaults, doubt_of_mode
 
 _API_MODE: Final = "spark.api.mode"

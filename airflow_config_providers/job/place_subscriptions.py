@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from typing import Any, Final
 
+from airflow_config_providers.core.concurrency.timetable import Timetable
+from airflow_config_providers.core.concurrency.workers import in_thread
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.timetable import Timetable
-from airflow_config_providers.core.workers import in_thread
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.job.run import JobRun
 

@@ -29,11 +29,12 @@ from airflow_config_providers.job.exposed_values import (
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.settings import ResolveIn
-from airflow_config_providers.spark import child_process, specification
+from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.layer_files import ConfigFile
+from airflow_config_providers.spark.processes import child_process
 
 
 @dataclass(frozen=True, slots=True)

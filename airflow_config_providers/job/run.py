@@ -28,9 +28,9 @@ from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log.installation import Installation, install
 from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.spark.arguments import ENVIRONMENT_ON_KUBERNETES, IN_COMMAND
-from airflow_config_providers.spark.child_process import refuse_unpassable, room
 from airflow_config_providers.spark.delivery import Delivery, Submission, plan
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.processes.child_process import refuse_unpassable, room
 from airflow_config_providers.spark.redaction import OF_SESSION, REDACTION_KEY, is_hidden_by_spark
 
 _JAVA_COMMAND = "sun.java.command"

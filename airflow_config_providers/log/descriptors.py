@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, Final
 
-from airflow_config_providers.core.per_process import forget_in_children, hold_forks
+from airflow_config_providers.core.concurrency.per_process import forget_in_children, hold_forks
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.log.guards import ActiveReversers, GuardedStream
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, AnyStr, Final, Generic
 
-from airflow_config_providers.core.per_process import forget_in_children
+from airflow_config_providers.core.concurrency.per_process import forget_in_children
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, find, reverse_object, reverse_text
 from airflow_config_providers.core.reversal.stream import LONGEST_LINE, StreamReverser
 from airflow_config_providers.core.text import octets

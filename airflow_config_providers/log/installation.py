@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from airflow_config_providers.core.per_process import hold_forks
+from airflow_config_providers.core.concurrency.per_process import hold_forks
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.log.guards import (
     ActiveReversers,

@@ -300,7 +300,7 @@ class ConfiguredOperator(ReloadingOperator):
             run.know(before.reverser)
         self._job_run = run
         if self._is_executing:
-            from airflow_config_providers.operators.task_output import guard_output
+            from airflow_config_providers.operators.reversal.task_output import guard_output
 
             guard_output(run.reverser)
         self._show_run(run, self._resuming_notes(context, run))
@@ -561,8 +561,8 @@ class ConfiguredOperator(ReloadingOperator):
     def _run_and_forget(self, context: Any, run: Callable[[], Any]) -> Any:
         """Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base."""
         from airflow_config_providers.log.exceptions import reverse_exception
-        from airflow_config_providers.operators.stored_objects import reverse_stored
-        from airflow_config_providers.operators.task_output import reversing_context
+        from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
+        from airflow_config_providers.operators.reversal.task_output import reversing_context
 
         if self._held_texts is not None or self._is_executing:
             return run()
@@ -593,8 +593,8 @@ class ConfiguredOperator(ReloadingOperator):
             return self._run_with_values(context, partial(timeout.run, run))
 
     def _run_with_values(self, context: Any, run: Callable[[], Any]) -> Any:
-        from airflow_config_providers.operators.stored_objects import reverse_stored
-        from airflow_config_providers.operators.task_output import reversing_context
+        from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
+        from airflow_config_providers.operators.reversal.task_output import reversing_context
 
         reverser = self._job_run.reverser
         try:
@@ -614,7 +614,7 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _reverse_deferral(self, context: Any, deferred: Any, reverser: ReverseTransformer) -> None:
         """Keep values out of a deferral, except sealed ones for the process that resumes the task."""
-        from airflow_config_providers.operators.deferral import reverse_deferral
+        from airflow_config_providers.operators.reversal.deferral import reverse_deferral
 
         reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=self.on_kill)
         if sealed := self._deferral_seal(context).seal(reverser):

@@ -15,7 +15,7 @@ from airflow_config_providers.operators.configured import ConfiguredOperator
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-    from airflow_config_providers.job.record import TryRecord
+    from airflow_config_providers.job.records.record import TryRecord
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
     from airflow_config_providers.operators.record_keeper import SubmittedConfig
@@ -135,7 +135,7 @@ class DurableMixin(ConfiguredOperator):
         record = super()._try_record(context)
         if not self._is_following:
             return record
-        from airflow_config_providers.job.record import recorded
+        from airflow_config_providers.job.records.record import recorded
 
         job, submitted = self._followed
         shown = recorded(submitted.layered) if submitted else {}

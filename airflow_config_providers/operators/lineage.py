@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from airflow_config_providers.job.record import TryRecord
+from airflow_config_providers.job.records.record import TryRecord
 
 _NAME: Final = "configProviders"
 

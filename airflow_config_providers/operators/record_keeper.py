@@ -14,8 +14,8 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, Laye
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.foreign import has_supervisor
-from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, references_of
-from airflow_config_providers.job.record_entries import job_key, packed, record_in, record_key
+from airflow_config_providers.job.records.entries import job_key, packed, record_in, record_key
+from airflow_config_providers.job.records.record import TaskTry, TryRecord, recorded, references_of
 from airflow_config_providers.masker import masked
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class RecordKeeper:
 
     def _write_file(self, record: TryRecord) -> None:
         if path := settings.records_path():
-            from airflow_config_providers.job.record_files import RecordFiles
+            from airflow_config_providers.job.records.files import RecordFiles
 
             RecordFiles(path).write(record)
 

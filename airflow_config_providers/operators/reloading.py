@@ -15,7 +15,7 @@ from airflow_config_providers.exceptions import SubmitError
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
     from airflow_config_providers.job.job_reload import JobReload
-    from airflow_config_providers.job.record import TryRecord
+    from airflow_config_providers.job.records.record import TryRecord
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.operators.record_keeper import RecordKeeper
 

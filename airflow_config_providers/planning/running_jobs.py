@@ -15,7 +15,7 @@ from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
-from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord, shown_value
+from airflow_config_providers.job.records.record import RecordedValue, TaskTry, TryRecord, shown_value
 from airflow_config_providers.lazy import sa
 from airflow_config_providers.planning.changes import KeyChange, TaskChange
 from airflow_config_providers.planning.dag_folder import Jobs

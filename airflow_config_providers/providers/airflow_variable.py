@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from airflow_config_providers.core.concurrency.workers import side_by_side
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider, read_json

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from airflow_config_providers.core.per_process import PerProcess
-from airflow_config_providers.core.timetable import Start, in_daemon
+from airflow_config_providers.core.concurrency.per_process import PerProcess
+from airflow_config_providers.core.concurrency.timetable import Start, in_daemon
 
 _log: Final = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ from typing import Any, Final, TypeVar
 
 from airflow.secrets import BaseSecretsBackend
 
+from airflow_config_providers.core.concurrency.workers import in_thread
 from airflow_config_providers.core.diagnosis import Diagnosis, of_problem
 from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.core.workers import in_thread
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from airflow_config_providers.core.per_process import hold_forks
+from airflow_config_providers.core.concurrency.per_process import hold_forks
 
 _no_fork = threading.RLock()
 hold_forks(_no_fork)

@@ -25,16 +25,13 @@ from airflow_config_providers.exceptions import ConfigException
 
 _PACKAGE: Final = "airflow_config_providers"
 _DISTRIBUTION: Final = "airflow-config-providers"
-_PARTS: Final = ("core", "dynamic/policies", "log", "providers", "spark")
-_OF_RECORDS: Final = ("__init__", "record", "record_entries", "record_files", "record_table")
-"""The modules of ``job`` with which executors read records in an audit."""
-
+_PARTS: Final = ("core", "dynamic/policies", "job/records", "log", "providers", "spark")
 _MODULES: Final = (
     "__init__.py",
     "dynamic/__init__.py",
     "exceptions.py",
     "foreign.py",
-    *(f"job/{name}.py" for name in _OF_RECORDS),
+    "job/__init__.py",
     "lazy.py",
     "py.typed",
 )

@@ -12,8 +12,8 @@ from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import UndeliverableValueError, refuse
 from airflow_config_providers.spark import fidelity
-from airflow_config_providers.spark.child_process import size
 from airflow_config_providers.spark.private_file import PrivateFile, private_file
+from airflow_config_providers.spark.processes.child_process import size
 from airflow_config_providers.spark.redaction import PATTERN_KEYS, redacting
 from airflow_config_providers.spark.specification import is_specification
 

@@ -24,7 +24,7 @@ from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UndeliverableValueError, refuse
 from airflow_config_providers.foreign import SESSION_BUILDER, SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
-from airflow_config_providers.spark import child_process, fidelity, specification
+from airflow_config_providers.spark import fidelity, specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.defaults_file import defaults_in
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
@@ -32,6 +32,7 @@ from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.jvm import reading_properties, spark_home
 from airflow_config_providers.spark.layer_files import file_layer, read_text
+from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.redaction import redacting
 
 if TYPE_CHECKING:

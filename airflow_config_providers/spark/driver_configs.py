@@ -11,13 +11,13 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from airflow_config_providers.core.concurrency.per_process import forget_in_children
+from airflow_config_providers.core.concurrency.workers import in_thread
 from airflow_config_providers.core.errors import clearing_frames
-from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer
 from airflow_config_providers.core.text import once, one_line
 from airflow_config_providers.core.variable import some_of
-from airflow_config_providers.core.workers import in_thread
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.log.installation import Installation, install
 

@@ -10,8 +10,8 @@ from typing import Any
 from uuid import uuid4
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
-from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, references_of
-from airflow_config_providers.job.record_entries import job_key, packed
+from airflow_config_providers.job.records.entries import job_key, packed
+from airflow_config_providers.job.records.record import TaskTry, TryRecord, recorded, references_of
 from airflow_config_providers.spark.catalogue import spark_definition
 from tests.cli.conftest import Deployment
 from tests.limits import LONGEST

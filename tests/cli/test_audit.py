@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("pyspark")
 pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
 
-from airflow_config_providers.job.record import TaskTry
+from airflow_config_providers.job.records.record import TaskTry
 from tests.cli.conftest import Cli, Driver, Ended
 from tests.cli.recorded import RUN, records_in
 from tests.spark.audit.records.past import QUICK

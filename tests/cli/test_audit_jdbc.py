@@ -21,8 +21,8 @@ pytest.importorskip("pyarrow")
 from pyarrow import dataset
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.job.record import TaskTry
-from airflow_config_providers.job.record_entries import LARGEST_ENTRY, PREFIX, packed, record_key
+from airflow_config_providers.job.records.entries import LARGEST_ENTRY, PREFIX, packed, record_key
+from airflow_config_providers.job.records.record import TaskTry
 from airflow_config_providers.spark.audit.records.past_records import CONFIGS
 from tests.cli.conftest import Driver, Ended
 from tests.cli.on_postgresql import PASSWORD, OnPostgresql, on_postgresql

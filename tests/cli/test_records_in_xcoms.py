@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
-from airflow_config_providers.job.record_entries import job_key, packed, record_key
+from airflow_config_providers.job.records.entries import job_key, packed, record_key
+from airflow_config_providers.job.records.record import RecordedValue, TaskTry, TryRecord
 from tests.cli.conftest import Cli
 from tests.cli.recorded import RUN, Records
 from tests.limits import LONGEST

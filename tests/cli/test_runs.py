@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
 
 from airflow_config_providers.core.layers import ConfigSource
-from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
-from airflow_config_providers.job.record_entries import LARGEST_ENTRY, job_key, packed
-from airflow_config_providers.job.record_files import RecordFiles
+from airflow_config_providers.job.records.entries import LARGEST_ENTRY, job_key, packed
+from airflow_config_providers.job.records.files import RecordFiles
+from airflow_config_providers.job.records.record import RecordedValue, TaskTry, TryRecord
 from tests.cli.conftest import Cli
 from tests.cli.recorded import RUN, Records
 

@@ -19,7 +19,7 @@ from airflow.sdk.execution_time.context import OutletEventAccessor
 from airflow.sdk.execution_time.supervisor import InProcessSupervisorComms
 from airflow.sdk.execution_time.xcom import XCom
 
-from airflow_config_providers.operators.task_output import STORED, STORED_IF_THERE
+from airflow_config_providers.operators.reversal.task_output import STORED, STORED_IF_THERE
 
 
 def test_rendering_goes_through_the_method_that_mapped_tasks_call():

@@ -20,8 +20,8 @@ import airflow_config_providers
 from airflow_config_providers import foreign
 from airflow_config_providers.exceptions import UnsupportedVersionError
 from airflow_config_providers.foreign import TABLE, ForeignName, imported_owner
-from airflow_config_providers.operators import backend_guards
 from airflow_config_providers.operators.configure import configured
+from airflow_config_providers.operators.reversal import backend_guards
 
 OURS = airflow_config_providers.__name__
 ROOT = Path(airflow_config_providers.__file__).parent

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from airflow_config_providers.core.concurrency.timed_calls import call_each
 from airflow_config_providers.core.entry_points import imported
 from airflow_config_providers.core.errors import kind_and_place
-from airflow_config_providers.core.timed_calls import call_each
 
 CODE = """\
 import json

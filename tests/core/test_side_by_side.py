@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from airflow_config_providers.core.workers import side_by_side
+from airflow_config_providers.core.concurrency.workers import side_by_side
 from tests.limits import LONGEST
 
 
@@ -90,7 +90,7 @@ def test_after_a_call_that_fails_no_other_begins() -> None:
 
 A_CALL_HANGS = """
 import threading
-from airflow_config_providers.core.workers import side_by_side
+from airflow_config_providers.core.concurrency.workers import side_by_side
 begun = threading.Event()
 def hang(item):
     if item == "c":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.core.shared_calls import SingleFlight
+from airflow_config_providers.core.concurrency.shared_calls import SingleFlight
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigProvidersError,

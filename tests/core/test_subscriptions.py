@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from airflow_config_providers.core import ConfigData
+from airflow_config_providers.core.concurrency.timetable import Timetable
 from airflow_config_providers.core.polled_provider import PolledConfigProvider
 from airflow_config_providers.core.subscriptions import Courier, Polled, Subscriber, Subscriptions
-from airflow_config_providers.core.timetable import Timetable
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderDefinitionError, ProviderUnavailableError
 from airflow_config_providers.testing import FakeClock
 from tests.limits import LONGEST, eventually

@@ -14,7 +14,7 @@ from airflow_config_providers.core.variable import variables
 from airflow_config_providers.deployment.differences import differences
 from airflow_config_providers.deployment.record_rows import about, of_record, with_applied
 from airflow_config_providers.deployment.rows import SECRET, KeySelection, as_json
-from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
+from airflow_config_providers.job.records.record import RecordedValue, TaskTry, TryRecord
 
 REFERENCE = "${vault:apps/db:password}"
 

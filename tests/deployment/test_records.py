@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from airflow_config_providers.deployment.records import used_like
-from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord, parsed
-from airflow_config_providers.job.record_table import bytes_of
+from airflow_config_providers.job.records.record import RecordedValue, TaskTry, TryRecord, parsed
+from airflow_config_providers.job.records.table import bytes_of
 
 PASSWORD, TOKEN = "${vault:apps/db:password}", "${vault:apps/web:token}"
 

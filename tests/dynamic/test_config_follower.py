@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pytest
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
+from airflow_config_providers.core.concurrency.timetable import Timetable
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
-from airflow_config_providers.core.timetable import Timetable
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import DEPLOYMENT, Document, name_of, read, write
 from airflow_config_providers.dynamic.followers import ConfigFollower, Followers

@@ -21,11 +21,11 @@ import psutil
 import pytest
 
 from airflow_config_providers.core.properties import dump
-from airflow_config_providers.spark.child_process import room, size
 from airflow_config_providers.spark.defaults_file import defaults_of
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.installation import require_spark_binary
 from airflow_config_providers.spark.private_file import private_file
+from airflow_config_providers.spark.processes.child_process import room, size
 from tests.limits import LONGEST
 from tests.servers import quick_java
 from tests.servers.spark_cluster import Watcher

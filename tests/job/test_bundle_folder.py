@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.job.record import other_folder, unversioned, version_folder
+from airflow_config_providers.job.records.record import other_folder, unversioned, version_folder
 
 FILE = "/bundles/git/versions/c0ffee/dags/flights.py"
 FOLDER = "/bundles/git/versions/c0ffee"

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_config_providers.job.record_entries import PREFIX
+from airflow_config_providers.job.records.entries import PREFIX
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.testing import InMemoryConfigStore
 from tests.limits import LONGEST

@@ -10,8 +10,8 @@ from airflow.sdk.execution_time import task_runner
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
-from airflow_config_providers.job.record_entries import record_key, unpacked
+from airflow_config_providers.job.records.entries import record_key, unpacked
+from airflow_config_providers.job.records.record import RecordedValue, TaskTry, TryRecord
 from airflow_config_providers.operators.record_keeper import RecordKeeper, refused_try
 
 CANARY = "c4nary/s3cret+value"

@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("airflow.sdk.bases.resumablejobmixin", reason="a task's state came with Airflow 3.3")
 from airflow.sdk import DAG
 
-from airflow_config_providers.job.record import TaskTry
-from airflow_config_providers.job.record_entries import record_key, unpacked
-from airflow_config_providers.job.record_files import RecordFiles
+from airflow_config_providers.job.records.entries import record_key, unpacked
+from airflow_config_providers.job.records.files import RecordFiles
+from airflow_config_providers.job.records.record import TaskTry
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.operators.conftest import CANARY
 from tests.operators.standalone_master import JOB

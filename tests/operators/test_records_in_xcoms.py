@@ -8,8 +8,8 @@ from importlib.util import find_spec
 import pytest
 from airflow.sdk import DAG
 
-from airflow_config_providers.job.record import TaskTry
-from airflow_config_providers.job.record_entries import LARGEST_ENTRY, PREFIX, unpacked
+from airflow_config_providers.job.records.entries import LARGEST_ENTRY, PREFIX, unpacked
+from airflow_config_providers.job.records.record import TaskTry
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.operators.conftest import CANARY
 

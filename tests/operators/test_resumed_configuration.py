@@ -13,8 +13,8 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_config_providers.exceptions import ConfigProvidersError, PolicyViolation
-from airflow_config_providers.job.record import TaskTry
-from airflow_config_providers.job.record_entries import first_record, record_key
+from airflow_config_providers.job.records.entries import first_record, record_key
+from airflow_config_providers.job.records.record import TaskTry
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.lineage import record_facet
 from tests.operators.conftest import recording

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.job.record import TaskTry
+from airflow_config_providers.job.records.record import TaskTry
 from tests.cli.recorded import RUN, Records, records_in
 from tests.integration.browser import Browser, browser
 from tests.limits import LONGEST

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
-from airflow_config_providers.core.shared_calls import SingleFlight
+from airflow_config_providers.core.concurrency.shared_calls import SingleFlight
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
 from airflow_config_providers.secrets.entry_shapes import connection_shape, variable_shape
 from airflow_config_providers.secrets.resolution import replaced

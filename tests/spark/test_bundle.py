@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.job.record import written
+from airflow_config_providers.job.records.record import written
 from airflow_config_providers.spark import bundle
 from airflow_config_providers.spark.audit.records.past_policies import PastPolicies
 from airflow_config_providers.spark.audit.records.record_row import Content
@@ -69,7 +69,7 @@ def test_the_zip_alone_resolves_and_reverses_without_airflow(zipped: Path, tmp_p
 OF_AN_EXECUTOR = """
 import importlib.util, pickle, sys
 asked, contents = pickle.load(sys.stdin.buffer)
-from airflow_config_providers.job.record_table import contents_of, rows_of, times_of
+from airflow_config_providers.job.records.table import contents_of, rows_of, times_of
 for verdict in asked(rows_of(contents)):
     print(verdict.policy, verdict.reason or verdict.problem)
 assert not [name for name in ("airflow", "yaml", "pyspark") if importlib.util.find_spec(name)]

@@ -7,7 +7,7 @@ from bisect import bisect_right
 
 import pytest
 
-from airflow_config_providers.spark.child_process import command_without, room, size, withheld, without
+from airflow_config_providers.spark.processes.child_process import command_without, room, size, withheld, without
 
 MIB = 1024 * 1024
 

@@ -22,9 +22,9 @@ from airflow_config_providers.providers.vault.session import SESSIONS, Sessions
 from airflow_config_providers.providers.vault.settings import Options
 
 if TYPE_CHECKING:
+    from airflow_config_providers.core.concurrency.timetable import Timetable
     from airflow_config_providers.core.diagnosis import Diagnosis
     from airflow_config_providers.core.subscriptions import Polled, Watch
-    from airflow_config_providers.core.timetable import Timetable
 
 
 _log = logging.getLogger(__name__)

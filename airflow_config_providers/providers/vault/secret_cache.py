@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from airflow_config_providers.core.shared_calls import SingleFlight
+from airflow_config_providers.core.concurrency.shared_calls import SingleFlight
 from airflow_config_providers.providers.vault.leases import Lease, Leases
 from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.paths import VaultPath

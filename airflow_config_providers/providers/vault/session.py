@@ -10,9 +10,9 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.per_process import Forgetting, forget_in_children, hold_forks
-from airflow_config_providers.core.shared_calls import SingleFlight
-from airflow_config_providers.core.timetable import Call, Clock, Start, Timetable
+from airflow_config_providers.core.concurrency.per_process import Forgetting, forget_in_children, hold_forks
+from airflow_config_providers.core.concurrency.shared_calls import SingleFlight
+from airflow_config_providers.core.concurrency.timetable import Call, Clock, Start, Timetable
 from airflow_config_providers.exceptions import ProviderLookupError
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import VaultAnswer

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import hvac
     import requests
 
-    from airflow_config_providers.core.timetable import Clock
+    from airflow_config_providers.core.concurrency.timetable import Clock
     from airflow_config_providers.providers.vault.logins.login import Login, VaultToken
     from airflow_config_providers.providers.vault.settings import VaultSettings
     from airflow_config_providers.providers.vault.transport import Breakers, Clients

@@ -18,7 +18,7 @@ RANGE: Final = "id"
 """The column whose ranges tasks read: all entries of a try have the same."""
 
 _ENTRY: Final = (*TRY, "place", "key", "at")
-"""The columns of an entry, in the order of ``job.record_table.StoredEntry``, without its value."""
+"""The columns of an entry, in the order of ``job.records.table.StoredEntry``, without its value."""
 
 Rows = Iterable[Any]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.job.record import written
-from airflow_config_providers.job.record_table import rows_of
+from airflow_config_providers.job.records.record import written
+from airflow_config_providers.job.records.table import rows_of
 from airflow_config_providers.spark.audit.records import past_records
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader, restored
 from airflow_config_providers.spark.audit.records.record_row import Content
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 KILLED = """
 import sys
 from pathlib import Path
-from airflow_config_providers.job.record_table import rows_of
+from airflow_config_providers.job.records.table import rows_of
 from airflow_config_providers.spark.audit.records.past_records import CONFIGS, RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.session import audit_session
 from tests.spark.audit.records.past import QUICK

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.job.record_table import rows_of
+from airflow_config_providers.job.records.table import rows_of
 from airflow_config_providers.spark.audit.records.past_records import RecordFilter, RecordReader, ticking
 from tests.spark.audit.records.past import Past
 

@@ -8,9 +8,9 @@ from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from airflow_config_providers.core.per_process import PerProcess
+from airflow_config_providers.core.concurrency.per_process import PerProcess
+from airflow_config_providers.core.concurrency.workers import in_thread
 from airflow_config_providers.core.text import counted
-from airflow_config_providers.core.workers import in_thread
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
 
 _T = TypeVar("_T")

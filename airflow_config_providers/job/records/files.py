@@ -16,7 +16,7 @@ from airflow_config_providers.core.errors import guarded
 from airflow_config_providers.core.named_file import whole_file
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError
-from airflow_config_providers.job.record import LARGEST, TaskTry, TryRecord, parsed, written
+from airflow_config_providers.job.records.record import LARGEST, TaskTry, TryRecord, parsed, written
 from airflow_config_providers.providers.real_path import open_real, real_path, steps
 
 _LONGEST_NAME: Final = 160

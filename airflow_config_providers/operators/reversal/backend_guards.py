@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_text
 from airflow_config_providers.foreign import CONTEXT, XCOM, require
-from airflow_config_providers.operators.stored_objects import reverse_stored
+from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
 
 _log = logging.getLogger(__name__)
 

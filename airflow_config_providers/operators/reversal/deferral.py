@@ -9,7 +9,7 @@ from typing import Any
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ExposedValueError
-from airflow_config_providers.operators.stored_objects import reverse_stored
+from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
 
 
 def reverse_deferral(

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
-from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, written
-from airflow_config_providers.job.record_entries import ANY_KEY, FIRST_KEY, keys_of, packed, record_key
-from airflow_config_providers.job.record_files import place_of
-from airflow_config_providers.job.record_table import StoredEntry, contents_of, name_of, rows_of, times_of
+from airflow_config_providers.job.records.entries import ANY_KEY, FIRST_KEY, keys_of, packed, record_key
+from airflow_config_providers.job.records.files import place_of
+from airflow_config_providers.job.records.record import TaskTry, TryRecord, recorded, written
+from airflow_config_providers.job.records.table import StoredEntry, contents_of, name_of, rows_of, times_of
 from airflow_config_providers.spark.audit.records.record_row import Content, RecordRow, ValueRow
 from tests.spark.audit.records.past import record_of
 

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from airflow_config_providers.core.shared_calls import SharedCall, SharedCalls
+from airflow_config_providers.core.concurrency.shared_calls import SharedCall, SharedCalls
 from tests.core.forks import in_child
 from tests.limits import LONGEST
 

@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import is_unicode
 from airflow_config_providers.exceptions import ConfigException, LimitExceededError
-from airflow_config_providers.job.record import FORMAT, RecordedValue, TaskTry, TryRecord, parsed, written
-from airflow_config_providers.job.record_entries import entry_of, first_record
-from airflow_config_providers.job.record_files import place_of
+from airflow_config_providers.job.records.entries import entry_of, first_record
+from airflow_config_providers.job.records.files import place_of
+from airflow_config_providers.job.records.record import FORMAT, RecordedValue, TaskTry, TryRecord, parsed, written
 from airflow_config_providers.spark.audit.records.record_row import Content, RecordRow, ValueRow
 from airflow_config_providers.spark.catalogue import spark_definition
 

@@ -8,8 +8,8 @@ from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from airflow_config_providers.core.concurrency.workers import in_thread
 from airflow_config_providers.core.errors import kind_and_place
-from airflow_config_providers.core.workers import in_thread
 from airflow_config_providers.exceptions import ConfigProvidersError
 
 _T = TypeVar("_T")

@@ -9,14 +9,14 @@ from contextvars import ContextVar
 
 import pytest
 
-from airflow_config_providers.core.workers import BriefWorkers, Workers, in_thread
+from airflow_config_providers.core.concurrency.workers import BriefWorkers, Workers, in_thread
 from tests.limits import LONGEST, eventually
 
 _who: ContextVar[str] = ContextVar("_who", default="nobody")
 
 A_CALL_HANGS = """
 import threading
-from airflow_config_providers.core.workers import Workers
+from airflow_config_providers.core.concurrency.workers import Workers
 begun = threading.Event()
 def hang():
     begun.set()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import ProviderUnavailableError
-from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
-from airflow_config_providers.job.record_files import RecordFiles, place_of
+from airflow_config_providers.job.records.files import RecordFiles, place_of
+from airflow_config_providers.job.records.record import RecordedValue, TaskTry, TryRecord
 
 TASK = TaskTry("flights", "job", "manual__2026-11-23T17:00:00+00:00", -1, 1)
 RECORD = TryRecord(TASK, "2026-11-23T17:00:00.000+00:00", {"spark.app.x": [RecordedValue("DAG_CONFIG", "conf", "1")]})

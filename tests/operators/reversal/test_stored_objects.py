@@ -14,7 +14,7 @@ from airflow.sdk.execution_time.task_runner import _serialize_outlet_events
 
 from airflow_config_providers.core import ConfigVariable, ReverseTransformer
 from airflow_config_providers.exceptions import ExposedValueError
-from airflow_config_providers.operators.stored_objects import reverse_stored
+from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
 from tests.operators.stock import CANARY, OurOperator, everything_shown
 from tests.operators.test_configured import Trigger
 

@@ -13,7 +13,7 @@ import pytest
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import LONGEST_LINE
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.hooks.two_streams import TwoStreams
+from airflow_config_providers.spark.processes.two_streams import TwoStreams
 from tests.limits import LONGEST
 
 VALUE = "Zq8-s3cr3t/val+1"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.document import loaded
 from airflow_config_providers.exceptions import ConfigException, LimitExceededError
-from airflow_config_providers.job.record import LARGEST, TaskTry, TryRecord, parsed, written
+from airflow_config_providers.job.records.record import LARGEST, TaskTry, TryRecord, parsed, written
 
 PREFIX: Final = "config_providers_record"
 """The beginning of the keys of all entries of records, in the task's state or in its XComs."""

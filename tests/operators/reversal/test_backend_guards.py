@@ -11,8 +11,8 @@ from airflow.sdk.bases.xcom import BaseXCom
 from airflow.sdk.execution_time import context as airflow_context
 from airflow.sdk.execution_time import xcom
 
-from airflow_config_providers.job.record import TaskTry
-from airflow_config_providers.job.record_entries import PREFIX, record_key, unpacked
+from airflow_config_providers.job.records.entries import PREFIX, record_key, unpacked
+from airflow_config_providers.job.records.record import TaskTry
 from tests.operators.stock import CANARY, OurOperator
 
 pytestmark = pytest.mark.usefixtures("connections")

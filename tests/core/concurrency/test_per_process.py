@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 import airflow_config_providers
-from airflow_config_providers.core.per_process import PerProcess, forget_in_children, hold_forks, run_in_children
+from airflow_config_providers.core.concurrency.per_process import (
+    PerProcess,
+    forget_in_children,
+    hold_forks,
+    run_in_children,
+)
 from tests.core.forks import in_child
 from tests.limits import LONGEST
 
@@ -120,7 +125,7 @@ def test_forks_are_prepared_for_in_one_place():
     package = Path(airflow_config_providers.__file__).parent
     modules = {path.relative_to(package) for path in package.rglob("*.py") if "register_at_fork" in path.read_text()}
 
-    assert modules == {Path("core/per_process.py")}
+    assert modules == {Path("core/concurrency/per_process.py")}
 
 
 def test_a_member_that_fails_keeps_no_other_from_being_prepared_in_a_child():

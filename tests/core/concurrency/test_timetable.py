@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.core.timetable import Timetable
+from airflow_config_providers.core.concurrency.timetable import Timetable
 from airflow_config_providers.testing import FakeClock
 from tests import limits
 

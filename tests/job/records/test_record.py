@@ -17,9 +17,10 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import LimitExceededError
 from airflow_config_providers.foreign import TASK_RUNNER
-from airflow_config_providers.job import record as record_module
-from airflow_config_providers.job import record_entries
-from airflow_config_providers.job.record import (
+from airflow_config_providers.job.records import entries as record_entries
+from airflow_config_providers.job.records import record as record_module
+from airflow_config_providers.job.records.entries import job_key, packed, record_key, tries_of, unpacked
+from airflow_config_providers.job.records.record import (
     FORMAT,
     LONGEST_VALUE,
     RecordedValue,
@@ -28,7 +29,6 @@ from airflow_config_providers.job.record import (
     recorded,
     references_of,
 )
-from airflow_config_providers.job.record_entries import job_key, packed, record_key, tries_of, unpacked
 from airflow_config_providers.spark.catalogue import spark_definition
 
 CANARY = "c4nary/s3cret+value"

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from airflow_config_providers.core.timed_calls import call_each
+from airflow_config_providers.core.concurrency.timed_calls import call_each
 from airflow_config_providers.exceptions import ConfigException
 from tests.limits import LONGEST
 

@@ -15,11 +15,11 @@ import psutil
 import pytest
 from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 
-from airflow_config_providers.hooks import process_family
-from airflow_config_providers.hooks.process_family import ProcessFamily
 from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from airflow_config_providers.spark.processes import process_family
+from airflow_config_providers.spark.processes.process_family import ProcessFamily
 from tests.limits import LONGEST, eventually
 from tests.lint.making import is_alive
 from tests.operators.conftest import meanwhile

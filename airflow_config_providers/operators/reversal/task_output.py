@@ -16,14 +16,14 @@ from typing import Any, Final
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.foreign import OUTLET_EVENTS, require
-from airflow_config_providers.operators.backend_guards import (
+from airflow_config_providers.operators.reversal.backend_guards import (
     KEYS_OF_AIRFLOW,
     KnownReversers,
     guard_backends,
     is_reference,
 )
-from airflow_config_providers.operators.hook_lineage import reverse_lineage
-from airflow_config_providers.operators.stored_objects import reverse_stored
+from airflow_config_providers.operators.reversal.hook_lineage import reverse_lineage
+from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
 
 _log = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""Threads and processes: pools and timers of threads, calls that are shared or timed, and state that a fork forgets."""

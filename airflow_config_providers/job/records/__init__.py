@@ -1,0 +1,1 @@
+"""The record of each try: the configuration that it had, with references and their origins."""

@@ -17,10 +17,11 @@ def can_have_names(kind: object) -> bool:
 
 
 def names_of(provider: ConfigProvider, params: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names that a provider with these parameters has; none if it raises anything."""
+    """Return the names that a provider with these parameters has: those that it gave before an error, if it raises."""
+    found: set[str] = set()
     with suppress(Exception, SystemExit):  # a provider can raise anything
-        return frozenset(provider.environment_names(params))
-    return frozenset()
+        found.update(provider.environment_names(params))
+    return frozenset(found)
 
 
 def names_in_time(asked: Mapping[str, Callable[[], frozenset[str]]], timeout: float | None) -> frozenset[str]:

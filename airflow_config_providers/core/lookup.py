@@ -308,7 +308,12 @@ def _alone(error: Exception) -> Exception:
 
 
 def _only_text(name: str, answer: ConfigData) -> ConfigData:
-    """Return the answer of provider ``name``, without keys that have None; raise if a value is not a string."""
+    """
+    Return the answer of provider ``name``, without keys that have None; raise if a value is not a string.
+
+    What is not a plain dict of plain strings is copied into one: a mapping could answer otherwise the next time, and a
+    subclass of ``str`` could show itself as stars, or hide from the reversal.
+    """
     if not isinstance(answer, ConfigData):
         raise ProviderLookupError(
             f"Provider '{printable(name)}' returned {type(answer).__name__}. Return a ConfigData; correct the provider."
@@ -317,7 +322,7 @@ def _only_text(name: str, answer: ConfigData) -> ConfigData:
         raise ProviderLookupError(
             f"Provider '{printable(name)}' returned a ttl that is no number of milliseconds. Correct the provider."
         )
-    if set(map(type, answer.data.values())) <= {str}:
+    if type(answer.data) is dict and set(map(type, answer.data.values())) <= {str}:
         return answer
     found = {key: value for key, value in answer.data.items() if value is not None}
     odd = sorted(printable(str(k)) for k, v in found.items() if not isinstance(v, str))
@@ -326,7 +331,7 @@ def _only_text(name: str, answer: ConfigData) -> ConfigData:
             f"Provider '{printable(name)}' returned something other than a string for {', '.join(odd)}. "
             f"A provider returns only strings; correct the provider."
         )
-    return replace(answer, data=found)
+    return replace(answer, data={key: str.__str__(value) for key, value in found.items()})
 
 
 def _answers(outcomes: Mapping[Place, Outcome]) -> Answers:

@@ -79,7 +79,7 @@ _NAMES: Final = _NEEDED_AS_OBJECTS.union(_KEPT_IN_MESSAGES, ("event", "exception
 
 _LEVELS: Final = frozenset({"debug", "info", "warn", "warning", "error", "exception", "critical", "fatal", "notset"})
 
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
 
 
 class MessageGuard:
@@ -326,8 +326,8 @@ def is_frame(key: object, value: object) -> bool:
     The supervisor drops an event whose level it does not know, and ends at a time that it cannot read.
     """
     if key == "timestamp":
-        return type(value) is datetime or (isinstance(value, str) and _TIME.fullmatch(value) is not None)
-    return key == "level" and isinstance(value, str) and value in _LEVELS
+        return type(value) is datetime or (type(value) is str and _TIME.fullmatch(value) is not None)
+    return key == "level" and type(value) is str and value in _LEVELS
 
 
 def _frame_ranges(event: object, layout: json.JSONEncoder) -> list[tuple[int, int]]:

@@ -569,7 +569,7 @@ class ConfiguredOperator(ReloadingOperator):
         first_run, before = self._job_run, attributes(self)  # whose values are known until the end
         self._is_executing, has_references = True, bool(first_run and first_run.places)
         try:
-            with reversing_context(context, first_run.reverser):
+            with reversing_context(context, self._known_values):
                 result = run()
         except SUSPENSIONS as deferred:
             if self._job_run.reverser:  # or the execute of the base has done this
@@ -598,7 +598,7 @@ class ConfiguredOperator(ReloadingOperator):
 
         reverser = self._job_run.reverser
         try:
-            with reversing_context(context, reverser), self._values_in_place(reverser):
+            with reversing_context(context, self._known_values), self._values_in_place(reverser):
                 result = run()
         except SUSPENSIONS as deferred:
             self._reverse_deferral(context, deferred, reverser)
@@ -619,6 +619,10 @@ class ConfiguredOperator(ReloadingOperator):
         reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=self.on_kill)
         if sealed := self._deferral_seal(context).seal(reverser):
             deferred.kwargs = {**(deferred.kwargs or {}), _SEALED_VALUES: sealed}
+
+    def _known_values(self) -> ReverseTransformer:
+        """Return what knows the values of the job now, and of all that this task had before."""
+        return self._job_run.reverser
 
     def _clear_runs(self) -> None:
         """Forget the values of the job that has ended."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -477,3 +477,12 @@ def test_a_provider_that_ends_the_process_refuses_nothing_and_tells_nothing_befo
     assert ProviderRegistry({"bad": ending("form_problem")}).form_problem(definition, asked) == ""
     telling = ProviderRegistry({"bad": ending("environment_names")}).on_demand(definitions)
     assert telling.environment_names() == frozenset()
+
+
+def test_names_of_variables_that_a_provider_gave_before_an_error_count() -> None:
+    class Failing(InMemoryConfigProvider):
+        def environment_names(self, params: Mapping[str, Any]) -> Iterator[str]:
+            yield "SECRET_A"
+            raise OSError
+
+    assert ProviderRegistry({"bad": Failing}).on_demand(props(a="bad")).environment_names() == {"SECRET_A"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import UserDict
 
 import pytest
 from hypothesis import given
@@ -218,6 +219,46 @@ def test_attack_37_a_value_that_is_not_text_is_refused_and_not_converted():
     with pytest.raises(ProviderLookupError, match="something other than a string") as caught:
         ConfigTransformer({"p": provider}).transform({"a": "${p:k}"})
     assert "123456789" not in str(caught.value)
+
+
+class Masked(str):
+    """A string that does not show itself, as those of some clients."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        return "***"
+
+    __repr__ = __str__
+
+    def __format__(self, _):
+        return "***"
+
+    def encode(self, *_):
+        return b"***"
+
+
+@pytest.mark.parametrize("text", ["${p:k}", "a<${p:k}>"], ids=["alone", "in a text"])
+def test_a_value_that_shows_itself_as_stars_arrives_as_a_plain_string(text):
+    done = ConfigTransformer({"p": InMemoryConfigProvider({"": {"k": Masked("c4nary")}})}).transform({"a": text})
+
+    assert type(done.data["a"]) is str
+    assert done.data["a"] == text.replace("${p:k}", "c4nary")
+
+
+def test_an_answer_that_changes_each_time_it_is_read_is_read_once():
+    class Changing(UserDict):
+        def __getitem__(self, key):
+            self.data[key] += "+"
+            return self.data[key]
+
+    class Odd(InMemoryConfigProvider):
+        def get(self, path, keys=None):
+            return ConfigData(Changing(k="v"))
+
+    done = ConfigTransformer({"p": Odd({})}).transform({"a": "${p:k}", "b": "${p:k}"})
+
+    assert done.data["a"] == done.data["b"]
 
 
 @pytest.mark.parametrize("answer", [None, {"k": "c4nary"}, "c4nary"], ids=["nothing", "dict", "text"])

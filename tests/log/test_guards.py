@@ -197,6 +197,30 @@ def test_a_value_is_hidden_where_the_time_and_level_of_an_event_stand(entry):
     assert "hunter22" not in _call(RenderGuard(lambda *_: json.dumps({"event": "x", **entry}), active), {"event": "x"})
 
 
+def test_digits_after_a_time_that_are_more_than_a_fraction_are_searched():
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "a"): "270171234567890123"}))
+    event = {"event": "x", "timestamp": "2026-01-01T00:00:00.270171234567890123Z"}
+
+    assert "270171234567890123" not in _call(RenderGuard(JSONRenderer(), active), event)
+
+
+class Unhashable(str):
+    """A level that cannot be looked up."""
+
+    __slots__ = ()
+    __hash__ = None
+
+
+def test_a_level_that_cannot_be_looked_up_does_not_end_the_log():
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "a"): "hunter22"}))
+
+    rendered = _call(RenderGuard(JSONRenderer(), active), {"event": "hunter22", "level": Unhashable("info")})
+
+    assert json.loads(rendered) == {"event": "${v:a}", "level": "info"}
+
+
 def test_a_number_that_is_a_value_becomes_its_reference_as_a_string(active):
     active.add(ReverseTransformer({}, {ConfigVariable("v", "", "number"): "4711081500"}))
 

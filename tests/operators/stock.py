@@ -48,6 +48,13 @@ class OurOperator(StockOperator):
     """The same with references."""
 
 
+class Kept:
+    """Hides a value from who looks at the attributes of a task."""
+
+    def __init__(self, value):
+        self.value = value
+
+
 def everything_shown(run, capfd):
     """Return everything that the task sent to its supervisor or printed, except secrets for the masker."""
     told = "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")

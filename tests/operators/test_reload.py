@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from airflow.sdk import BaseOperator
+from airflow.sdk import Asset, BaseOperator
 
 from airflow_config_providers.airflow_compat import AirflowSkipException
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType
@@ -24,6 +24,7 @@ from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.limits import eventually
 from tests.operators.conftest import meanwhile, recording
+from tests.operators.stock import Kept, everything_shown
 
 pytestmark = pytest.mark.usefixtures("spark_submit", "connections", "at_once")
 
@@ -99,6 +100,31 @@ def rotated(job, number):
 def is_shown(text, out, capfd):
     """Wait until ``text`` was printed, and add to ``out`` what was."""
     return eventually(lambda: out.append("".join(capfd.readouterr())) or text in "".join(out))
+
+
+def test_a_subclass_that_records_an_asset_after_a_restart_shows_no_value(dag, run_task, job, capfd):
+    class Recording(ConfiguredSparkSubmitOperator):
+        template_fields = (*ConfiguredSparkSubmitOperator.template_fields, "secret")
+
+        def __init__(self, *, secret, **kwargs):
+            super().__init__(**kwargs)
+            self.secret = secret
+
+        def _get_hook(self):
+            self.kept = Kept(self.secret)
+            return super()._get_hook()
+
+        def execute(self, context):
+            super().execute(context)
+            context["outlet_events"][Asset("x://a")].extra = {"secret": self.kept.value}
+
+    task = Recording(
+        task_id="job", application="job.py", dag=dag, conf={KEY: job.reference}, secret=job.reference, streaming=True
+    )
+    with job.during(rotated(job, 1)):
+        run = run_task(task)
+    assert run.task.kept.value == VALUES[1]
+    assert VALUES[1] not in everything_shown(run, capfd)
 
 
 def test_the_next_job_has_what_pre_execute_has_added(dag, run_task, job, spark_submit):

@@ -3,20 +3,13 @@
 import os
 
 import pytest
-from airflow.sdk import task
+from airflow.sdk import Asset, task
 
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from tests.operators.stock import CANARY, OurOperator, everything_shown
+from tests.operators.stock import CANARY, Kept, OurOperator, everything_shown
 
 pytestmark = pytest.mark.usefixtures("connections")
-
-
-class Kept:
-    """Hides a value from who looks at the attributes of a task."""
-
-    def __init__(self, value):
-        self.value = value
 
 
 class Afterwards(OurOperator):
@@ -162,6 +155,25 @@ def test_a_value_of_before_is_hidden_when_a_subclass_runs_again_with_another(
 
     run = run_task(Rotating(task_id="job", dag=dag, payload=password, do=do))
     assert str(run.error) == str([password, password])
+    assert "an0ther/s3cret" not in everything_shown(run, capfd)
+
+
+def test_what_a_second_run_of_a_subclass_adds_to_the_context_shows_the_reference(
+    dag, run_task, password, secrets_dir, capfd
+):
+    class Rotating(OurOperator):
+        def execute(self, context):
+            super().execute(context)
+            (secrets_dir / "db-password").write_text("an0ther/s3cret")
+            super().execute(context)
+            context["outlet_events"][Asset("x://a")].extra = {"late": self.kept.value}
+            context["late"] = self.kept.value
+
+    def do(self, _):
+        self.kept = Kept(self.payload)
+
+    run = run_task(Rotating(task_id="job", dag=dag, payload=password, do=do))
+    assert run.ti.get_template_context()["late"] == password
     assert "an0ther/s3cret" not in everything_shown(run, capfd)
 
 

@@ -185,6 +185,8 @@ def _make(waiting: _QueuedCall | None) -> None:
         future.set_exception(error)
     else:
         future.set_result(result)
+    finally:
+        del waiting, future, call  # the frames of the error would hold it, with the values in them
 
 
 def _unless_failed(failed: list[BaseException], call: Callable[[_T], _R], item: _T) -> _R:

@@ -59,8 +59,13 @@ _NEAR_END: Final = NEAR + WINDOW
 _SHORT_NUMBER: Final = 7
 """The most digits of a number that is not found inside a longer one. Times, counts and IDs contain any short number."""
 
-_ESCAPE_END: Final = re.compile(rb"(?:(?:[%=]|\\x)[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-7]{1,3})\Z")
-_LONGEST_ESCAPE: Final = 6
+_NUMBER_BEGINS: Final = re.compile(
+    rb"(?:\A|[^0-9]|(?:%(?:25)*|=|\\x)[0-9A-Fa-f]{2}|[%\\]u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\[0-7]{1,3})0*\Z"
+)
+"""Ends where a number can begin: after the escape of a character, as in ``%20``, and after the zeros that pad it."""
+
+_LONGEST_BEGINNING: Final = 32
+"""How many bytes before a number are asked where it begins."""
 
 _BLANKS: Final = b" \t\r"
 _END_OF_LINE: Final = b" \t\r'\"\\"
@@ -370,8 +375,9 @@ def _without_chance(data: bytes, matches: list[Match]) -> list[Match]:
 
 
 def _follows_digit(data: bytes, start: int) -> bool:
-    """Return whether there is a digit before ``start`` that is not the end of an escape, as in ``%20``."""
-    return data[start - 1 : start].isdigit() and not _ESCAPE_END.search(data[max(0, start - _LONGEST_ESCAPE) : start])
+    """Return whether there is a digit before ``start`` that is part of the same number, and no zero that pads it."""
+    before = data[max(0, start - _LONGEST_BEGINNING) : start]
+    return before[-1:].isdigit() and not _NUMBER_BEGINS.search(before)
 
 
 def merged(matches: Iterable[Match]) -> list[Match]:

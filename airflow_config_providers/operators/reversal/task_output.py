@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -78,20 +78,22 @@ _NOT_IN_A_RUN_ID: Final = re.compile(r"[^A-Za-z0-9_.~:+-]")
 
 
 @contextmanager
-def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[None]:
+def reversing_context(context: Any, known: Callable[[], ReverseTransformer]) -> Iterator[None]:
     """
     Replace values by references in what an operator adds to ``context``, pushes to XCom, or makes Airflow store.
 
     This includes what its hooks report of lineage. All is done before Airflow tells listeners how the task has ended.
 
     :param context: the context of the task; its previous content does not change
+    :param known: returns what knows the values; at the end these are more if fields were rendered meanwhile
     """
     before = dict(context)
     declared = _declared_names(context.get("outlets"))
     try:
-        guard_output(reverser)
+        guard_output(known())
         yield
     finally:
+        reverser = known()
         reverse_lineage(reverser)
         _reverse_events(context.get("outlet_events"), declared, reverser)
         added = {key: value for key, value in context.items() if before.get(key) is not value}

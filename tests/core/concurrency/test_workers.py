@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 from contextvars import ContextVar
 
 import pytest
@@ -68,6 +70,29 @@ def test_a_call_sees_the_context_of_its_caller():
             assert workers.start(_who.get).result() == "caller"
     finally:
         _who.reset(token)
+
+
+class Value:
+    """What a test can see end."""
+
+
+def test_the_values_of_a_call_that_failed_end_with_its_error():
+    seen = []
+
+    def fail():
+        value = Value()
+        seen.append(weakref.ref(value))
+        raise LookupError
+
+    gc.disable()
+    try:
+        failed = in_thread(fail)
+        with pytest.raises(LookupError):
+            failed.result(LONGEST)
+        del failed
+        assert eventually(lambda: seen[0]() is None)
+    finally:
+        gc.enable()
 
 
 def test_what_has_not_begun_at_the_end_is_not_made():

@@ -109,6 +109,13 @@ def test_hexadecimal_patterns_are_found(length, digits):
         pytest.param(b"\x1b[1m27017\x1b[0m", b"\x1b[1m<1>\x1b[0m", id="coloured"),
         pytest.param(b"%2227017%22", b"%22<1>%22", id="after an escape of URLs"),
         pytest.param(rb"\04027017 \x2027017", rb"\040<1> \x20<1>", id="after other escapes"),
+        pytest.param(
+            rb"\U0001f51127017 \u202827017 %u202827017", rb"\U0001f511<1> \u2028<1> %u2028<1>", id="after Unicode's"
+        ),
+        pytest.param(b"%2527017 %252027017", b"%25<1> %2520<1>", id="after an escape that is escaped"),
+        pytest.param(b"00027017", b"000<1>", id="padded with zeros"),
+        pytest.param(b"1:00027017 %2000027017", b"1:000<1> %20000<1>", id="padded after something"),
+        pytest.param(b"100027017", b"100027017", id="after zeros of a longer number"),
         pytest.param(b"2701727017", b"<1><1>", id="twice side by side"),
         pytest.param(b"927017270170", b"927017270170", id="twice inside a number"),
     ],

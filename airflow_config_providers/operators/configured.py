@@ -29,6 +29,7 @@ from airflow_config_providers.job.unresolved_arguments import unresolved_argumen
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
 from airflow_config_providers.operators.reloading import ReloadingOperator, attributes
+from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_methods
 from airflow_config_providers.spark.installation import installed_version
 
 if TYPE_CHECKING:
@@ -112,12 +113,15 @@ class ConfiguredOperator(ReloadingOperator):
     _has_submitted = False
     _before_submit: Callable[[], object] | None = None  # of a task that goes on, if it submits a job after all
     _referring_texts: Mapping[str, str] | None = None  # label -> string, as rendered; None if a job is followed
+    _pre_execute_hook = AuthorHook()
+    _post_execute_hook = AuthorHook()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.start_from_trigger = False  # a mapped task is started as its class says, without an object
         if (own := cls.execute) is not ConfiguredOperator.execute and not hasattr(own, _ENDS_RUN):
             cls.execute = _ending(own)  # type: ignore[method-assign]  # for each class its own
+        guard_methods(cls)
 
     @classmethod
     def partial(cls, **kwargs: Any) -> Any:
@@ -560,7 +564,6 @@ class ConfiguredOperator(ReloadingOperator):
     @failing_at_once
     def _run_and_forget(self, context: Any, run: Callable[[], Any]) -> Any:
         """Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base."""
-        from airflow_config_providers.log.exceptions import reverse_exception
         from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
         from airflow_config_providers.operators.reversal.task_output import reversing_context
 
@@ -576,7 +579,7 @@ class ConfiguredOperator(ReloadingOperator):
                 self._reverse_deferral(context, deferred, self._job_run.reverser)
             raise
         except BaseException as error:
-            reverse_exception(error, self._job_run.reverser)
+            self.reverse_error(error)
             raise
         finally:
             self._is_executing = False
@@ -611,6 +614,12 @@ class ConfiguredOperator(ReloadingOperator):
         finally:
             self._clear_runs()
         return reverse_stored(result, reverser)
+
+    def reverse_error(self, error: BaseException) -> None:
+        """Replace the values of this run by references, in place, in an exception and its causes and contexts."""
+        from airflow_config_providers.log.exceptions import reverse_exception
+
+        reverse_exception(error, self._job_run.reverser)
 
     def _reverse_deferral(self, context: Any, deferred: Any, reverser: ReverseTransformer) -> None:
         """Keep values out of a deferral, except sealed ones for the process that resumes the task."""

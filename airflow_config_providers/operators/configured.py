@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial, wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -78,6 +78,33 @@ _SEALED_VALUES: Final = "_config_providers_values"
 """The argument with which a deferred task gets the values that its job had before, sealed."""
 
 
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _HeldTexts:
+    """
+    What the fields of an operator have while ``execute`` runs; it keeps the strings alive, so that no other gets an id.
+
+    :param fields: name -> content
+    :param texts: all strings in it, which are rendered already
+    :param values: those that have values in place of references
+    """
+
+    fields: Mapping[str, Any]
+    texts: Sequence[str]
+    values: Sequence[str]
+
+    @classmethod
+    def of(cls, shown: Mapping[str, Any], resolved: Mapping[str, Any]) -> _HeldTexts:
+        """Return what fields have that ``shown`` has with references, and ``resolved``, as far as it differs."""
+        written = [*strings(shown)]  # lives as long as its ids are compared
+        ids, fields = {*map(id, written)}, {**shown, **resolved}
+        texts = [*strings(fields)]
+        return cls(fields, texts, [text for text in texts if id(text) not in ids])
+
+    def is_set_anew(self, name: str, content: object) -> bool:
+        """Return whether code has set a field to another string than it had."""
+        return isinstance(content, str) and content is not self.fields.get(name)
+
+
 class ConfiguredOperator(ReloadingOperator):
     """
     A mixin for any operator, whose template fields can hold references, however nested.
@@ -107,7 +134,7 @@ class ConfiguredOperator(ReloadingOperator):
     effective_config: list[str] | None = None  # None, so that Airflow does not store it with the DAG
     written_params: Mapping[str, Any] = MappingProxyType({})
     _job_options = NO_OPTIONS
-    _held_texts: Sequence[str] | None = None  # of the fields, while they have values in place of references
+    _held_texts: _HeldTexts | None = None  # of the fields, while they have values in place of references
     _is_executing = False
     _has_called_base = False  # the execute of a subclass
     _has_submitted = False
@@ -227,15 +254,25 @@ class ConfiguredOperator(ReloadingOperator):
         self, parent: Any, template_fields: Any, context: Any, jinja_env: Any, seen_oids: set[int]
     ) -> None:
         # Mapped tasks call this instead of the public method. It also recurses into the fields of other objects.
-        is_again = parent is self and self._held_texts is not None  # code renders what it has set, as @task.bash does
-        if is_again:
-            seen_oids = seen_oids.union(map(id, self._held_texts or ()))  # a value is no template
+        if parent is self and self._held_texts is not None:  # code renders what it has set, as @task.bash does
+            self._render_again(self._held_texts, template_fields, context, jinja_env, seen_oids)
+            return
         render = partial(super()._do_render_template_fields, parent, template_fields, context, jinja_env, seen_oids)
-        if parent is not self or is_again:
+        if parent is not self:
             render()
             return
         with _outside_log_group(self.log):
             self._render_whole(render, context, jinja_env, skip=frozenset(seen_oids))
+
+    def _render_again(
+        self, held: _HeldTexts, template_fields: Iterable[str], context: Any, jinja_env: Any, seen_oids: set[int]
+    ) -> None:
+        """Render what code has set, even to a string that another field has; a value is no template."""
+        names = list(template_fields)
+        moved = [name for name in names if held.is_set_anew(name, getattr(self, name, None))]
+        render = super()._do_render_template_fields
+        for some, texts in (([name for name in names if name not in moved], held.texts), (moved, held.values)):
+            render(self, some, context, jinja_env, seen_oids.union(map(id, texts)))
 
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
         from airflow_config_providers.job.authorship import Authorship
@@ -640,7 +677,7 @@ class ConfiguredOperator(ReloadingOperator):
         before = attributes(self)
         try:
             resolved = self._resolved_fields(fields)
-            self._held_texts = [*strings({**shown, **resolved})]
+            self._held_texts = _HeldTexts.of(shown, resolved)
             for name, value in resolved.items():
                 setattr(self, name, value)
             yield

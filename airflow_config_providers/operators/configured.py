@@ -658,6 +658,12 @@ class ConfiguredOperator(ReloadingOperator):
 
         reverse_exception(error, self._job_run.reverser)
 
+    def reverse_bound_entries(self) -> None:
+        """Replace the values of this run by references in what was bound to the lines of this context's log."""
+        from airflow_config_providers.log.bound_entries import reverse_bound
+
+        reverse_bound(self._job_run.reverser)
+
     def _reverse_deferral(self, context: Any, deferred: Any, reverser: ReverseTransformer) -> None:
         """Keep values out of a deferral, except sealed ones for the process that resumes the task."""
         from airflow_config_providers.operators.reversal.deferral import reverse_deferral

@@ -6,6 +6,7 @@ import traceback
 
 import pytest
 from airflow.sdk import Asset, Metadata
+from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
 from tests.operators.stock import CANARY, OurOperator
 
@@ -81,3 +82,16 @@ def test_so_does_an_error_of_a_class(dag, run_task, password, moment, kept):
 
     assert str(run.error) == f"{password} or another is refused"
     assert CANARY not in shown(run.error)
+
+
+def test_what_an_authors_function_binds_to_later_lines_of_the_log_shows_the_reference(
+    dag, run_task, password, moment, kept
+):
+    def bind(*_):
+        bind_contextvars(token=kept.token)
+
+    try:
+        run_task(OurOperator(task_id="job", dag=dag, payload=password, do=keeping(kept), **{moment: bind}))
+        assert get_contextvars()["token"] == password
+    finally:
+        clear_contextvars()

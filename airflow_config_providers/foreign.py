@@ -139,6 +139,8 @@ TABLE: Final = (
     ),
     ForeignName(_OPERATOR, "_render", "rendering of one template", ("self", "template", "context", "dag")),
     ForeignName(_OPERATOR, "_lock_for_execution", "distinguishes a run from a preview"),
+    ForeignName(_OPERATOR, "_pre_execute_hook", "the author's function before execute"),
+    ForeignName(_OPERATOR, "_post_execute_hook", "the author's function after execute"),
     ForeignName(MAPPED, "_get_specified_expand_input", "what a task is mapped over", ("self",)),
     ForeignName(MAPPED_GROUP, "_expand_input", "what a task group is mapped over"),
     ForeignName(STORED_MAPPED, "_expand_input_attr", "what a stored task is mapped over"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from typing import Final, Protocol
 
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
@@ -10,6 +11,31 @@ from airflow_config_providers.core.text import printable
 
 LONGEST_CLOSE: Final = 60.0
 """The most seconds that are waited for a member to close: as for all providers of a job to answer, by default."""
+
+
+class _CommonEnd:
+    """When members that are closed together stop waiting; None before one of them waits."""
+
+    until: float | None = None
+
+
+_COMMON_END: Final[ContextVar[_CommonEnd | None]] = ContextVar("common_end", default=None)
+
+
+def end_of_waiting(clock: Callable[[], float], seconds: float) -> float:
+    """
+    Return until when a member that is being closed can wait for a busy server, by its clock.
+
+    Members that ``close_all`` closes together share the end, so that their waits do not add up; they have one clock.
+
+    :param seconds: from when the first of them asks
+    """
+    until, common = clock() + seconds, _COMMON_END.get()
+    if common is None:
+        return until
+    if common.until is None:
+        common.until = until
+    return common.until
 
 
 class Closable(Protocol):
@@ -28,11 +54,15 @@ def close_all(members: Iterable[tuple[str, Closable]], *, patience: float = LONG
 
     :param patience: the seconds to wait for each
     """
-    for name, member in members:
-        if problem := _problem_of_closing(member, patience):
-            import logging  # noqa: PLC0415 - slow to import, and most members can be closed
+    outer = _COMMON_END.set(_COMMON_END.get() or _CommonEnd())
+    try:
+        for name, member in members:
+            if problem := _problem_of_closing(member, patience):
+                import logging  # noqa: PLC0415 - slow to import, and most members can be closed
 
-            logging.getLogger(__name__).warning("%s could not be closed: %s", printable(name), problem)
+                logging.getLogger(__name__).warning("%s could not be closed: %s", printable(name), problem)
+    finally:
+        _COMMON_END.reset(outer)
 
 
 def _problem_of_closing(member: Closable, patience: float) -> str:

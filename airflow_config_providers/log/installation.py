@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.concurrency.per_process import hold_forks
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.log.bound_entries import reverse_bound
 from airflow_config_providers.log.guards import (
     ActiveReversers,
     FormatterGuard,
@@ -81,11 +82,12 @@ def install(reverser: ReverseTransformer) -> Installation:
 
 @contextmanager
 def reversing(reverser: ReverseTransformer) -> Iterator[None]:
-    """Install ``reverser`` for the duration of a ``with`` block."""
+    """Install ``reverser`` for a ``with`` block. What is bound to its context then shows references in later lines."""
     installation = install(reverser)
     try:
         yield
     finally:
+        reverse_bound(reverser)
         installation.uninstall()
 
 

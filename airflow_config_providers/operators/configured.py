@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial, wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -29,6 +29,7 @@ from airflow_config_providers.job.unresolved_arguments import unresolved_argumen
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
 from airflow_config_providers.operators.reloading import ReloadingOperator, attributes
+from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_methods
 from airflow_config_providers.spark.installation import installed_version
 
 if TYPE_CHECKING:
@@ -77,6 +78,33 @@ _SEALED_VALUES: Final = "_config_providers_values"
 """The argument with which a deferred task gets the values that its job had before, sealed."""
 
 
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _HeldTexts:
+    """
+    What the fields of an operator have while ``execute`` runs; it keeps the strings alive, so that no other gets an id.
+
+    :param fields: name -> content
+    :param texts: all strings in it, which are rendered already
+    :param values: those that have values in place of references
+    """
+
+    fields: Mapping[str, Any]
+    texts: Sequence[str]
+    values: Sequence[str]
+
+    @classmethod
+    def of(cls, shown: Mapping[str, Any], resolved: Mapping[str, Any]) -> _HeldTexts:
+        """Return what fields have that ``shown`` has with references, and ``resolved``, as far as it differs."""
+        written = [*strings(shown)]  # lives as long as its ids are compared
+        ids, fields = {*map(id, written)}, {**shown, **resolved}
+        texts = [*strings(fields)]
+        return cls(fields, texts, [text for text in texts if id(text) not in ids])
+
+    def is_set_anew(self, name: str, content: object) -> bool:
+        """Return whether code has set a field to another string than it had."""
+        return isinstance(content, str) and content is not self.fields.get(name)
+
+
 class ConfiguredOperator(ReloadingOperator):
     """
     A mixin for any operator, whose template fields can hold references, however nested.
@@ -106,18 +134,21 @@ class ConfiguredOperator(ReloadingOperator):
     effective_config: list[str] | None = None  # None, so that Airflow does not store it with the DAG
     written_params: Mapping[str, Any] = MappingProxyType({})
     _job_options = NO_OPTIONS
-    _held_texts: Sequence[str] | None = None  # of the fields, while they have values in place of references
+    _held_texts: _HeldTexts | None = None  # of the fields, while they have values in place of references
     _is_executing = False
     _has_called_base = False  # the execute of a subclass
     _has_submitted = False
     _before_submit: Callable[[], object] | None = None  # of a task that goes on, if it submits a job after all
     _referring_texts: Mapping[str, str] | None = None  # label -> string, as rendered; None if a job is followed
+    _pre_execute_hook = AuthorHook()
+    _post_execute_hook = AuthorHook()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.start_from_trigger = False  # a mapped task is started as its class says, without an object
         if (own := cls.execute) is not ConfiguredOperator.execute and not hasattr(own, _ENDS_RUN):
             cls.execute = _ending(own)  # type: ignore[method-assign]  # for each class its own
+        guard_methods(cls)
 
     @classmethod
     def partial(cls, **kwargs: Any) -> Any:
@@ -223,15 +254,25 @@ class ConfiguredOperator(ReloadingOperator):
         self, parent: Any, template_fields: Any, context: Any, jinja_env: Any, seen_oids: set[int]
     ) -> None:
         # Mapped tasks call this instead of the public method. It also recurses into the fields of other objects.
-        is_again = parent is self and self._held_texts is not None  # code renders what it has set, as @task.bash does
-        if is_again:
-            seen_oids = seen_oids.union(map(id, self._held_texts or ()))  # a value is no template
+        if parent is self and self._held_texts is not None:  # code renders what it has set, as @task.bash does
+            self._render_again(self._held_texts, template_fields, context, jinja_env, seen_oids)
+            return
         render = partial(super()._do_render_template_fields, parent, template_fields, context, jinja_env, seen_oids)
-        if parent is not self or is_again:
+        if parent is not self:
             render()
             return
         with _outside_log_group(self.log):
             self._render_whole(render, context, jinja_env, skip=frozenset(seen_oids))
+
+    def _render_again(
+        self, held: _HeldTexts, template_fields: Iterable[str], context: Any, jinja_env: Any, seen_oids: set[int]
+    ) -> None:
+        """Render what code has set, even to a string that another field has; a value is no template."""
+        names = list(template_fields)
+        moved = [name for name in names if held.is_set_anew(name, getattr(self, name, None))]
+        render = super()._do_render_template_fields
+        for some, texts in (([name for name in names if name not in moved], held.texts), (moved, held.values)):
+            render(self, some, context, jinja_env, seen_oids.union(map(id, texts)))
 
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
         from airflow_config_providers.job.authorship import Authorship
@@ -560,7 +601,6 @@ class ConfiguredOperator(ReloadingOperator):
     @failing_at_once
     def _run_and_forget(self, context: Any, run: Callable[[], Any]) -> Any:
         """Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base."""
-        from airflow_config_providers.log.exceptions import reverse_exception
         from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
         from airflow_config_providers.operators.reversal.task_output import reversing_context
 
@@ -576,7 +616,7 @@ class ConfiguredOperator(ReloadingOperator):
                 self._reverse_deferral(context, deferred, self._job_run.reverser)
             raise
         except BaseException as error:
-            reverse_exception(error, self._job_run.reverser)
+            self.reverse_error(error)
             raise
         finally:
             self._is_executing = False
@@ -612,6 +652,18 @@ class ConfiguredOperator(ReloadingOperator):
             self._clear_runs()
         return reverse_stored(result, reverser)
 
+    def reverse_error(self, error: BaseException) -> None:
+        """Replace the values of this run by references, in place, in an exception and its causes and contexts."""
+        from airflow_config_providers.log.exceptions import reverse_exception
+
+        reverse_exception(error, self._job_run.reverser)
+
+    def reverse_bound_entries(self) -> None:
+        """Replace the values of this run by references in what was bound to the lines of this context's log."""
+        from airflow_config_providers.log.bound_entries import reverse_bound
+
+        reverse_bound(self._job_run.reverser)
+
     def _reverse_deferral(self, context: Any, deferred: Any, reverser: ReverseTransformer) -> None:
         """Keep values out of a deferral, except sealed ones for the process that resumes the task."""
         from airflow_config_providers.operators.reversal.deferral import reverse_deferral
@@ -635,7 +687,7 @@ class ConfiguredOperator(ReloadingOperator):
         before = attributes(self)
         try:
             resolved = self._resolved_fields(fields)
-            self._held_texts = [*strings({**shown, **resolved})]
+            self._held_texts = _HeldTexts.of(shown, resolved)
             for name, value in resolved.items():
                 setattr(self, name, value)
             yield

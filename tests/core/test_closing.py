@@ -7,7 +7,8 @@ from contextvars import ContextVar
 
 import pytest
 
-from airflow_config_providers.core.closing import Closing, close_all
+from airflow_config_providers.core.closing import Closing, close_all, end_of_waiting
+from airflow_config_providers.testing import FakeClock
 from tests.limits import LONGEST, eventually
 
 _who: ContextVar[str] = ContextVar("_who", default="nobody")
@@ -91,3 +92,33 @@ def test_an_error_inside_is_raised_all_the_same():
         raise ZeroDivisionError
 
     assert member.closed == 1
+
+
+class Waiting:
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+        self.waited_until = 0.0
+
+    def close(self) -> None:
+        self.waited_until = end_of_waiting(self._clock, 5.0)
+        self._clock.sleep(self.waited_until - self._clock())
+
+
+def test_members_that_are_closed_together_wait_until_the_same_moment():
+    clock = FakeClock(100.0)
+    members = [Waiting(clock), Waiting(clock)]
+
+    close_all(("a member", member) for member in members)
+
+    assert [member.waited_until for member in members] == [105.0, 105.0]
+
+
+def test_a_member_that_is_closed_later_waits_anew():
+    clock = FakeClock(100.0)
+    members = [Waiting(clock), Waiting(clock), Waiting(clock)]
+
+    close_all([("a", members[0])])
+    close_all([("b", members[1])])
+    members[2].close()
+
+    assert [member.waited_until for member in members] == [105.0, 110.0, 115.0]

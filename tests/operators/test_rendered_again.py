@@ -64,6 +64,32 @@ def test_a_value_is_no_template_when_code_renders_again(dag, run_task, secrets_d
     assert seen == [({"a": [value]}, "21")]
 
 
+def test_a_template_that_a_field_has_is_rendered_when_code_sets_another_field_to_it(dag, run_task, password):
+    seen = []
+
+    def do(self, context):
+        self.command = self.payload["template"]
+        self.render_template_fields(context)
+        seen.append((self.command, self.payload))
+
+    payload = {"template": "{% raw %}{{ 3 * 7 }}{% endraw %}", "password": password}
+    assert run_task(OurOperator(task_id="job", dag=dag, payload=payload, do=do)).error is None
+    assert seen == [("21", {"template": "{{ 3 * 7 }}", "password": CANARY})]
+
+
+def test_a_value_is_no_template_when_code_sets_another_field_to_it(dag, run_task, secrets_dir):
+    (secrets_dir / "odd").write_text("{{ 3 * 7 }} of it")
+    seen = []
+
+    def do(self, context):
+        self.command = self.payload
+        self.render_template_fields(context)
+        seen.append(self.command)
+
+    assert run_task(OurOperator(task_id="job", dag=dag, payload=f"${{dir:{secrets_dir}:odd}}", do=do)).error is None
+    assert seen == ["{{ 3 * 7 }} of it"]
+
+
 def test_code_can_render_again_before_it_calls_the_execute_of_its_base(dag, run_task, password, capfd):
     class Early(OurOperator):
         def execute(self, context):

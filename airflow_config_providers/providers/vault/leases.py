@@ -134,10 +134,11 @@ class Leases:
         if self._is_closed:  # perhaps after ``give_back`` has dropped it
             self._session.renewals.drop(lease)
 
-    def give_back(self, *, session_ends: bool) -> None:
+    def give_back(self, *, session_ends: bool, until: float) -> None:
         """
         End them; raises nothing. If Vault cannot be asked for one, it is not asked for the others.
 
+        :param until: how long to try while Vault has too many requests, by the session's clock
         :param session_ends: the login is given back afterwards, which ends the leases that go with it
         """
         with self._lock:
@@ -146,7 +147,6 @@ class Leases:
         for lease in held:
             self._session.renewals.drop(lease)
         open_ = [lease for lease in held if not (session_ends and self._session.ends_leases_of(lease.token))]
-        until = self._session.revocations.end_of_waiting()
         for lease in open_:
             if not self._session.give_back_lease(lease.id, token=lease.token, key=lease.key, until=until):
                 return

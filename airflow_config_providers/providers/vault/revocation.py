@@ -20,6 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Self
 
+from airflow_config_providers.core.closing import end_of_waiting
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
 from airflow_config_providers.providers.vault.transport import Breaker
 
@@ -63,7 +64,7 @@ _LONGEST: Final = 5.0
 """The most seconds for one request at the end."""
 _SHORTEST_WAIT: Final = 1.0
 _LONGEST_WAIT: Final = 5.0
-"""The most seconds that a close waits because Vault has too many requests."""
+"""The most seconds that a job's end waits because Vault has too many requests: a killed task has five by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +233,7 @@ class Revocations:
 
     def end_of_waiting(self) -> float:
         """Return until when someone who closes now waits if Vault has too many requests, by the clock."""
-        return self._clock() + _LONGEST_WAIT
+        return end_of_waiting(self._clock, _LONGEST_WAIT)
 
     def give_back(
         self, owed: RevokeRequest, transport: Transport, *, key: int | None, until: float = -math.inf

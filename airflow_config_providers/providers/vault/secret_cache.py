@@ -160,9 +160,10 @@ class SecretCache:
         """Revoke the leases and, if no other provider uses it, the login. Raises nothing."""
         self._kept.clear()
         is_last = self._sessions.leave(self.session, self)
-        self._leases.give_back(session_ends=is_last)
+        until = self.session.revocations.end_of_waiting()
+        self._leases.give_back(session_ends=is_last, until=until)
         if is_last:
-            self.session.close()
+            self.session.close(until=until)
 
     def _fresh(self, path: VaultPath, is_good: Callable[[CachedSecret], bool]) -> CachedSecret:
         """Return what another thread has read in the meantime, if it is good, or else ask."""

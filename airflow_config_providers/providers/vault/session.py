@@ -255,14 +255,18 @@ class Session:
             return held is None or held.is_ours
         return held.can_be_given_back
 
-    def close(self) -> None:
-        """Give back the login, and with it the leases; raises nothing. A closed session no longer signs in."""
+    def close(self, *, until: float = -math.inf) -> None:
+        """
+        Give back the login, and with it the leases; raises nothing. A closed session no longer signs in.
+
+        :param until: how long to try while Vault has too many requests, by the session's clock
+        """
         with self._lock:
             held, self._held = self._held, None
             transport, self._is_closed = self._transport, True
         self.renewals.clear()
         if transport is not None:
-            self._give_back(held, transport, until=self.revocations.end_of_waiting())
+            self._give_back(held, transport, until=until)
             transport.close()
         self.revocations.close()
         self.settings.login.forget()

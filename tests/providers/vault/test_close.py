@@ -131,7 +131,7 @@ def test_a_lease_whose_provider_is_closed_before_its_renewal_is_planned_is_not_r
     leases, token = Leases(session), HeldToken("hvs.t", False, session.clock(), None)
 
     def close() -> None:
-        leases.give_back(session_ends=session_ends)
+        leases.give_back(session_ends=session_ends, until=0.0)
         if session_ends:
             session.close()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_config_providers.core.closing import close_all
 from airflow_config_providers.providers.vault import give_back
 from airflow_config_providers.providers.vault.logins.credentials import NOTHING
 from airflow_config_providers.providers.vault.revocation import Helper, Revocations, RevokeRequest, Server
@@ -294,6 +295,30 @@ def test_all_leases_of_a_provider_wait_five_seconds_for_a_vault_that_has_too_man
         vault.fail(99, 429, path="sys/leases/revoke")
         before = sessions.clock()
     assert sessions.clock() - before == 5
+
+
+def test_the_providers_of_a_job_wait_five_seconds_together_for_a_vault_that_has_too_many_requests(vault) -> None:
+    sessions = ManualSessions()
+    providers = [provider_of(parameters(vault), sessions), provider_of(parameters(vault), sessions)]
+    for provider in providers:
+        provider.get(vault.creds(), {"username"})
+    vault.fail(99, 429, path="auth/token/revoke-self")
+    before = sessions.clock()
+    close_all(("Provider vault", provider) for provider in providers)
+    assert sessions.clock() - before == 5
+    assert counted(vault)["POST auth/token/revoke-self 429"] == 7
+
+
+def test_a_job_waits_five_seconds_for_leases_and_the_login_that_its_providers_share(vault) -> None:
+    sessions, params = ManualSessions(), parameters(vault)
+    providers = [provider_of(params, sessions), provider_of(params, sessions)]
+    providers[0].get(vault.creds(), {"username"})
+    vault.fail(99, 429)
+    before = sessions.clock()
+    close_all(("Provider vault", provider) for provider in providers)
+    assert sessions.clock() - before == 5
+    assert counted(vault)["POST sys/leases/revoke 429"] == 6
+    assert counted(vault)["POST auth/token/revoke-self 429"] == 1
 
 
 def test_a_close_does_not_wait_for_a_vault_that_asks_for_a_longer_time(vault) -> None:

@@ -64,6 +64,7 @@ class ObjectStore:
     root: str
     objects: Objects = field(repr=False)
     _failures: int = field(default=0, init=False, repr=False, compare=False)
+    _problem: str = field(default="", init=False, repr=False, compare=False)
 
     def below(self, path: str) -> Iterator[tuple[str, StoredObject]]:
         """
@@ -87,7 +88,7 @@ class ObjectStore:
         :raises ContentError: it has vanished, cannot be read, or the store is away
         """
         if self._failures >= _MOST_FAILURES:
-            raise ContentError("Its store did not answer several times, so it was not asked again.")
+            raise ContentError(f"Its store was not asked again after several failures: {self._problem}.")
         try:
             found = self.objects.read(key, start, end)
         except Exception as error:  # noqa: BLE001 - as above
@@ -95,7 +96,7 @@ class ObjectStore:
         else:
             self._failures = 0
             return found
-        self._failures = self._failures + 1 if is_away else 0
+        self._failures, self._problem = (self._failures + 1 if is_away else 0), problem
         raise ContentError(f"It cannot be read: {problem}.")
 
 

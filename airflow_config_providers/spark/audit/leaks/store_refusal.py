@@ -12,6 +12,20 @@ _REFUSING: Final = re.compile(r"[45][0-9]{2}")
 _PASSING: Final = frozenset({408, 429})
 _GCSFS: Final = ((OSError, "Forbidden: ", 403), (ValueError, "Bad Request: ", 400))
 """The errors of gcsfs whose status is only in the beginning of their message."""
+_OF_LOGINS: Final = frozenset(
+    {
+        "azure.core.exceptions.ClientAuthenticationError",
+        "botocore.exceptions.NoCredentialsError",
+        "botocore.exceptions.PartialCredentialsError",
+        "botocore.exceptions.SSOTokenLoadError",
+        "botocore.exceptions.TokenRetrievalError",
+        "botocore.exceptions.UnauthorizedSSOTokenError",
+        "google.auth.exceptions.DefaultCredentialsError",
+        "google.auth.exceptions.RefreshError",
+    }
+)
+"""The errors of logins, which carry no status: credentials are missing, or are refused."""
+_UNAUTHENTICATED: Final = 401
 
 
 class RefusedError(Exception):
@@ -20,11 +34,12 @@ class RefusedError(Exception):
 
     :param code: what it calls the reason, such as ``AccessDenied``; shown only if it is a code
     :param status: the status of HTTP; shown if there is no code
+    :param is_login: whether the login was refused, and not this request
     """
 
-    def __init__(self, code: str, status: int = 403) -> None:
+    def __init__(self, code: str, status: int = 403, *, is_login: bool = False) -> None:
         self.code = code if _CODE.fullmatch(code) else str(status or "unknown")
-        self.is_away = status >= 500 or status in _PASSING
+        self.is_away = is_login or status >= 500 or status in _PASSING
         """Whether the store would refuse any request now."""
         super().__init__(self.code)
 
@@ -34,7 +49,17 @@ def refusal_in(error: Exception) -> RefusedError | None:
     if isinstance(error, RefusedError):
         return error
     status = next(_statuses(error), None)
-    return None if status is None else RefusedError(_code(error), status)
+    if status is not None:
+        return RefusedError(_code(error), status)
+    if _is_of_login(error):
+        return RefusedError(type(error).__name__, _UNAUTHENTICATED, is_login=True)
+    return None
+
+
+def _is_of_login(error: Exception) -> bool:
+    """Return whether a library could not sign in; it may not be imported for that. Google's can be an outage."""
+    names = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__}
+    return not names.isdisjoint(_OF_LOGINS) and not getattr(error, "retryable", False)
 
 
 def _statuses(error: Exception) -> Iterator[int]:

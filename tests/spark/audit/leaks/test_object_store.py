@@ -266,7 +266,7 @@ class TestSearch:
         problems = [one.problem for file in files for one in searched(file)]
 
         assert problems[0] == "It cannot be read: ConnectionError."
-        assert problems[-1] == "Its store did not answer several times, so it was not asked again."
+        assert problems[-1] == "Its store was not asked again after several failures: ConnectionError."
         assert len(bucket.asked) == 5
 
     @pytest.mark.parametrize(

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from azure.core.exceptions import ClientAuthenticationError
+from azure.identity import CredentialUnavailableError
+from botocore.exceptions import NoCredentialsError, TokenRetrievalError
+from google.auth.exceptions import DefaultCredentialsError, RefreshError
 
 from airflow_config_providers.spark.audit.leaks.store_refusal import RefusedError, refusal_in
 
@@ -56,6 +60,28 @@ def test_a_store_that_would_refuse_any_request_now_is_away(status: int) -> None:
 )
 def test_an_error_without_a_status_is_no_answer(error: Exception) -> None:
     assert refusal_in(error) is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(ClientAuthenticationError("c4nary"), id="azure"),
+        pytest.param(CredentialUnavailableError("c4nary"), id="azure-identity"),
+        pytest.param(NoCredentialsError(), id="boto3"),
+        pytest.param(TokenRetrievalError(provider="c4nary", error_msg="c4nary"), id="boto3-sso"),
+        pytest.param(DefaultCredentialsError("c4nary"), id="gcsfs"),
+        pytest.param(RefreshError("c4nary"), id="gcsfs-refresh"),
+    ],
+)
+def test_a_login_that_failed_is_an_answer_which_holds_for_any_request(error: Exception) -> None:
+    found = refusal_in(error)
+
+    assert found is not None
+    assert (found.code, found.is_away) == (type(error).__name__, True)
+
+
+def test_a_login_that_can_be_tried_again_is_no_answer() -> None:
+    assert refusal_in(RefreshError("c4nary", retryable=True)) is None
 
 
 def test_what_is_no_code_is_not_shown() -> None:

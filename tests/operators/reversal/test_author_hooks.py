@@ -1,0 +1,97 @@
+"""What listeners and callbacks get of errors that an author's functions raise right before and after ``execute``."""
+
+from __future__ import annotations
+
+import traceback
+
+import pytest
+from airflow.sdk import Asset, Metadata
+from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
+
+from tests.operators.stock import CANARY, OurOperator
+
+pytestmark = pytest.mark.usefixtures("connections")
+
+
+class Keeping:
+    """What a task has handed to a function outside of it."""
+
+    token = ""
+
+
+def fail(kept):
+    token = f"{kept.token} or another"
+    raise RuntimeError(f"{token} is refused")
+
+
+def keeping(kept):
+    def execute(operator, context):
+        kept.token = CANARY
+        return "done"
+
+    return execute
+
+
+def failing_method(name):
+    def method(self, context, result=None):
+        fail(self.kept)
+
+    return type("FailingOperator", (OurOperator,), {name: method, "kept": None})
+
+
+def failing_generator(kept):
+    def function(context, result=None):
+        yield Metadata(Asset("table"), {})
+        fail(kept)
+
+    return function
+
+
+def shown(error):
+    frames = traceback.TracebackException.from_exception(error, capture_locals=True)
+    return "".join(frames.format()) + repr(error)
+
+
+@pytest.fixture(params=["pre_execute", "post_execute"])
+def moment(request):
+    return request.param
+
+
+@pytest.fixture
+def kept(moment):
+    found = Keeping()
+    found.token = CANARY if moment == "pre_execute" else ""
+    return found
+
+
+@pytest.mark.parametrize(
+    "function", [lambda kept: lambda *_: fail(kept), failing_generator], ids=["function", "generator"]
+)
+def test_an_error_of_an_authors_function_shows_the_reference(dag, run_task, password, moment, kept, function):
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=keeping(kept), **{moment: function(kept)}))
+
+    assert run.state == "failed"
+    assert str(run.error) == f"{password} or another is refused"
+    assert CANARY not in shown(run.error)
+
+
+def test_so_does_an_error_of_a_class(dag, run_task, password, moment, kept):
+    job = failing_method(moment)(task_id="job", dag=dag, payload=password, do=keeping(kept))
+    job.kept = kept
+    run = run_task(job)
+
+    assert str(run.error) == f"{password} or another is refused"
+    assert CANARY not in shown(run.error)
+
+
+def test_what_an_authors_function_binds_to_later_lines_of_the_log_shows_the_reference(
+    dag, run_task, password, moment, kept
+):
+    def bind(*_):
+        bind_contextvars(token=kept.token)
+
+    try:
+        run_task(OurOperator(task_id="job", dag=dag, payload=password, do=keeping(kept), **{moment: bind}))
+        assert get_contextvars()["token"] == password
+    finally:
+        clear_contextvars()

@@ -29,7 +29,7 @@ from airflow_config_providers.job.unresolved_arguments import unresolved_argumen
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
 from airflow_config_providers.operators.reloading import ReloadingOperator, attributes
-from airflow_config_providers.spark.installation import installed_version
+from airflow_config_providers.spark.installation import SparkInstallation
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
@@ -412,17 +412,18 @@ class ConfiguredOperator(ReloadingOperator):
         from airflow_config_providers.job.configuration import JobConfiguration
         from airflow_config_providers.job.job_layers import JobLayers
 
+        spark = self._job_spark()
         return JobConfiguration(
             resource=ConfigResource.of_task(self.dag_id, self.task_id),
             job=AuthoredJob.of(fields, self._job_options, is_written=self._authorship.is_written),
-            files=self._properties_files(fields),
+            files=self._properties_files(fields, spark),
             driver=self._job_driver(fields),
             run_conf=getattr(context.get("dag_run"), "conf", None),
             sources=JobLayers(
                 render=partial(rendered, environment=jinja_env or self.get_template_env(), context=context),
                 warn=once(self.log.warning),  # a reload settles it again
                 takes_any_key=fields.spec.takes_any_key,
-                spark_version=self._job_spark(),
+                spark_version=spark.version if spark else None,
             ),
             words=fields.spec.words,
             environment_prefixes=self._environment_prefixes,
@@ -437,7 +438,7 @@ class ConfiguredOperator(ReloadingOperator):
         spec = own if isinstance(own, OperatorSpec) else spec_or_default(type(self))
         return JobFields.of_operator(self, spec)
 
-    def _properties_files(self, fields: JobFields) -> list[ConfigFile]:
+    def _properties_files(self, fields: JobFields, spark: SparkInstallation | None) -> list[ConfigFile]:
         """Return the properties files, strongest last."""
         from airflow_config_providers.spark.layer_files import ConfigFile
 
@@ -449,22 +450,21 @@ class ConfiguredOperator(ReloadingOperator):
             ConfigFile(text, text, is_template=label != "properties_file", bounds=bounds(label), label=label)
             for label, text in ((file.label, file.text) for file in fields.files())
         ]
-        return [*self._default_files(fields), *of_deployment, *own]
+        return [*self._default_files(spark), *of_deployment, *own]
 
     def _job_paths(self, fields: JobFields) -> list[NestedString]:
         return fields.files()
 
-    def _default_files(self, fields: JobFields) -> list[ConfigFile]:
+    def _default_files(self, spark: SparkInstallation | None) -> list[ConfigFile]:
         """Return Spark's defaults file, which the job reads in any case."""
         from airflow_config_providers.spark.defaults_file import defaults_of
 
-        binary = self._spark_binary_of(fields)
-        found = defaults_of(binary, os.environ) if binary else None
+        found = defaults_of(spark) if spark else None
         return [found] if found else []
 
-    def _job_spark(self) -> str | None:
+    def _job_spark(self) -> SparkInstallation | None:
         binary = self._spark_binary_of(self._job_fields())
-        return installed_version(binary, os.environ) if binary else None
+        return SparkInstallation.of(binary, os.environ) if binary else None
 
     def _spark_binary_of(self, fields: JobFields) -> str:
         """Return the program of Spark that the operator starts; empty if it starts none on this machine."""

@@ -21,7 +21,8 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob, stored_text
-from airflow_config_providers.job.fields import OURS, JobFields, listed, refuse_odd_paths
+from airflow_config_providers.job.fields import OURS, JobFields
+from airflow_config_providers.job.file_paths import listed, refuse_odd_paths
 from airflow_config_providers.job.nested_texts import NestedString, field_of, refuse_unstorable, strings
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions

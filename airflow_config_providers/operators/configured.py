@@ -33,7 +33,7 @@ from airflow_config_providers.operators.reloading import ReloadingOperator, attr
 from airflow_config_providers.spark.installation import SparkInstallation
 
 if TYPE_CHECKING:
-    from airflow_config_providers.core.layers import LayeredConfig
+    from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.authorship import Authorship
     from airflow_config_providers.job.configuration import JobConfiguration
@@ -307,19 +307,29 @@ class ConfiguredOperator(ReloadingOperator):
         self._show_run(run, self._resuming_notes(context, run))
 
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:
-        settled: list[LayeredConfig] = []
-        configuration = replace(self._checked_configuration(context, jinja_env), when_settled=settled.append)
+        configuration = self._checked_configuration(context, jinja_env)
         name = resuming_method(context.get("ti"))
         if name is not None and (name != "execute" or self._is_known(name)):  # another can be called after the job, too
             self._before_submit = partial(self._begin_late, context)
-        if self._has_run_its_job(context):
-            configuration = replace(configuration, ask=partial(self._asking_later, context))
+        layered: LayeredConfig | None = None
         try:
-            return configuration.resolve()
+            with configuration.settled() as settled:
+                layered = settled.layered
+                return configuration.run_of(settled, self._verdict_on(configuration, settled.layers, context))
         except ConfigProvidersError as error:
             is_late = name == "execute" and self._before_submit is not None
-            self._keep_refused(context, settled[0] if settled else None, error.problems, is_late=is_late)
+            self._keep_refused(context, layered, error.problems, is_late=is_late)
             raise
+
+    def _verdict_on(self, configuration: JobConfiguration, layers: Sequence[ConfigLayer], context: Any) -> TaskVerdict:
+        """Return what the policies say; nothing if the job has run, so that they are asked only if another begins."""
+        from airflow_config_providers.job.policies import NO_VERDICT
+
+        ask = partial(configuration.verdict, layers)
+        if not self._has_run_its_job(context):
+            return ask()
+        self._before_submit = partial(self._begin_late, context, ask)
+        return NO_VERDICT
 
     def _has_run_its_job(self, context: Any) -> bool:
         """
@@ -334,12 +344,6 @@ class ConfiguredOperator(ReloadingOperator):
     def _is_known(self, name: str) -> bool:
         owners = [one.__module__ for one in type(self).__mro__ if name in vars(one)]
         return bool(owners) and all(owner.startswith(_KNOWN) for owner in owners)
-
-    def _asking_later(self, context: Any, ask: Callable[[], TaskVerdict]) -> TaskVerdict:
-        from airflow_config_providers.job.policies import NO_VERDICT
-
-        self._before_submit = partial(self._begin_late, context, ask)
-        return NO_VERDICT
 
     def _ask_late(self) -> None:
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Final, Protocol
@@ -52,16 +53,23 @@ def close_all(members: Iterable[tuple[str, Closable]], *, patience: float = LONG
     Each is closed in a thread that sees the caller's context variables. One that takes too long is logged, and goes on
     in its thread, which does not keep the process alive.
 
+    If a signal handler raises meanwhile, the rest are closed in a thread that nobody waits for.
+
     :param patience: the seconds to wait for each
     """
-    outer = _COMMON_END.set(_COMMON_END.get() or _CommonEnd())
+    outer, rest = _COMMON_END.set(_COMMON_END.get() or _CommonEnd()), deque(members)
     try:
-        for name, member in members:
+        while rest:
+            name, member = rest.popleft()
             if problem := _problem_of_closing(member, patience):
                 import logging  # noqa: PLC0415 - slow to import, and most members can be closed
 
                 logging.getLogger(__name__).warning("%s could not be closed: %s", printable(name), problem)
     finally:
+        if rest:
+            from airflow_config_providers.core.concurrency.workers import in_thread  # noqa: PLC0415 - rarely needed
+
+            in_thread(close_all, rest, patience=patience)
         _COMMON_END.reset(outer)
 
 

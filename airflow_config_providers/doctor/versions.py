@@ -15,7 +15,7 @@ from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fin
 from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.exceptions import UnsupportedVersionError
 from airflow_config_providers.spark.catalogue_file import minor_version, versions
-from airflow_config_providers.spark.installation import find_command, installed_version, require_spark_binary
+from airflow_config_providers.spark.installation import SparkInstallation, find_command
 
 _OURS: Final = "airflow-config-providers"
 _NAMES: Final = ("apache-airflow", "apache-airflow-providers-apache-spark", "pyspark", "hvac")
@@ -90,8 +90,8 @@ def check_spark(site: Site) -> Iterator[Diagnosis]:
 
     :raises SubmitError: spark-submit or Java is missing
     """
-    binary = require_spark_binary(_BINARY, site.environ)
-    version = installed_version(_BINARY, site.environ)
+    spark = SparkInstallation.of(_BINARY, site.environ)
+    binary, version = spark.require_command(), spark.version
     if version is None:
         yield doubt(f"The version of {binary} is not known.", "Set SPARK_HOME to the directory of Spark.")
     else:

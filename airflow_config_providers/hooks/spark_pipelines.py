@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from airflow_config_providers.hooks.spark_connect import WRITTEN_BY_SERVER, Conf
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.spark.applications import pipelines
 from airflow_config_providers.spark.delivery import Delivery, Submission, private_properties
+from airflow_config_providers.spark.installation import SparkInstallation
 
 _REMOTE: Final = "spark.remote"
 
@@ -55,9 +57,9 @@ class ConfiguredSparkPipelinesHook(ConfiguredSparkSubmitHook, SparkPipelinesHook
     def _is_connected(self) -> bool:
         return bool(self._connection.get("spark_remote"))
 
-    def _warn_of_copies(self, delivery: Delivery, binary: Path) -> None:
+    def _warn_of_copies(self, delivery: Delivery, spark: SparkInstallation) -> None:
         if not self._is_connected:
-            super()._warn_of_copies(delivery, binary)
+            super()._warn_of_copies(delivery, spark)
         elif delivery.has_secrets:
             self.log.warning(WRITTEN_BY_SERVER)
 
@@ -78,8 +80,10 @@ class ConfiguredSparkPipelinesHook(ConfiguredSparkSubmitHook, SparkPipelinesHook
             return found
         return [sys.executable, "-P", "-m", pipelines.__name__, str(self._properties_file)]
 
-    def _require_binary(self) -> Path:
-        return Path(sys.executable) if self._is_connected else super()._require_binary()
+    def _require_spark(self) -> SparkInstallation:
+        if not self._is_connected:
+            return super()._require_spark()
+        return SparkInstallation(sys.executable, Path(sys.executable), os.environ)
 
     @contextmanager
     def _properties(self, submission: Submission) -> Iterator[tuple[int, ...]]:

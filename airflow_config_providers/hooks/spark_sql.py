@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
@@ -13,7 +14,7 @@ from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.arguments import SQL
 from airflow_config_providers.spark.delivery import Delivery, private_properties
-from airflow_config_providers.spark.installation import require_spark_binary
+from airflow_config_providers.spark.installation import SparkInstallation
 from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.processes.child_process import refusing_too_long
 from airflow_config_providers.spark.processes.process_family import ProcessFamily
@@ -54,10 +55,11 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
 
         :raises SubmitError: there is no spark-sql or no Java on this machine, or the command is too long for it
         """
-        binary = require_spark_binary("spark-sql", os.environ)
+        spark = SparkInstallation.of("spark-sql", os.environ)
+        spark.require_command()
         delivery = self._delivery()
         environ = child_process.without(os.environ, self._job_run().withheld)
-        if delivery.private and (doubt := doubt_of_defaults(binary, environ)):
+        if delivery.private and (doubt := doubt_of_defaults(replace(spark, environ=environ))):
             self.log.warning(doubt)
         if doubt := delivery.doubt_of_yarn(self._master):
             self.log.warning(doubt)

@@ -6,8 +6,8 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Final, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -27,7 +27,7 @@ from airflow_config_providers.spark.arguments import (
     SUBMIT,
 )
 from airflow_config_providers.spark.delivery import Delivery, Submission, private_properties
-from airflow_config_providers.spark.installation import conf_directory, require_spark_binary
+from airflow_config_providers.spark.installation import SparkInstallation
 from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.processes.child_process import refusing_too_long
 from airflow_config_providers.spark.processes.late_kill import LateKill
@@ -140,12 +140,12 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
         :raises SubmitError: there is no spark-submit or no Java on this machine, or the command is too long for it
         """
-        binary = self._require_binary()
+        spark = self._require_spark()
         submission = self._submitted()
         configs = submission.delivery.configs
         self.is_in_cluster = runs_in_cluster(self, configs, {**(self._env_vars or {}), **submission.environment})
-        self._warn_of_copies(submission.delivery, binary)
-        self._warn_of_unread_defaults(submission, binary)
+        self._warn_of_copies(submission.delivery, spark)
+        self._warn_of_unread_defaults(submission, spark)
         application = submission.arguments.get("application", application)
         with (
             refusing_too_long(),
@@ -157,13 +157,15 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             result: str | None = super().submit(application, pass_fds=(*streams.pass_fds, *pass_fds), **kwargs)
             return result
 
-    def _require_binary(self) -> Path:
-        return require_spark_binary(self._get_spark_binary_path()[0], os.environ)
+    def _require_spark(self) -> SparkInstallation:
+        spark = SparkInstallation.of(self._get_spark_binary_path()[0], os.environ)
+        spark.require_command()
+        return spark
 
     def _submitted(self) -> Submission:
         return self._submission(self._conf, self.environment_prefix, {})
 
-    def _warn_of_copies(self, delivery: Delivery, binary: Path) -> None:
+    def _warn_of_copies(self, delivery: Delivery, spark: SparkInstallation) -> None:
         """Warn if Spark itself writes private values where others can read them."""
         if not delivery.has_secrets:
             return
@@ -179,24 +181,28 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
                 "In cluster mode, Spark copies its configuration to the cluster, where others can read it. "
                 "See 'Resolve in the driver' in the documentation."
             )
-        elif doubt := delivery.doubt_of_yarn(self._connection["master"]) or self._doubt_of_mode(delivery, binary):
+        elif doubt := delivery.doubt_of_yarn(self._connection["master"]) or self._doubt_of_mode(delivery, spark):
             self.log.warning(doubt)
 
-    def _doubt_of_mode(self, delivery: Delivery, binary: Path) -> str:
+    def _doubt_of_mode(self, delivery: Delivery, spark: SparkInstallation) -> str:
         """Return why it is not known where the driver runs; empty if an option or a key says it, before variables."""
         is_given = self._connection["deploy_mode"] or delivery.configs.get(_DEPLOY_MODE)
-        return "" if is_given else doubt_of_mode(binary, child_process.without(os.environ, self._job_run().withheld))
+        return "" if is_given else doubt_of_mode(self._as_child(spark))
 
-    def _warn_of_unread_defaults(self, submission: Submission, binary: Path) -> None:
+    def _as_child(self, spark: SparkInstallation) -> SparkInstallation:
+        """Return the Spark in the environment that it gets."""
+        return replace(spark, environ=child_process.without(os.environ, self._job_run().withheld))
+
+    def _warn_of_unread_defaults(self, submission: Submission, spark: SparkInstallation) -> None:
         if not submission.delivery.private or submission.properties_file:
             return
-        if conf_directory(binary, os.environ) is None:
+        if spark.conf_directory is None:
             self.log.warning(
                 "The Spark of %s cannot be located, so this job ignores its spark-defaults.conf. "
                 "Set SPARK_CONF_DIR or SPARK_HOME on the worker.",
-                binary,
+                spark.command,
             )
-        if doubt := doubt_of_defaults(binary, child_process.without(os.environ, self._job_run().withheld)):
+        if doubt := doubt_of_defaults(self._as_child(spark)):
             self.log.warning(doubt)
 
     def _run_post_submit_commands(self) -> None:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from airflow.sdk import XComArg
-
-from airflow_config_providers.core.nested import ITEMS, map_leaves
 from airflow_config_providers.core.reload import without_reload_action
-from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job import nested_texts
+from airflow_config_providers.job.field_path import FieldPath, conf_paths, ends, put
+from airflow_config_providers.job.file_paths import paths_of
 from airflow_config_providers.job.nested_texts import NestedString, field_of
-from airflow_config_providers.job.operator_specs import PART, SUBMIT_FIELDS, ConfLocation, JvmSign, OperatorSpec
+from airflow_config_providers.job.operator_specs import SUBMIT_FIELDS, JvmSign, OperatorSpec
+from airflow_config_providers.job.results_before_run import with_templates, without_results
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
@@ -28,54 +25,6 @@ OURS: Final = ("config_files", "effective_config")
 
 PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
 """Spark's class that runs a Python program, even where Spark would refuse one."""
-
-_Steps = tuple[str | int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FieldPath:
-    """
-    The way from a field down to something in it.
-
-    :param field: the attribute
-    :param steps: the keys and indices from there
-    """
-
-    field: str
-    steps: _Steps = ()
-
-    @property
-    def label(self) -> str:
-        """The way as a Python expression, as in ``NestedString``."""
-        return reduce(nested_texts.label_below, self.steps, self.field)
-
-    @property
-    def argument(self) -> str:
-        """The label as the author of a DAG knows it."""
-        return self.label.removeprefix("_")
-
-    def get(self, value: Any) -> Any:
-        """
-        Return what is at the end of the way in ``value``, the content of the field.
-
-        A key that a mapping lacks has None; the way must exist up to its last step.
-        """
-        for step in self.steps:
-            value = value.get(step) if isinstance(value, Mapping) else value[step]
-        return value
-
-    def put(self, value: Any, new: Any) -> Any:
-        """Return ``value`` with ``new`` at the end of the way; nothing is changed in place."""
-        return _put(value, self.steps, new)
-
-
-def _put(value: Any, steps: _Steps, new: Any) -> Any:
-    if not steps:
-        return new
-    step, rest = steps[0], steps[1:]
-    if isinstance(value, Mapping):
-        return {**value, step: _put(value.get(step), rest, new)}
-    return type(value)(_put(item, rest, new) if index == step else item for index, item in enumerate(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +62,18 @@ class JobFields:
         kept: dict[str, Any] = {}
         for name, value in arguments.items():
             field, *steps = spec.arguments.get(name, (name,))
-            kept[field] = _put(kept.get(field, {}), tuple(steps), value)
+            kept[field] = put(kept.get(field, {}), tuple(steps), value)
         named = _places(spec, str)
         return cls(spec, _names(spec, template_fields, named), kept.get, named)
 
     def unrendered(self) -> Self:
         """Return the fields as they are before a run: with templates in place of what other tasks return."""
-        return replace(self, read=lambda name: _unrendered(self.read(name)))
+        return replace(self, read=lambda name: with_templates(self.read(name)))
 
     def known(self) -> tuple[Self, list[str]]:
         """Return the fields as they are before a run, without what only a run knows, and the labels of that."""
         unknown: list[str] = []
-        read = {name: _known(self.read(name), name.removeprefix("_"), unknown) for name in self.names}
+        read = {name: without_results(self.read(name), name.removeprefix("_"), unknown) for name in self.names}
         known = replace(self, read=read.get)
         for conf in known.confs:
             if isinstance(conf.get(read[conf.field]), str) and not self.spec.takes_pairs:  # a template for all of it
@@ -206,16 +155,11 @@ class JobFields:
     @property
     def confs(self) -> list[FieldPath]:
         """The places of all mappings of Spark configuration. A missing one is included if its parent exists."""
-        return [conf for location in self.spec.conf for conf in _confs(location, self.read(location.field))]
+        return [conf for location in self.spec.conf for conf in conf_paths(location, self.read(location.field))]
 
     def files(self) -> list[NestedString]:
         """Return the paths of the properties files that the author named, strongest last."""
-        return [text for name in self.spec.paths for text in nested_texts.texts(self._paths(name), name)]
-
-    def _paths(self, name: str) -> Any:
-        """Return the paths in a field; what another task returns becomes its template."""
-        value = listed(self.read(name)) if name == "config_files" else self.read(name)
-        return [str(path) for path in value] if isinstance(value, list) else str(value) if value else None
+        return [text for name in self.spec.paths for text in nested_texts.texts(paths_of(self.read(name), name), name)]
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables for Spark; empty if they are not a mapping, as before a run."""
@@ -291,31 +235,31 @@ class JobFields:
 
     def with_configs(
         self,
-        fields: dict[str, Any],
+        fields: Mapping[str, Any],
         configs: Callable[[Mapping[str, Any]], Mapping[str, str]],
         shown: Mapping[str, str],
     ) -> dict[str, Any]:
         """
-        Return ``fields`` with the values of the Spark configuration in place.
+        Return ``fields`` with the values of the Spark configuration in place. ``fields`` itself does not change.
 
         :param configs: returns key -> value, given the configuration with references. It is called for each cluster,
             because a wrapped secret ID works for one driver
         :param shown: the configuration with references, which distinguishes what a cluster has of its own
         """
+        found = dict(fields)
         if (conf := self.conf) is not None and conf.field not in self.spec.held:
             values = configs(self.configs)
-            before = fields.get(conf.field, self.read(conf.field))
-            before = self._with_arguments(before, values)
-            return {**fields, conf.field: conf.put(before, values)} if values else fields
+            before = self._with_arguments(found.get(conf.field, self.read(conf.field)), values)
+            return {**found, conf.field: conf.put(before, values)} if values else found
         for conf in self.cluster_confs:
             own, values = self._configs(conf), configs(shown)
             given = {key: value for key, value in values.items() if own.get(key) == shown.get(key)}
-            before = fields.get(conf.field, self.read(conf.field))
-            found = conf.get(before) or {}
-            kept = without_reload_action(found)
-            if given or len(kept) < len(found):
-                fields[conf.field] = conf.put(before, {**kept, **given})
-        return fields
+            before = found.get(conf.field, self.read(conf.field))
+            written = conf.get(before) or {}
+            kept = without_reload_action(written)
+            if given or len(kept) < len(written):
+                found[conf.field] = conf.put(before, {**kept, **given})
+        return found
 
     def closed_confs(self) -> Iterator[str]:
         """Yield an error for each field in which the references of the configuration cannot be left to a driver."""
@@ -331,7 +275,7 @@ class JobFields:
         found = [
             (path.argument, value)
             for sign in self.spec.jvm
-            for path, value in _ends(self.read(sign.field), sign.path, FieldPath(sign.field))
+            for path, value in ends(self.read(sign.field), sign.path, FieldPath(sign.field))
             if _is_shown(value, sign)
         ]
         return "" if not found or any(value == PYTHON_RUNNER for _, value in found) else found[0][0]
@@ -347,30 +291,6 @@ class JobFields:
             without = self._with_arguments(fields[conf.field], dict.fromkeys(self.spec.named.keys.values()))
             fields[conf.field] = conf.put(without, None)
         return fields
-
-
-def listed(paths: Any) -> Any:
-    """
-    Return the paths of properties files as a list of strings, also if they are one path, or objects of ``pathlib``.
-
-    The output of another task is returned unchanged.
-    """
-    if isinstance(paths, str | PurePath):
-        return [str(paths)]
-    if paths is not None and isinstance(paths, Sequence):
-        return [str(path) if isinstance(path, PurePath) else path for path in paths]
-    return paths
-
-
-def refuse_odd_paths(paths: Any) -> None:
-    """
-    Make sure that ``config_files``, the result of ``listed``, are paths.
-
-    :raises ConfigException: something else is among them
-    """
-    items = paths if isinstance(paths, list) else () if paths is None else (paths,)
-    if odd := [type(item).__name__ for item in items if not isinstance(item, str)]:
-        raise ConfigException(f"config_files: expected paths of files, found {', '.join(odd)}. Write strings.")
 
 
 def _places(spec: OperatorSpec, own_field: Callable[[str], str]) -> dict[str, FieldPath]:
@@ -391,35 +311,6 @@ def _names(spec: OperatorSpec, template_fields: Iterable[str], named: Mapping[st
     return tuple(found)
 
 
-def _unrendered(value: Any) -> Any:
-    try:
-        return map_leaves(value, _with_template)
-    except RecursionError:  # the reader of the field refuses it
-        return value
-
-
-def _with_template(leaf: Any) -> Any:
-    """Return the template of what another task returns; the object itself, if it has none."""
-    text = str(leaf) if isinstance(leaf, XComArg) else ""
-    return text if is_template(text) else leaf
-
-
-def _known(value: Any, label: str, unknown: list[str]) -> Any:
-    """Return ``value`` with templates of results, and without results that have none, whose labels are added."""
-    if isinstance(value, XComArg) or hasattr(value, "deref"):  # Airflow stores a result as what leads to it
-        if isinstance(text := _with_template(value), str):
-            return text
-        unknown.append(label)
-        return None
-    if isinstance(value, Mapping):
-        found = {key: _known(item, nested_texts.label_below(label, key), unknown) for key, item in value.items()}
-        return {key: item for key, item in found.items() if item is not None or value[key] is None}
-    if isinstance(value, ITEMS):
-        items = enumerate(nested_texts.in_order(value))
-        return [_known(item, nested_texts.label_below(label, index), unknown) for index, item in items]
-    return value
-
-
 def _dag_layer(name: str, configs: Any) -> ConfigLayer:
     from airflow_config_providers.core.layers import ConfigSource  # noqa: PLC0415 - not needed to store most DAGs
     from airflow_config_providers.spark.layer_sources import mapping_layer  # noqa: PLC0415 - as above
@@ -432,33 +323,6 @@ def wins_over(layered: LayeredConfig, key: str) -> bool:
     from airflow_config_providers.core.layers import ConfigSource  # noqa: PLC0415 - not needed to store a DAG
 
     return layered.source(key) <= ConfigSource.DAG_CONFIG
-
-
-def _confs(location: ConfLocation, value: Any) -> Iterator[FieldPath]:
-    """Yield the ways from a field down to its mappings of Spark configuration."""
-    for path, parent in _ends(value, location.path[:-1], FieldPath(location.field), item=location.item):
-        if not location.path:
-            yield path
-        elif isinstance(parent, Mapping) and isinstance(parent.get(location.path[-1], {}), Mapping | str | None):
-            yield _below(path, location.path[-1])
-
-
-def _below(path: FieldPath, step: str | int) -> FieldPath:
-    return FieldPath(path.field, (*path.steps, step))
-
-
-def _ends(
-    value: Any, keys: tuple[str, ...], path: FieldPath, *, item: tuple[str, str] | None = None
-) -> Iterator[tuple[FieldPath, Any]]:
-    """Yield what is at the ends of ``keys``, each with the way to it; ``item`` as in ``ConfLocation``."""
-    if not keys:
-        yield path, value
-    elif keys[0] == PART and isinstance(value, list | tuple):
-        for index, one in enumerate(value):
-            if item is None or (isinstance(one, Mapping) and one.get(item[0]) == item[1]):
-                yield from _ends(one, keys[1:], _below(path, index), item=item)
-    elif isinstance(value, Mapping) and keys[0] in value:
-        yield from _ends(value[keys[0]], keys[1:], _below(path, keys[0]), item=item)
 
 
 def _is_shown(value: Any, sign: JvmSign) -> bool:

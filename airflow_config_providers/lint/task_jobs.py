@@ -15,7 +15,8 @@ from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, problems_of
 from airflow_config_providers.job.deployed_task import deployed_options, is_configured
-from airflow_config_providers.job.fields import FieldPath, JobFields
+from airflow_config_providers.job.field_path import FieldPath
+from airflow_config_providers.job.fields import JobFields
 from airflow_config_providers.job.mapped_task import shared_arguments
 from airflow_config_providers.job.nested_texts import NestedString, field_of, in_order, unstorable_arguments
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of

@@ -12,8 +12,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, Final
 
 from airflow_config_providers.core.concurrency.per_process import forget_in_children, hold_forks
+from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.log.guards import ActiveReversers, GuardedStream
+from airflow_config_providers.log.guards import GuardedStream
 
 _LARGEST: Final = 64 * 1024
 """The most bytes to read at a time."""
@@ -65,8 +66,7 @@ class _Process:
         """Begin a block, and return what ends it; after an error, everything is as before."""
         block = object()
         with self._lock:
-            for forgotten in [each for each in self._active.reversers if not each]:
-                self._active.remove(forgotten)
+            self._active.prune()
             self._active.add(reverser)
             try:
                 self._guard_all()

@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from airflow_config_providers.core.concurrency.per_process import hold_forks
+from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.log.bound_entries import reverse_bound
 from airflow_config_providers.log.guards import (
-    ActiveReversers,
     FormatterGuard,
     GuardedStream,
     MessageGuard,

@@ -21,7 +21,8 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob, stored_text
-from airflow_config_providers.job.fields import OURS, JobFields, listed, refuse_odd_paths
+from airflow_config_providers.job.fields import OURS, JobFields
+from airflow_config_providers.job.file_paths import listed, refuse_odd_paths
 from airflow_config_providers.job.nested_texts import NestedString, field_of, refuse_unstorable, strings
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
@@ -30,10 +31,10 @@ from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
 from airflow_config_providers.operators.reloading import ReloadingOperator, attributes
 from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_methods
-from airflow_config_providers.spark.installation import installed_version
+from airflow_config_providers.spark.installation import SparkInstallation
 
 if TYPE_CHECKING:
-    from airflow_config_providers.core.layers import LayeredConfig
+    from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.authorship import Authorship
     from airflow_config_providers.job.configuration import JobConfiguration
@@ -347,19 +348,29 @@ class ConfiguredOperator(ReloadingOperator):
         self._show_run(run, self._resuming_notes(context, run))
 
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:
-        settled: list[LayeredConfig] = []
-        configuration = replace(self._checked_configuration(context, jinja_env), when_settled=settled.append)
+        configuration = self._checked_configuration(context, jinja_env)
         name = resuming_method(context.get("ti"))
         if name is not None and (name != "execute" or self._is_known(name)):  # another can be called after the job, too
             self._before_submit = partial(self._begin_late, context)
-        if self._has_run_its_job(context):
-            configuration = replace(configuration, ask=partial(self._asking_later, context))
+        layered: LayeredConfig | None = None
         try:
-            return configuration.resolve()
+            with configuration.settled() as settled:
+                layered = settled.layered
+                return configuration.run_of(settled, self._verdict_on(configuration, settled.layers, context))
         except ConfigProvidersError as error:
             is_late = name == "execute" and self._before_submit is not None
-            self._keep_refused(context, settled[0] if settled else None, error.problems, is_late=is_late)
+            self._keep_refused(context, layered, error.problems, is_late=is_late)
             raise
+
+    def _verdict_on(self, configuration: JobConfiguration, layers: Sequence[ConfigLayer], context: Any) -> TaskVerdict:
+        """Return what the policies say; nothing if the job has run, so that they are asked only if another begins."""
+        from airflow_config_providers.job.policies import NO_VERDICT
+
+        ask = partial(configuration.verdict, layers)
+        if not self._has_run_its_job(context):
+            return ask()
+        self._before_submit = partial(self._begin_late, context, ask)
+        return NO_VERDICT
 
     def _has_run_its_job(self, context: Any) -> bool:
         """
@@ -374,12 +385,6 @@ class ConfiguredOperator(ReloadingOperator):
     def _is_known(self, name: str) -> bool:
         owners = [one.__module__ for one in type(self).__mro__ if name in vars(one)]
         return bool(owners) and all(owner.startswith(_KNOWN) for owner in owners)
-
-    def _asking_later(self, context: Any, ask: Callable[[], TaskVerdict]) -> TaskVerdict:
-        from airflow_config_providers.job.policies import NO_VERDICT
-
-        self._before_submit = partial(self._begin_late, context, ask)
-        return NO_VERDICT
 
     def _ask_late(self) -> None:
         """
@@ -453,17 +458,18 @@ class ConfiguredOperator(ReloadingOperator):
         from airflow_config_providers.job.configuration import JobConfiguration
         from airflow_config_providers.job.job_layers import JobLayers
 
+        spark = self._job_spark()
         return JobConfiguration(
             resource=ConfigResource.of_task(self.dag_id, self.task_id),
             job=AuthoredJob.of(fields, self._job_options, is_written=self._authorship.is_written),
-            files=self._properties_files(fields),
+            files=self._properties_files(fields, spark),
             driver=self._job_driver(fields),
             run_conf=getattr(context.get("dag_run"), "conf", None),
             sources=JobLayers(
                 render=partial(rendered, environment=jinja_env or self.get_template_env(), context=context),
                 warn=once(self.log.warning),  # a reload settles it again
                 takes_any_key=fields.spec.takes_any_key,
-                spark_version=self._job_spark(),
+                spark_version=spark.version if spark else None,
             ),
             words=fields.spec.words,
             environment_prefixes=self._environment_prefixes,
@@ -478,7 +484,7 @@ class ConfiguredOperator(ReloadingOperator):
         spec = own if isinstance(own, OperatorSpec) else spec_or_default(type(self))
         return JobFields.of_operator(self, spec)
 
-    def _properties_files(self, fields: JobFields) -> list[ConfigFile]:
+    def _properties_files(self, fields: JobFields, spark: SparkInstallation | None) -> list[ConfigFile]:
         """Return the properties files, strongest last."""
         from airflow_config_providers.spark.layer_files import ConfigFile
 
@@ -490,22 +496,21 @@ class ConfiguredOperator(ReloadingOperator):
             ConfigFile(text, text, is_template=label != "properties_file", bounds=bounds(label), label=label)
             for label, text in ((file.label, file.text) for file in fields.files())
         ]
-        return [*self._default_files(fields), *of_deployment, *own]
+        return [*self._default_files(spark), *of_deployment, *own]
 
     def _job_paths(self, fields: JobFields) -> list[NestedString]:
         return fields.files()
 
-    def _default_files(self, fields: JobFields) -> list[ConfigFile]:
+    def _default_files(self, spark: SparkInstallation | None) -> list[ConfigFile]:
         """Return Spark's defaults file, which the job reads in any case."""
         from airflow_config_providers.spark.defaults_file import defaults_of
 
-        binary = self._spark_binary_of(fields)
-        found = defaults_of(binary, os.environ) if binary else None
+        found = defaults_of(spark) if spark else None
         return [found] if found else []
 
-    def _job_spark(self) -> str | None:
+    def _job_spark(self) -> SparkInstallation | None:
         binary = self._spark_binary_of(self._job_fields())
-        return installed_version(binary, os.environ) if binary else None
+        return SparkInstallation.of(binary, os.environ) if binary else None
 
     def _spark_binary_of(self, fields: JobFields) -> str:
         """Return the program of Spark that the operator starts; empty if it starts none on this machine."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.job.records.record import TryRecord
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.operators.record_keeper import RecordKeeper
+    from airflow_config_providers.spark.installation import SparkInstallation
 
 
 class ReloadingOperator(BaseOperator):
@@ -48,8 +49,13 @@ class ReloadingOperator(BaseOperator):
         """Show where the values of ``run`` come from."""
 
     @abstractmethod
-    def _job_spark(self) -> str | None:
+    def _job_spark(self) -> SparkInstallation | None:
+        """Return the Spark that the operator starts on this machine; None if it starts none."""
+
+    def _version_of_spark(self) -> str | None:
         """Return the version of the Spark that runs the job; None if it is not known."""
+        spark = self._job_spark()
+        return spark.version if spark else None
 
     @property
     def _watched_run(self) -> JobRun:
@@ -83,12 +89,12 @@ class ReloadingOperator(BaseOperator):
         from airflow_config_providers.operators.record_keeper import RecordKeeper, refused_try
 
         ti, keeper = context.get("ti"), RecordKeeper.of(context, self.log)
-        keeper.keep_refused(lambda: refused_try(ti, layered, problems, spark=self._job_spark()), is_late=is_late)
+        keeper.keep_refused(lambda: refused_try(ti, layered, problems, spark=self._version_of_spark()), is_late=is_late)
 
     def _try_record(self, context: Any) -> TryRecord:
         from airflow_config_providers.operators.record_keeper import submitted_try
 
-        return submitted_try(context.get("ti"), self._job_run, spark=self._job_spark())
+        return submitted_try(context.get("ti"), self._job_run, spark=self._version_of_spark())
 
     def _reload_notes(self) -> Iterator[str]:
         reason = self._obstacle_to_reload() if self._job_run.reloads else None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.spark.delivery import Submission
+    from airflow_config_providers.spark.installation import SparkInstallation
     from airflow_config_providers.spark.layer_files import ConfigFile
 
 _OF_KILL: Final = frozenset(
@@ -71,9 +72,9 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
 
         return ConfiguredSparkSubmitHook
 
-    def _default_files(self, fields: JobFields) -> list[ConfigFile]:
+    def _default_files(self, spark: SparkInstallation | None) -> list[ConfigFile]:
         """Return Spark's defaults file, which applies if the author named no properties file."""
-        return [] if self.properties_file else super()._default_files(fields)
+        return [] if self.properties_file else super()._default_files(spark)
 
     def _spark_binary_of(self, fields: JobFields) -> str:
         return self._spark_binary or DEFAULT_SPARK_BINARY

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
-from airflow_config_providers.spark.installation import conf_directory, find_command, is_file
+from airflow_config_providers.spark.installation import SparkInstallation, is_file
 from airflow_config_providers.spark.layer_files import ConfigFile
 
 
-def defaults_of(spark_binary: str, environ: Mapping[str, str]) -> ConfigFile | None:
+def defaults_of(spark: SparkInstallation) -> ConfigFile | None:
     """
-    Return the defaults file that ``spark_binary`` reads if it gets no properties file.
+    Return the defaults file that a Spark reads if it gets no properties file.
 
-    :return: None if there is no such file, or if ``spark_binary`` is a script from which Spark cannot be located;
+    :return: None if there is no such file, or if its program is a script from which Spark cannot be located;
         set ``SPARK_CONF_DIR`` or ``SPARK_HOME`` then
     """
-    directory = conf_directory(find_command(spark_binary, environ), environ)
+    directory = spark.conf_directory
     return defaults_in(directory) if directory else None
 
 

@@ -6,10 +6,12 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from glob import glob
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import SubmitError
 
@@ -17,39 +19,101 @@ Which = Callable[..., str | None]
 """``shutil.which``, or a replacement that takes a command and ``path=``."""
 
 
-def require_spark_binary(spark_binary: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path:
+@dataclass(frozen=True)
+class SparkInstallation:
     """
-    Return the path of ``spark_binary``, after a check that it can be started.
+    The Spark that a program starts. What is asked of it is looked up then, and its home once; no Java is started.
 
-    :raises SubmitError: it is not on the ``PATH``, or there is no Spark or no Java for it
+    :param program: the program, as it is written
+    :param command: its path; None if it is not on the ``PATH``
+    :param environ: the environment in which it is started
     """
-    binary = find_command(spark_binary, environ, which=which)
-    if binary is None:
-        raise SubmitError(
-            f"{printable(spark_binary)} is not on the PATH of this worker. Install Spark there, for example with "
-            f"'pip install pyspark', and put the directory of {printable(spark_binary)} on the PATH."
+
+    program: str
+    command: Path | None
+    environ: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def of(cls, program: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Self:
+        """Return the Spark of a program that is looked for on the ``PATH`` of ``environ``."""
+        return cls(program, find_command(program, environ, which=which), environ)
+
+    @cached_property
+    def home(self) -> Path | None:
+        """Return the directory of Spark itself; None if it cannot be determined."""
+        if home := self.environ.get("SPARK_HOME"):
+            return Path(home)
+        homes = _homes(self.command.resolve().parent) if self.command else ()
+        return next((home for home in homes if _is_home(home)), None)
+
+    @property
+    def conf_directory(self) -> Path | None:
+        """The directory of Spark's configuration files, which need not exist; None if it cannot be determined."""
+        if directory := self.environ.get("SPARK_CONF_DIR"):
+            return Path(directory)
+        return self.home / "conf" if self.home else None
+
+    @property
+    def version(self) -> str | None:
+        """Its version; None without a Spark, or if it is not written where Spark's archives and packages have it."""
+        return version_in(self.home) if self.home else None
+
+    def require_command(self) -> Path:
+        """
+        Return the path of the program, after a check that it can be started.
+
+        :raises SubmitError: it is not on the ``PATH``, or there is no Spark or no Java for it
+        """
+        if self.command is None:
+            raise SubmitError(
+                f"{printable(self.program)} is not on the PATH of this worker. Install Spark there, for example with "
+                f"'pip install pyspark', and put the directory of {printable(self.program)} on the PATH."
+            )
+        if problem := self._home_problem(self.command):
+            raise SubmitError(problem)
+        if (problem := self._java_problem()) and not self._finds_java_itself():
+            raise SubmitError(problem)
+        return self.command
+
+    def _home_problem(self, command: Path) -> str:
+        """Return what is wrong with ``SPARK_HOME``, for a script of Spark's own; others may set it themselves."""
+        home = self.environ.get("SPARK_HOME")
+        if not home or _is_home(Path(home)) or not is_file(command.resolve().parent / "find-spark-home"):
+            return ""
+        lack = _lack(home, "bin/spark-class")
+        return (
+            f"SPARK_HOME is {printable(home)}, but {lack}. Correct it, or remove it: "
+            f"{printable(command.name)} then uses the Spark that it belongs to."
         )
-    if problem := _home_problem(binary, environ):
-        raise SubmitError(problem)
-    if (problem := _java_problem(environ, which)) and not _finds_java_itself(binary, environ):
-        raise SubmitError(problem)
-    return binary
+
+    def _java_problem(self) -> str:
+        home = self.environ.get("JAVA_HOME")
+        if home and not os.access(Path(home, "bin", "java"), os.X_OK):
+            lack = _lack(home, "bin/java")
+            return f"JAVA_HOME is {printable(home)}, but {lack}. Correct it, or install Java 17 there."
+        if not home and not find_command("java", self.environ):
+            return "Spark needs Java, and there is none on this worker. Install Java 17, or set JAVA_HOME."
+        return ""
+
+    def _finds_java_itself(self) -> bool:
+        """Return whether Spark's ``spark-env.sh``, or the script of a distribution, could locate Java by itself."""
+        directory = self.conf_directory
+        return directory is None or is_file(directory / "spark-env.sh")
 
 
-def conf_directory(binary: Path | None, environ: Mapping[str, str]) -> Path | None:
-    """Return the directory of Spark's configuration files, which need not exist; None if it cannot be determined."""
-    if directory := environ.get("SPARK_CONF_DIR"):
-        return Path(directory)
-    home = home_directory(binary, environ)
-    return home / "conf" if home else None
+def version_at_hand(environ: Mapping[str, str]) -> str | None:
+    """
+    Return the version of the Spark that ``spark-submit`` starts here; None if there is none.
+
+    :param environ: empty for a process whose Spark, if it has one, runs no job, such as an API server
+    """
+    return SparkInstallation.of("spark-submit", environ).version if environ.get("PATH") else None
 
 
-def home_directory(binary: Path | None, environ: Mapping[str, str]) -> Path | None:
-    """Return the directory of Spark itself; None if it cannot be determined."""
-    if home := environ.get("SPARK_HOME"):
-        return Path(home)
-    homes = _homes(binary.resolve().parent) if binary else ()
-    return next((home for home in homes if _is_home(home)), None)
+def find_command(command: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path | None:
+    """Return the path of a command on the ``PATH``; None if it is not there."""
+    found = which(command, path=environ.get("PATH", os.defpath))
+    return Path(found) if found else None
 
 
 def is_file(path: Path) -> bool:
@@ -62,24 +126,6 @@ def matching(pattern: str, directory: Path) -> list[str]:
     return sorted(glob(pattern, root_dir=directory))  # noqa: PTH207 - Path.glob() raises an error then
 
 
-def find_command(command: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path | None:
-    """Return the path of a command on the ``PATH``; None if it is not there."""
-    found = which(command, path=environ.get("PATH", os.defpath))
-    return Path(found) if found else None
-
-
-def _home_problem(binary: Path, environ: Mapping[str, str]) -> str:
-    """Return what is wrong with ``SPARK_HOME``, for a script of Spark's own; other scripts may set it themselves."""
-    home = environ.get("SPARK_HOME")
-    if not home or _is_home(Path(home)) or not is_file(binary.resolve().parent / "find-spark-home"):
-        return ""
-    lack = _lack(home, "bin/spark-class")
-    return (
-        f"SPARK_HOME is {printable(home)}, but {lack}. Correct it, or remove it: "
-        f"{printable(binary.name)} then uses the Spark that it belongs to."
-    )
-
-
 def _lack(home: str, name: str) -> str:
     """Return why a file cannot be used, as the end of a sentence about its directory."""
     try:
@@ -89,22 +135,6 @@ def _lack(home: str, name: str) -> str:
     except OSError:  # as when there is none
         pass
     return f"there is no {name} in it"
-
-
-def _java_problem(environ: Mapping[str, str], which: Which) -> str:
-    home = environ.get("JAVA_HOME")
-    if home and not os.access(Path(home, "bin", "java"), os.X_OK):
-        lack = _lack(home, "bin/java")
-        return f"JAVA_HOME is {printable(home)}, but {lack}. Correct it, or install Java 17 there."
-    if not home and not which("java", path=environ.get("PATH", os.defpath)):
-        return "Spark needs Java, and there is none on this worker. Install Java 17, or set JAVA_HOME."
-    return ""
-
-
-def _finds_java_itself(binary: Path, environ: Mapping[str, str]) -> bool:
-    """Return whether Spark's ``spark-env.sh``, or the script of a distribution, could locate Java by itself."""
-    directory = conf_directory(binary, environ)
-    return directory is None or is_file(directory / "spark-env.sh")
 
 
 def _homes(scripts: Path) -> Iterator[Path]:
@@ -123,25 +153,6 @@ def _is_home(path: Path) -> bool:
 
 _RELEASE: Final = re.compile(r"Spark (\d+\.\d+\.\d+\S*)")
 _CORE: Final = re.compile(r"spark-core_[\d.]+-(\d+\.\d+\.\d+.*)\.jar")
-
-
-def installed_version(spark_binary: str, environ: Mapping[str, str]) -> str | None:
-    """
-    Return the version of the Spark that ``spark_binary`` starts. No Java is started.
-
-    :return: None if there is no Spark, or if its version is not written where Spark's archives and packages have it
-    """
-    home = home_directory(find_command(spark_binary, environ), environ)
-    return version_in(home) if home else None
-
-
-def version_at_hand(environ: Mapping[str, str]) -> str | None:
-    """
-    Return the version of the Spark that ``spark-submit`` starts here; None if there is none.
-
-    :param environ: empty for a process whose Spark, if it has one, runs no job, such as an API server
-    """
-    return installed_version("spark-submit", environ) if environ.get("PATH") else None
 
 
 def version_in(home: Path) -> str | None:

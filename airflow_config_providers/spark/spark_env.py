@@ -11,7 +11,7 @@ from typing import Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.spark.defaults_file import defaults_in
-from airflow_config_providers.spark.installation import conf_directory, home_directory, is_file
+from airflow_config_providers.spark.installation import SparkInstallation, is_file
 
 _SETS: Final = re.compile(rb"^[^#\n]*\bSPARK_CONF_DIR=", re.MULTILINE)
 
@@ -26,18 +26,16 @@ _PATIENCE: Final = 60.0
 """The seconds that a script can take; Spark itself would wait without end."""
 
 
-def doubt_of_defaults(binary: Path, environ: Mapping[str, str]) -> str:
+def doubt_of_defaults(spark: SparkInstallation) -> str:
     """
     Return the warning that Spark alone would read other defaults, because ``spark-env.sh`` sets ``SPARK_CONF_DIR``.
 
     A script that sets it is run, as Spark does next; for at most a minute.
 
-    :param binary: a program of Spark
-    :param environ: its environment
     :return: empty if Spark would read the same, or if that cannot be determined
     """
-    before = conf_directory(binary, environ)
-    after = _changed(before, binary, environ) if before else None
+    before = spark.conf_directory
+    after = _changed(before, spark) if before else None
     if before is None or after is None or not (defaults_in(before) or defaults_in(after)):
         return ""
     return (
@@ -47,16 +45,13 @@ def doubt_of_defaults(binary: Path, environ: Mapping[str, str]) -> str:
     )
 
 
-def doubt_of_mode(binary: Path, environ: Mapping[str, str]) -> str:
+def doubt_of_mode(spark: SparkInstallation) -> str:
     """
     Return the warning that ``spark-env.sh`` may start the driver in the cluster; empty if it sets no ``DEPLOY_MODE``.
 
     The script is not run. What it sets has no effect if an option of spark-submit or a key of the job sets the mode.
-
-    :param binary: a program of Spark
-    :param environ: its environment
     """
-    directory = None if environ.get("SPARK_ENV_LOADED") else conf_directory(binary, environ)
+    directory = None if spark.environ.get("SPARK_ENV_LOADED") else spark.conf_directory
     if directory is None or not _SETS_MODE.search(_content(directory / "spark-env.sh")):
         return ""
     return (
@@ -66,14 +61,17 @@ def doubt_of_mode(binary: Path, environ: Mapping[str, str]) -> str:
     )
 
 
-def _changed(before: Path, binary: Path, environ: Mapping[str, str]) -> Path | None:
+def _changed(before: Path, spark: SparkInstallation) -> Path | None:
     """Return the directory that the script in ``before`` names instead; None if it names no other one."""
     script = before / "spark-env.sh"
-    if environ.get("SPARK_ENV_LOADED") or not _SETS.search(_content(script)):
+    if spark.environ.get("SPARK_ENV_LOADED") or not _SETS.search(_content(script)):
         return None
-    home = home_directory(binary, environ)
-    known = {"SPARK_CONF_DIR": str(before), "SPARK_ENV_LOADED": "1", **({"SPARK_HOME": str(home)} if home else {})}
-    after = _left_by(script, {**environ, **known})
+    known = {
+        "SPARK_CONF_DIR": str(before),
+        "SPARK_ENV_LOADED": "1",
+        **({"SPARK_HOME": str(spark.home)} if spark.home else {}),
+    }
+    after = _left_by(script, {**spark.environ, **known})
     return Path(after) if after and os.path.realpath(after) != os.path.realpath(before) else None
 
 

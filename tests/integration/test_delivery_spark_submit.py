@@ -23,7 +23,7 @@ import pytest
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.spark.defaults_file import defaults_of
 from airflow_config_providers.spark.delivery import plan
-from airflow_config_providers.spark.installation import require_spark_binary
+from airflow_config_providers.spark.installation import SparkInstallation
 from airflow_config_providers.spark.private_file import private_file
 from airflow_config_providers.spark.processes.child_process import room, size
 from tests.limits import LONGEST
@@ -158,7 +158,7 @@ def submit(folder: Path, home: str, *, anonymous: bool) -> Observed:
         (folder / name).mkdir()
     (folder / "job.py").write_text(JOB)
     environ = environment(folder, home)
-    binary = require_spark_binary("spark-submit", environ)
+    binary = SparkInstallation.of("spark-submit", environ).require_command()
     plain = {**PLAIN, "spark.eventLog.dir": f"file://{folder}/events", "spark.local.dir": str(folder / "temp")}
     delivery = plan({**plain, **SECRETS}, sensitive=SECRETS)
     confs = [word for key, value in delivery.plain.items() for word in ("--conf", f"{key}={value}")]
@@ -288,7 +288,13 @@ def test_attack_31_a_system_property_does_not_have_spark_show_what_it_hides_by_d
     delivery = plan({**plain, "spark.t.password": f"{HIDDEN}default"}, sensitive={"spark.t.password"})
     confs = [word for key, value in delivery.plain.items() for word in ("--conf", f"{key}={value}")]
     with private_file(dump(delivery.private).encode("ascii")) as file:
-        command = [require_spark_binary("spark-submit", environ), "--properties-file", file.path, *confs, "job.py"]
+        command = [
+            SparkInstallation.of("spark-submit", environ).require_command(),
+            "--properties-file",
+            file.path,
+            *confs,
+            "job.py",
+        ]
         subprocess.run(command, env=environ, cwd=tmp_path, pass_fds=file.pass_fds, capture_output=True, check=True)
     events = "\n".join(read_all(tmp_path / "events"))
 
@@ -316,7 +322,7 @@ def test_attack_28_nothing_is_left_when_the_worker_is_killed_with_all_that_it_st
     conf = {**PLAIN, "spark.eventLog.enabled": "false", "spark.local.dir": str(tmp_path / "temp")}
     delivery = plan({**conf, **SECRETS}, sensitive=SECRETS)
     confs = [word for key, value in delivery.plain.items() for word in ("--conf", f"{key}={value}")]
-    command = [str(require_spark_binary("spark-submit", environ)), *confs, "job.py", "found.json"]
+    command = [str(SparkInstallation.of("spark-submit", environ).require_command()), *confs, "job.py", "found.json"]
     worker = subprocess.Popen(
         [sys.executable, "-c", WORKER], env=environ, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -370,13 +376,13 @@ def test_the_run_was_that_of_the_spark_asked_for(observed: Observed, request: py
 def test_spark_reads_the_defaults_that_we_find(tmp_path: Path) -> None:
     environ = {**environment(tmp_path, ""), "SPARK_CONF_DIR": str(tmp_path)}
     (tmp_path / "spark-defaults.conf").write_text("spark.t.found true\n")
-    binary = require_spark_binary("spark-submit", environ)
+    binary = SparkInstallation.of("spark-submit", environ).require_command()
 
     run = subprocess.run(
         [binary, "--verbose", "--version"], env=environ, capture_output=True, text=True, check=True, timeout=LONGEST
     )
 
-    found = defaults_of("spark-submit", environ)
+    found = defaults_of(SparkInstallation.of("spark-submit", environ))
     assert found
     assert found.path == str(tmp_path / "spark-defaults.conf")
     assert shutil.which("spark-submit", path=environ["PATH"]) == str(binary)
@@ -404,7 +410,12 @@ def test_plain_keys_that_are_too_many_for_a_command_reach_the_job(tmp_path: Path
     delivery = plan(conf, sensitive=(), room=room(environ))
     confs = [word for key, value in delivery.plain.items() for word in ("--conf", f"{key}={value}")]
     with private_file(dump(delivery.private).encode("ascii")) as file:
-        command = [require_spark_binary("spark-submit", environ), "--properties-file", file.path, *confs]
+        command = [
+            SparkInstallation.of("spark-submit", environ).require_command(),
+            "--properties-file",
+            file.path,
+            *confs,
+        ]
         subprocess.run(
             [*command, "job.py", "found.json"], env=environ, cwd=tmp_path, pass_fds=file.pass_fds, check=True
         )

@@ -27,7 +27,7 @@ from airflow_config_providers.core.properties import dump
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.exposed_keys import is_exposed
-from airflow_config_providers.spark.installation import installed_version
+from airflow_config_providers.spark.installation import SparkInstallation
 from airflow_config_providers.spark.private_file import private_file
 from tests.limits import LONGEST
 from tests.servers.recorded_commands import recorded_commands
@@ -134,7 +134,7 @@ NOT_IN_THIS_JOB = {
 
 def texts() -> Iterator[str]:
     """Return the keys that accept any string. Older names are other names of keys that are there."""
-    definition = spark_definition(installed_version("spark-submit", os.environ))
+    definition = spark_definition(SparkInstallation.of("spark-submit", os.environ).version)
     for key in definition.config_keys.values():
         is_any = key.type in (ConfigType.STRING, ConfigType.LIST) and key.validator is None
         is_text = is_any and key.name not in definition.older_names

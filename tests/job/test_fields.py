@@ -1,4 +1,4 @@
-"""Which jobs of each operator are no Python programs."""
+"""Which jobs of each operator are no Python programs, and what their fields get."""
 
 from __future__ import annotations
 
@@ -120,3 +120,16 @@ def test_a_field_is_left_alone_if_only_one_whose_name_begins_with_its_name_has_a
     fields = JobFields(OperatorSpec(), ("env", "env_vars"), held.get, {})
 
     assert fields.resolved({"env_vars['b']": "v"}) == {"env_vars": {"b": "v"}}
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "b"]], ids=["one cluster", "several clusters"])
+def test_the_fields_that_get_the_configuration_do_not_change(names):
+    (spec,) = [spec for path, spec in SUPPORTED.items() if path.endswith(".DatabricksSubmitRunOperator")]
+    conf = {"spark.a": "${v:k}"}
+    before = {"tasks": [{"task_key": name, "new_cluster": {"spark_conf": conf}} for name in names]}
+    given = {"tasks": before["tasks"]}
+
+    found = JobFields(spec, (*before,), before.get, {}).with_configs(given, lambda _: {"spark.a": "value"}, conf)
+
+    assert [task["new_cluster"]["spark_conf"] for task in found["tasks"]] == [{"spark.a": "value"}] * len(names)
+    assert given == {"tasks": [{"task_key": name, "new_cluster": {"spark_conf": conf}} for name in names]}

@@ -10,8 +10,8 @@ import textwrap
 
 import pytest
 
+from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
 from airflow_config_providers.log.descriptors import join_all, pass_on
-from airflow_config_providers.log.guards import ActiveReversers
 from airflow_config_providers.testing import FakeClock
 from tests.limits import LONGEST
 

@@ -6,10 +6,11 @@ import threading
 
 import pytest
 
+from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import LONGEST_LINE
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.log.guards import ActiveReversers, GuardedStream
+from airflow_config_providers.log.guards import GuardedStream
 from tests.limits import LONGEST, eventually
 
 VALUE = "Zq8 s3cr3t/val+1"

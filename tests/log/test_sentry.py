@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.log.guards import ActiveReversers
 from airflow_config_providers.log.installation import reversing
 from airflow_config_providers.log.sentry import SentryGuard
 

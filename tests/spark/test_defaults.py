@@ -12,11 +12,7 @@ import pytest
 
 from airflow_config_providers.exceptions import SubmitError
 from airflow_config_providers.spark.defaults_file import defaults_of
-from airflow_config_providers.spark.installation import (
-    conf_directory,
-    installed_version,
-    require_spark_binary,
-)
+from airflow_config_providers.spark.installation import SparkInstallation
 
 
 def executable(path: Path) -> Path:
@@ -44,7 +40,7 @@ def pip_scripts(path: Path) -> Path:
 
 
 def located(binary: str = "spark-submit", **environ: object) -> Path | None:
-    found = defaults_of(binary, {name: str(value) for name, value in environ.items()})
+    found = defaults_of(SparkInstallation.of(binary, {name: str(value) for name, value in environ.items()}))
     return Path(found.path) if found else None
 
 
@@ -124,12 +120,12 @@ def test_the_package_is_found_where_sparks_own_script_finds_it() -> None:
         [sys.executable, scripts / "find_spark_home.py"], env={}, check=True, capture_output=True, text=True
     )
 
-    assert conf_directory(scripts / "spark-submit", {}) == Path(found.stdout.strip(), "conf")
+    assert SparkInstallation.of(str(scripts / "spark-submit"), {}).conf_directory == Path(found.stdout.strip(), "conf")
 
 
 def test_no_spark_submit_is_said_with_the_way_out(tmp_path: Path) -> None:
     with pytest.raises(SubmitError, match=r"^spark3-submit is not on the PATH .* 'pip install pyspark'"):
-        require_spark_binary("spark3-submit", {"PATH": str(tmp_path)})
+        SparkInstallation.of("spark3-submit", {"PATH": str(tmp_path)}).require_command()
 
 
 @pytest.mark.parametrize("name", ["spark-submit", "spark-sql"])
@@ -139,7 +135,7 @@ def test_spark_home_without_spark_is_said_for_a_script_of_sparks_own(name: str, 
         executable(home / "bin" / script)
 
     with pytest.raises(SubmitError, match=rf"^SPARK_HOME is .*old, but there is no bin/spark-class.*{name} then uses"):
-        require_spark_binary(name, {"PATH": str(home / "bin"), "SPARK_HOME": str(tmp_path / "old")})
+        SparkInstallation.of(name, {"PATH": str(home / "bin"), "SPARK_HOME": str(tmp_path / "old")}).require_command()
 
 
 def test_a_distributions_own_script_may_replace_spark_home(tmp_path: Path) -> None:
@@ -147,14 +143,14 @@ def test_a_distributions_own_script_may_replace_spark_home(tmp_path: Path) -> No
     executable(tmp_path / "bin" / "java")
     environ = {"PATH": str(tmp_path / "bin"), "SPARK_HOME": str(tmp_path / "old")}
 
-    assert require_spark_binary("spark-submit", environ) == binary
+    assert SparkInstallation.of("spark-submit", environ).require_command() == binary
 
 
 def test_no_java_is_said_with_the_way_out(tmp_path: Path) -> None:
     home = spark_home(tmp_path)
 
     with pytest.raises(SubmitError, match=r"needs Java.* Install Java 17, or set JAVA_HOME"):
-        require_spark_binary("spark-submit", {"PATH": str(home / "bin")})
+        SparkInstallation.of("spark-submit", {"PATH": str(home / "bin")}).require_command()
 
 
 def test_java_home_without_java_is_said_even_with_java_on_the_path(tmp_path: Path) -> None:
@@ -162,7 +158,9 @@ def test_java_home_without_java_is_said_even_with_java_on_the_path(tmp_path: Pat
     executable(home / "bin" / "java")
 
     with pytest.raises(SubmitError, match=r"^JAVA_HOME is .*jdk, but there is no bin/java in it"):
-        require_spark_binary("spark-submit", {"PATH": str(home / "bin"), "JAVA_HOME": str(tmp_path / "jdk")})
+        SparkInstallation.of(
+            "spark-submit", {"PATH": str(home / "bin"), "JAVA_HOME": str(tmp_path / "jdk")}
+        ).require_command()
 
 
 @pytest.mark.parametrize("place", ["on the PATH", "in JAVA_HOME", "in spark-env.sh", "in a distribution's own script"])
@@ -178,7 +176,7 @@ def test_java_may_be(place: str, tmp_path: Path) -> None:
     if place == "in spark-env.sh":
         (tmp_path / "conf" / "spark-env.sh").touch()
 
-    assert require_spark_binary("spark-submit", environ) == binary
+    assert SparkInstallation.of("spark-submit", environ).require_command() == binary
 
 
 def test_commands_are_looked_for_on_the_path_of_the_given_environment(tmp_path: Path) -> None:
@@ -189,7 +187,7 @@ def test_commands_are_looked_for_on_the_path_of_the_given_environment(tmp_path: 
         return shutil.which(command, path=path)
 
     with pytest.raises(SubmitError):
-        require_spark_binary("spark-submit", {"PATH": str(tmp_path)}, which=which)
+        SparkInstallation.of("spark-submit", {"PATH": str(tmp_path)}, which=which).require_command()
 
     assert asked == [("spark-submit", str(tmp_path))]
 
@@ -220,7 +218,7 @@ def test_a_directory_that_may_not_be_entered_has_no_defaults(closed: Path) -> No
 
 
 def test_a_home_that_may_not_be_entered_has_no_version(closed: Path) -> None:
-    assert installed_version("spark-submit", {"SPARK_HOME": str(closed)}) is None
+    assert SparkInstallation.of("spark-submit", {"SPARK_HOME": str(closed)}).version is None
 
 
 @pytest.mark.parametrize("name", ["SPARK_HOME", "JAVA_HOME"])
@@ -228,7 +226,7 @@ def test_a_home_that_may_not_be_entered_is_said_with_the_user(name: str, closed:
     environ = {"PATH": str(closed.parent / "open" / "bin"), name: str(closed)}
 
     with pytest.raises(SubmitError, match=rf"^{name} is .*closed, but user {os.geteuid()} may not enter it\."):
-        require_spark_binary("spark-submit", environ)
+        SparkInstallation.of("spark-submit", environ).require_command()
 
 
 def test_a_spark_env_sh_in_a_directory_that_may_not_be_entered_does_not_locate_java(closed: Path) -> None:
@@ -236,4 +234,4 @@ def test_a_spark_env_sh_in_a_directory_that_may_not_be_entered_does_not_locate_j
     environ = {"SPARK_CONF_DIR": str(closed / "conf"), "JAVA_HOME": str(closed)}
 
     with pytest.raises(SubmitError, match=r"^JAVA_HOME is"):
-        require_spark_binary(str(home / "bin" / "spark-submit"), environ)
+        SparkInstallation.of(str(home / "bin" / "spark-submit"), environ).require_command()

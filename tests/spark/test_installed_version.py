@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.spark.installation import installed_version, version_in
+from airflow_config_providers.spark.installation import SparkInstallation, version_in
 
 
 def spark(home: Path, *, release: str = "", jar: str = "") -> Path:
@@ -42,14 +43,36 @@ def test_it_is_that_of_spark_home(tmp_path: Path) -> None:
     home = spark(tmp_path / "home", jar="spark-core_2.12-3.5.8.jar")
     other = spark(tmp_path / "other", jar="spark-core_2.13-4.2.0.jar")
 
-    assert installed_version("spark-submit", {"SPARK_HOME": str(home), "PATH": str(other / "bin")}) == "3.5.8"
+    assert (
+        SparkInstallation.of("spark-submit", {"SPARK_HOME": str(home), "PATH": str(other / "bin")}).version == "3.5.8"
+    )
 
 
 def test_it_is_that_of_the_command_without_spark_home(tmp_path: Path) -> None:
     home = spark(tmp_path / "home", jar="spark-core_2.12-3.5.8.jar")
 
-    assert installed_version("spark-submit", {"PATH": str(home / "bin")}) == "3.5.8"
+    assert SparkInstallation.of("spark-submit", {"PATH": str(home / "bin")}).version == "3.5.8"
 
 
 def test_there_is_none_without_spark(tmp_path: Path) -> None:
-    assert installed_version("spark-submit", {"PATH": str(tmp_path)}) is None
+    assert SparkInstallation.of("spark-submit", {"PATH": str(tmp_path)}).version is None
+
+
+def test_the_home_is_looked_for_once(tmp_path: Path) -> None:
+    home = spark(tmp_path / "home", jar="spark-core_2.12-3.5.8.jar")
+    found = SparkInstallation.of("spark-submit", {"PATH": str(home / "bin")})
+    before = found.home
+    (home / "bin" / "spark-class").unlink()
+
+    assert found.home == before == home
+
+
+def test_another_environment_leads_to_another_home(tmp_path: Path) -> None:
+    home, other = spark(tmp_path / "home"), spark(tmp_path / "other")
+    found = SparkInstallation.of("spark-submit", {"PATH": str(home / "bin")})
+
+    assert (found.home, replace(found, environ={"SPARK_HOME": str(other)}).home) == (home, other)
+
+
+def test_the_environment_is_not_shown(tmp_path: Path) -> None:
+    assert "hidden" not in repr(SparkInstallation.of("spark-submit", {"PATH": str(tmp_path), "TOKEN": "hidden"}))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_config_providers.spark.installation import SparkInstallation
 from airflow_config_providers.spark.spark_env import doubt_of_defaults, doubt_of_mode
 from tests.limits import LONGEST
 
@@ -25,7 +26,7 @@ def before(tmp_path: Path) -> Path:
 def doubt(before: Path, script: str, **environ: str) -> str:
     (before / "spark-env.sh").write_text(script)
     known = {"PATH": os.environ["PATH"], "SPARK_CONF_DIR": str(before), **environ}
-    return doubt_of_defaults(Path("/opt/bin/spark-submit"), known)
+    return doubt_of_defaults(SparkInstallation.of("/opt/bin/spark-submit", known))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_a_script_that_sets_the_mode_is_told(
     before: Path, script: str, environ: Mapping[str, str], is_told: bool
 ) -> None:
     (before / "spark-env.sh").write_text(script)
-    found = doubt_of_mode(Path("/opt/bin/spark-submit"), {"SPARK_CONF_DIR": str(before), **environ})
+    found = doubt_of_mode(SparkInstallation.of("/opt/bin/spark-submit", {"SPARK_CONF_DIR": str(before), **environ}))
 
     assert found.startswith(f"spark-env.sh in {before} sets DEPLOY_MODE") is is_told
 

@@ -8,7 +8,8 @@ from functools import wraps
 from inspect import getattr_static
 from typing import Any, Final
 
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_text
+from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.foreign import CONTEXT, XCOM, require
 from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
 
@@ -27,35 +28,7 @@ Class method that stores an XCom -> its first parameters.
 KEYS_OF_AIRFLOW: Final = frozenset({"return_value", "skipmixin_key", "trigger_run_id"})
 """Keys under which Airflow looks for what it has stored itself. A value that is a part of one is no secret there."""
 
-
-class KnownReversers:
-    """Several reversers, each until it forgets its values: tasks can run inside a task, and in parallel threads."""
-
-    def __init__(self) -> None:
-        self._reversers: tuple[ReverseTransformer, ...] = ()
-
-    def know(self, reverser: ReverseTransformer) -> None:
-        """Replace the values of ``reverser``, too."""
-        known = [each for each in self._reversers if each and each is not reverser]
-        self._reversers = (*known, reverser)
-
-    @property
-    def active(self) -> tuple[ReverseTransformer, ...]:
-        """Those that have values."""
-        return tuple(each for each in self._reversers if each)
-
-    def stored(self, value: Any) -> Any:
-        """Return ``value`` as ``reverse_stored`` does."""
-        for each in self.active:
-            value = reverse_stored(value, each)
-        return value
-
-    def text(self, text: str) -> str:
-        """Return ``text`` with references in place of values."""
-        return reverse_text(text, self.active)
-
-
-_known: Final = KnownReversers()
+_known: Final = ActiveReversers()
 
 
 def guard_backends(reverser: ReverseTransformer) -> None:
@@ -116,9 +89,16 @@ class _ReversedSetter:
         @wraps(store)
         def reversed_set(*args: Any, **kwargs: Any) -> Any:
             named = {**dict(zip(self._parameters, args, strict=False)), **kwargs}
-            return store(**{**named, "key": _shown_key(named["key"]), "value": _known.stored(named["value"])})
+            return store(**{**named, "key": _shown_key(named["key"]), "value": _stored(named["value"])})
 
         return reversed_set
+
+
+def _stored(value: Any) -> Any:
+    """Return ``value`` as ``reverse_stored`` does, for all reversers."""
+    for each in _known.with_values:
+        value = reverse_stored(value, each)
+    return value
 
 
 def _shown_key(key: str) -> str:
@@ -137,7 +117,7 @@ class _GuardedGetter:
 
     def __call__(self) -> Any:
         backend = self._get()
-        return backend if backend is None or not _known.active else _GuardedBackend(backend)
+        return backend if backend is None or not _known.with_values else _GuardedBackend(backend)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._get, name)
@@ -151,11 +131,11 @@ class _GuardedBackend:
 
     def serialize_task_state_store_to_ref(self, *, value: Any, key: str, scope: Any) -> Any:
         store = self._inner.serialize_task_state_store_to_ref
-        return store(value=_known.stored(value), key=_known.text(key), scope=scope)
+        return store(value=_stored(value), key=_known.text(key), scope=scope)
 
     def serialize_asset_state_store_to_ref(self, *, value: Any, key: str, scope: Any) -> Any:
         store = self._inner.serialize_asset_state_store_to_ref
-        return store(value=_known.stored(value), key=_known.text(key), scope=scope)
+        return store(value=_stored(value), key=_known.text(key), scope=scope)
 
     def delete(self, scope: Any, key: str, **kwargs: Any) -> Any:
         return self._inner.delete(scope, _known.text(key), **kwargs)

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from airflow_config_providers.core.nested import map_leaves
+from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.foreign import OUTLET_EVENTS, require
 from airflow_config_providers.operators.reversal.backend_guards import (
     KEYS_OF_AIRFLOW,
-    KnownReversers,
     guard_backends,
     is_reference,
 )
@@ -128,7 +128,7 @@ class _GuardedComms:
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
-        self._known = KnownReversers()
+        self._known = ActiveReversers()
         self._run_ids: dict[str, str] = {}
 
     def know(self, reverser: ReverseTransformer) -> None:
@@ -147,7 +147,7 @@ class _GuardedComms:
         return getattr(self._inner, name)
 
     def _shown(self, message: Any) -> Any:
-        if not (reversers := self._known.active):
+        if not (reversers := self._known.with_values):
             self._run_ids = {}
             return message
         held = _stored_fields(message)

@@ -1,0 +1,101 @@
+"""A job whose layers are settled, before its references are resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
+from airflow_config_providers.core.reload import ReloadAction
+from airflow_config_providers.core.resolver import ResolvedConfig
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import unclosed
+from airflow_config_providers.exceptions import ConfigException, refuse
+from airflow_config_providers.job.authored_job import AuthoredJob
+from airflow_config_providers.job.exposed_values import PlacedText
+from airflow_config_providers.job.fields import wins_over
+from airflow_config_providers.job.nested_texts import label_below
+from airflow_config_providers.job.resolver import Driver, DriverResolver, JobResolver, driver_definitions
+from airflow_config_providers.job.steered_layers import TaskDynamic
+
+
+@dataclass(frozen=True, slots=True)
+class SettledJob:
+    """
+    A job whose layers are settled, and what resolves its references.
+
+    :param job: what the author wrote, with rendered templates
+    :param driver: the driver of the job
+    :param worker: the resolver of the worker
+    :param layers: all layers
+    :param layered: the same, settled
+    :param dynamic: which of them are dynamic
+    :param providers_open: closes the worker's providers
+    """
+
+    job: AuthoredJob
+    driver: Driver
+    worker: JobResolver
+    layers: Sequence[ConfigLayer]
+    layered: LayeredConfig
+    dynamic: TaskDynamic = field(default_factory=TaskDynamic)
+    providers_open: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def reloads(self) -> bool:
+        """Whether the running job is restarted when its secrets change."""
+        in_layers = ReloadAction.of(self.layered.settled)
+        action = self.job.options.when_changed(in_layers, in_connection=self.worker.providers.reload_action)
+        return action is ReloadAction.RESTART
+
+    def unclosed_references(self) -> Iterator[str]:
+        """Yield a warning for each reference without its closing brace, which stays: the value could be meant so."""
+        found = {key: provider for key, text in self.layered.settled.items() if (provider := unclosed(text))}
+        names = self.worker.providers.names() if found else ()
+        for key in sorted(key for key, provider in found.items() if provider in names):
+            yield (
+                f"{self.layered.place(key)}: '${{{printable(found[key])}:' begins a reference that is not closed, so "
+                f"it is not resolved. If it is one, add '}}' after its key."
+            )
+
+    def texts(self) -> tuple[Mapping[str, str], list[PlacedText]]:
+        """Return the strings outside the layers, and the keys of each of several clusters that no layer overrides."""
+        names = {label_below(cluster.name, key) for cluster in self.job.clusters for key in cluster.configs}
+        texts = {label: text for label, text in self.job.texts.items() if label not in names}
+        own = (
+            PlacedText(label_below(cluster.name, key), key, text, cluster.name)
+            for cluster in self.job.clusters
+            for key, text in cluster.configs.items()
+            if wins_over(self.layered, key)
+        )
+        return texts, list(own)
+
+    def resolver(self) -> JobResolver:
+        """
+        Return the worker's resolver, or the one that leaves references to the driver.
+
+        :raises ConfigException: they cannot be left to it
+        """
+        worker, driver = self.worker, self.driver
+        definitions = driver_definitions(worker.providers, self.job.options.place, driver, self.layered, self.job.texts)
+        if definitions is None:
+            return worker
+        refuse(ConfigException, driver.closed)
+        return DriverResolver(
+            worker.providers,
+            worker.unresolved,
+            worker.allow_exposed,
+            definitions,
+            driver.not_python,
+            spark_version=worker.spark_version,
+        )
+
+    def resolved(self) -> tuple[JobResolver, ResolvedConfig]:
+        """
+        Return the job with values, and what has resolved it.
+
+        :raises ConfigProvidersError: a reference cannot be resolved, or others could read its value
+        """
+        resolver = self.resolver()
+        return resolver, resolver.resolve(self.layered, *self.texts())

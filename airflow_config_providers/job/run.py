@@ -531,12 +531,14 @@ _live: Final[weakref.WeakSet[JobRun]] = weakref.WeakSet()
 """The runs whose values are known."""
 
 
-@atexit.register
 def _close_all() -> None:
     """Close the runs that are left when the process ends, and wait for their providers."""
     for run in list(_live):
         with suppress(Exception):  # the others are closed, too
             run.close()
+
+
+atexit.register(_close_all)
 
 
 def _is_secret_of_airflow(key: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from contextvars import ContextVar
 
@@ -122,3 +124,23 @@ def test_a_member_that_is_closed_later_waits_anew():
     members[2].close()
 
     assert [member.waited_until for member in members] == [105.0, 110.0, 115.0]
+
+
+def test_a_signal_handler_that_raises_keeps_no_other_open():
+    class Interrupted(Hanging):
+        def close(self) -> None:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            super().close()
+
+    def stop(*_: object) -> None:
+        raise LookupError("stop")
+
+    first, last = Interrupted(), Member()
+    before = signal.signal(signal.SIGUSR1, stop)
+    try:
+        with pytest.raises(LookupError, match="stop"):
+            close_all([("Provider a", first), ("Provider b", last)])
+        assert eventually(lambda: last.closed)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        first.goes_on.set()

@@ -113,6 +113,8 @@ class PlanMaker:
             undecided = undecided_tasks(tasks, before, after, files)
             if altered is not None and settings.dynamic_enabled():
                 self._explain(request, altered, changes, after, undecided)
+            if request.replaced and not changes:
+                self._explain_replaced(request, before, after)
             judgements = [*self._judgements(changes, before, after), *self._of_others(tasks, changes, before, after)]
         if altered is not None:
             judgements = [*judgements_of_alter(self.policies.after, altered), *judgements]
@@ -172,6 +174,13 @@ class PlanMaker:
         for reason in reasons(altered, same, layers):
             self.warn(reason)
 
+    def _explain_replaced(self, request: PlanRequest, before: State, after: State) -> None:
+        """Note why the files that are replaced change no job; a file that no job names has a note already."""
+        for path in sorted(request.replaced.keys() - unread(request.replaced, after.jobs)):
+            old, new = (state.read_file(path, lambda _: None) for state in (before, after))
+            is_same = old is not None and new is not None and old.configs == new.configs
+            self.warn(_changes_nothing(path, request.replaced[path], is_same=is_same))
+
     def _judgements(self, changes: Sequence[TaskChange], before: State, after: State) -> Iterator[Judgement]:
         if not self.policies.after:
             return
@@ -200,6 +209,16 @@ def _unread(path: str, choosing: Sequence[ConfigResource]) -> str:
         return f"No job names the layer file '{printable(path)}'. Write its path as the jobs have it."
     tasks = f"{counted(len(choosing), 'task')} can have it through a template: {named(choosing)}."
     return f"No job names the layer file '{printable(path)}'; {tasks}"
+
+
+def _changes_nothing(path: str, other: str, *, is_same: bool) -> str:
+    """Return a note about a file that changes no job if it is read in place of another."""
+    if is_same:
+        return f"'{printable(other)}' sets the same keys to the same values as '{printable(path)}'."
+    return (
+        f"'{printable(other)}' in place of '{printable(path)}' changes no job whose layers are known: for each key "
+        f"that differs, another layer wins or has the same value. describe --why-not KEY says which layer wins."
+    )
 
 
 def _require_first_revision(request: PlanRequest) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.core.java_text import SIZES, TIMES
-from airflow_config_providers.core.keys import CONFIG_PROVIDERS
+from airflow_config_providers.core.keys import CONFIG_PROVIDERS, LONGEST_KEY
 from airflow_config_providers.spark.catalogue_file import catalogued, rows
 from airflow_config_providers.spark.key_notes import KeyNotes, key_notes
 from airflow_config_providers.spark.specification import FILE_KEY, PREFIX
@@ -21,7 +21,13 @@ _FILLED_IN: Final = {"type": "string", "pattern": r"\$\{|\{\{|\{%"}
 
 _SCALAR: Final = {"type": ["string", "number", "boolean"]}
 _ANY: Final = {"anyOf": [_SCALAR, {"$ref": "#/definitions/map"}]}
-_MAP: Final = {"type": "object", "additionalProperties": {"$ref": "#/definitions/any"}}
+_NAME: Final = {
+    "pattern": r"^[^\u0000-\u0020=\u007f-\u00a0]+$",
+    "not": {"pattern": r"\$\{[^{}]*:[^{}]*\}"},
+    "maxLength": LONGEST_KEY,
+}
+"""A key, or the part of one that is written in a map. Of rarer invisible characters, only the package knows."""
+_MAP: Final = {"type": "object", "propertyNames": _NAME, "additionalProperties": {"$ref": "#/definitions/any"}}
 
 _OF_DEPLOYMENT: Final = {CONFIG_PROVIDERS: r"(\.|$)", f"{PREFIX}{CONFIG_PROVIDERS}": r"(\.|$)", FILE_KEY: "$"}
 """Key that defines providers, which no layer may set -> a pattern for how it ends, or goes on."""

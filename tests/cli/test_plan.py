@@ -218,6 +218,27 @@ def test_a_file_that_cannot_take_the_place_of_another_is_refused(
     assert reason in done.err
 
 
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        pytest.param("", "next.properties' sets the same keys to the same values as", id="same"),
+        pytest.param(
+            "spark.app.over=2\n", "whose layers are known: for each key that differs, another layer", id="beaten"
+        ),
+    ],
+)
+def test_a_note_says_why_a_replaced_file_changes_nothing(cli: Cli, tmp_path: Path, more: str, reason: str):
+    base = tmp_path / "base.properties"
+    base.write_text("spark.app.mine=1\n")
+    (tmp_path / "next.properties").write_text(f"spark.app.mine=1\n{more}")
+    cli.json("alter --default --add-config", "spark.app.over=1")
+
+    done = cli("plan --replace-file", f"{base}={tmp_path / 'next.properties'}", config_files=str(base))
+
+    assert done.code == 0
+    assert reason in done.err
+
+
 def test_a_note_says_that_no_job_names_a_replaced_file(cli: Cli, tmp_path: Path):
     (tmp_path / "next.properties").write_text("spark.app.a=1\n")
 

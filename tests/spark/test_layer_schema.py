@@ -9,7 +9,8 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from airflow_config_providers.core.keys import is_reserved
+from airflow_config_providers.core.keys import is_reserved, key_problem
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark import layer_files
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layer_schema import layer_schema
@@ -109,6 +110,38 @@ def test_definitions_of_providers_are_refused_however_they_are_nested(validator:
     assert is_reserved(written.key) or is_specification(written.key)
 
     assert not validator.is_valid(yaml.safe_load(text))
+
+
+MALFORMED = {
+    "a space": "spark.app x: 1",
+    "an equals sign": "spark.app=x: 1",
+    "a control character": '"spark.app\\x07": 1',
+    "a reference": "spark.${vault:a:b}.x: 1",
+    "nothing": '"": 1',
+    "too long": f"? spark.{'x' * 1000}\n: 1",
+    "nested": "spark:\n  app:\n    my key: 1",
+    "below a key of no one": "app:\n  my key: 1",
+}
+
+
+@pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED.keys())
+def test_a_malformed_key_is_refused_as_by_the_package(validator: Draft7Validator, text: str) -> None:
+    assert has_bad_key(text)
+    assert not validator.is_valid(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize("text", ["spark.app.größe: 1", "spark.app.$x: 1", "spark.${x}.y: 1", "a/b-c_d@e: 1"])
+def test_an_odd_key_that_the_package_accepts_is_accepted(validator: Draft7Validator, text: str) -> None:
+    assert not has_bad_key(text)
+    assert validator.is_valid(yaml.safe_load(text))
+
+
+def has_bad_key(text: str) -> bool:
+    try:
+        found = layer_files.parse(text, name="x", path="x.yaml")
+    except ConfigException as error:
+        return "a key" in str(error)
+    return any(key_problem(one.key, "x") for one in found)
 
 
 NEAR = ["config.reload.action: none", "config:\n  reload: {action: none}", "spark:\n  config: {x: 1}", "config: x"]

@@ -170,7 +170,7 @@ def test_an_audit_finds_no_typical_value_in_the_logs_and_the_data_of_the_flights
 ) -> None:
     results = searched(workspace.root)
 
-    assert sum(one.octets for one in results) > 1_000_000
+    assert sum(one.found.octets for one in results) > 1_000_000
     assert false_alarms(results) == []
 
 

@@ -29,6 +29,7 @@ from airflow_config_providers.spark.audit.leaks.files import (
 )
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.folder_lock import locked
+from airflow_config_providers.spark.audit.leaks.found import Found, FoundColumns, columns_of
 from airflow_config_providers.spark.audit.leaks.leak import Leak, iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mount, mounted
@@ -37,7 +38,7 @@ from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, SplitColumns, SplitLeaks
+from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, SplitLeaks
 from airflow_config_providers.spark.audit.leaks.split_search import Search
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
 from airflow_config_providers.spark.audit.leaks.tables import (
@@ -301,28 +302,23 @@ class LeakAudit:
                 wait([found], _SECONDS)
                 self._tick(self._octets.value, total)
             splits = chain.from_iterable(groups)
-            rests = chain.from_iterable(zip(*columns, strict=True) for columns in found.result())
-            return [SplitLeaks(split, *rest) for split, rest in zip(splits, rests, strict=True)]
+            rows = chain.from_iterable(zip(*columns, strict=True) for columns in found.result())
+            return [SplitLeaks(split, Found(*row)) for split, row in zip(splits, rows, strict=True)]
 
     def close(self) -> None:
         """Remove values and credentials from the executors, whose Python processes forget them before another task."""
         self._sent.destroy()
 
 
-def _search_all(row: GroupRow, sent: Any, octets: Any) -> Iterator[SplitColumns]:
+def _search_all(row: GroupRow, sent: Any, octets: Any) -> Iterator[FoundColumns[FoundLeak]]:
     finder, splits = _finder(sent.value), list(group_of(row))
     if not any(is_stored(split.file.path) for split in splits):
-        yield from map(_columns, search_all(splits, finder, octets.add))
+        yield from map(columns_of, search_all(splits, finder, octets.add))
         return
     # A small object is mostly time that passes until its store answers.
     with Search(finder, octets.add) as search, ThreadPoolExecutor(_REQUESTS) as threads:
         for one in threads.map(search, splits):
-            yield _columns([one])
-
-
-def _columns(results: Sequence[SplitLeaks]) -> SplitColumns:
-    leaks, octets, lines, problems, ends = zip(*(one.rest for one in results), strict=True)
-    return leaks, octets, lines, problems, ends
+            yield columns_of([one])
 
 
 def _search_rows(sent: Any, table: TextTable, rows: Iterable[Sequence[Any]]) -> SearchedRows:
@@ -361,17 +357,17 @@ def _by_file(results: Iterable[SplitLeaks], grown: Mapping[str, SearchedFile]) -
 
 def _of_file(results: Sequence[SplitLeaks], before: SearchedFile | None) -> SearchedFile:
     """Return the results of the splits of a file as one, with the numbers of lines in the whole file."""
-    file = results[0].split.file
-    if len(results) == 1 and not results[0].leaks and not before:  # almost always, and fast
-        _, _, octets, lines, problem, ends = results[0]
-        return SearchedFile(file, (), lines, octets, problem, ends)
-    leaks, lines = ([*before.leaks], before.lines) if before else (list[Leak](), 0)
-    for one in results:
-        leaks += [_leak(file, found, lines) for found in one.leaks]
+    split, first = results[0]
+    if len(results) == 1 and not first.leaks and not before:  # almost always, and fast
+        return SearchedFile(split.file, Found((), *first[1:]))
+    leaks, octets, lines, _, _ = before.found if before else Found[Leak]()
+    leaks = [*leaks]
+    for _, one in results:
+        leaks += [_leak(split.file, found, lines) for found in one.leaks]
         lines += one.lines
-    octets = sum(one.octets for one in results) + (before.octets if before else 0)
-    problems = dict.fromkeys(one.problem for one in results if one.problem)
-    return SearchedFile(file, leaks, lines, octets, " ".join(problems), results[-1].ends)
+        octets += one.octets
+    problems = dict.fromkeys(one.problem for _, one in results if one.problem)
+    return SearchedFile(split.file, Found(leaks, octets, lines, " ".join(problems), results[-1].found.ends))
 
 
 def _leak(file: FoundFile, found: FoundLeak, lines: int) -> Leak:

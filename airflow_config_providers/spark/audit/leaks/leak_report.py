@@ -84,7 +84,7 @@ class LeakReport:
         """Add what was found in files that were read now, and let ``seen`` keep it, but not of ``hidden`` paths."""
         for one in some:
             self.add(one)
-        self.read += sum(not one.is_unread for one in some)
+        self.read += sum(not one.found.is_unread for one in some)
         if seen:
             seen.keep([one for one in some if one.file.path not in hidden])
 
@@ -105,9 +105,9 @@ class LeakReport:
 
     def add(self, one: SearchedFile) -> None:
         """Add what was found in a file."""
-        self.leaks += one.leaks
-        self.files += not one.is_unread
-        self.unsearched += one.is_unread
-        self.octets += one.octets
-        if one.problem:
-            self.unread[one.file.path] = one.problem
+        self.leaks += one.found.leaks
+        self.files += not one.found.is_unread
+        self.unsearched += one.found.is_unread
+        self.octets += one.found.octets
+        if one.found.problem:
+            self.unread[one.file.path] = one.found.problem

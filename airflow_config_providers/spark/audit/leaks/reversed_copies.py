@@ -18,9 +18,10 @@ from airflow_config_providers.spark.audit.leaks.content import BLOCK, COMPRESSED
 from airflow_config_providers.spark.audit.leaks.decompression import decompressed
 from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_encoded
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split
+from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile, reason
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder, SoughtFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
+from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak
 from airflow_config_providers.spark.audit.leaks.split_search import Search
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored, real, split_root
 from airflow_config_providers.spark.audit.leaks.tar_members import is_tar
@@ -137,7 +138,7 @@ def _is_more_than_bytes(name: str, beginning: bytes) -> bool:
     return is_encoded(beginning) or is_tar(beginning) or bool(doubt(name, beginning))
 
 
-def _problem(found: SplitLeaks, beginning: bytes) -> str:
+def _problem(found: Found[FoundLeak], beginning: bytes) -> str:
     """Return why a file in such a format has no copy; empty if it can have one."""
     if found.problem or not found.leaks:
         return found.problem

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, Encoding
 from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, SHORTEST, telling_forms
@@ -28,6 +28,7 @@ from airflow_config_providers.spark.audit.leaks.fingerprint import (
     read_fingerprints,
     write_fingerprints,
 )
+from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.object_store import FAR_BLOCK
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
@@ -107,34 +108,32 @@ class SearchedFile(NamedTuple):
     A file that was searched.
 
     :param file: the file as it was when it was listed
-    :param leaks: what was found in it, in order
-    :param lines: how many line ends it has
-    :param octets: how many bytes were searched, of the decompressed content
-    :param problem: why not all of it could be searched; empty if all was
-    :param ends: a hash of its first and its last bytes, which is keyed if it was kept; empty if the file must be read
-        from the beginning when it has grown
+    :param found: what was found in it; its hash of the ends is keyed if it was kept
     """
 
     file: FoundFile
-    leaks: Sequence[Leak] = ()
-    lines: int = 0
-    octets: int = 0
-    problem: str = ""
-    ends: str = ""
+    found: Found[Leak] = Found()
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether all of it was searched."""
-        return not self.problem
+    def row(self) -> tuple[object, ...]:
+        """Return what is kept of it, as ``_Row`` says."""
+        leaks, octets, lines, problem, ends = self.found
+        return self.file, leaks, lines, octets, problem, ends
 
-    @property
-    def is_unread(self) -> bool:
-        """Whether nothing of it could be read."""
-        return bool(self.problem) and not self.octets
+    @classmethod
+    def read(cls, row: object) -> Self:
+        """
+        Return the file of a row.
+
+        :raises ValueError: a field is missing, or of another type
+        """
+        import msgspec  # noqa: PLC0415 - executors do not need it
+
+        file, leaks, lines, octets, problem, ends = msgspec.convert(row, _Row)
+        return cls(FoundFile(*file), Found(leaks, octets, lines, problem, ends))
 
 
 _Row = tuple[tuple[str, int, int, str, int], tuple[Leak, ...], int, int, str, str]
-"""A ``SearchedFile`` as it is kept: what its fields have, and those of its file, in order."""
+"""A ``SearchedFile`` as it is kept: its file, leaks, lines, octets, problem, and ends."""
 
 
 @dataclass(slots=True)
@@ -194,7 +193,7 @@ class SeenFiles:
 
         If the disk is full, a note says so, and the audit goes on.
         """
-        rows = [one._replace(ends=self.sought.key.of_ends(one.ends) if self.sought.key else "") for one in found]
+        rows = [SearchedFile(one.file, self._without_plain_ends(one.found)) for one in found]
         if problem := self._write(rows):
             self._note(_NOT_KEPT, problem)
         else:
@@ -218,6 +217,9 @@ class SeenFiles:
         except OSError as error:
             self._note(_NOT_REMOVED, system_reason(error))
 
+    def _without_plain_ends(self, found: Found[Leak]) -> Found[Leak]:
+        return found._replace(ends=self.sought.key.of_ends(found.ends) if self.sought.key else "")
+
     def _write(self, rows: Collection[SearchedFile]) -> str:
         """Write a part, unless it would be empty, and return why it could not be written; nothing if it was."""
         if not rows:
@@ -225,7 +227,7 @@ class SeenFiles:
         try:
             number = max(map(_number_of, self._parts()), default=-1) + 1  # of two results of a file, the later one wins
             part = self.folder / f"seen-{number:08}-{uuid.uuid4().hex}.jsonl"
-            replace_lines(part, (json.dumps(one, default=asdict) for one in rows))
+            replace_lines(part, (json.dumps(one.row(), default=asdict) for one in rows))
         except OSError as error:
             return system_reason(error)
         return ""
@@ -320,16 +322,14 @@ class SeenFiles:
         return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
 
     def _load(self) -> None:
-        import msgspec  # noqa: PLC0415 - executors do not need it
-
         for part in self._parts():
             self._rows += 1  # until all of the part is read, so that one that is broken is written anew
             with suppress(ContentError, UnicodeDecodeError):  # it is searched again
                 for line in _lines(part):
                     self._rows += 1
                     with suppress(*_WRONG):  # as above
-                        file, *rest = msgspec.convert(json.loads(line), _Row)
-                        self.files[file[0]] = SearchedFile(FoundFile(*file), *rest)
+                        one = SearchedFile.read(json.loads(line))
+                        self.files[one.file.path] = one
                 self._rows -= 1
 
 
@@ -364,7 +364,7 @@ def _remove(parts: Iterable[Path]) -> None:
 
 def is_unchanged(file: FoundFile, seen: SearchedFile | None) -> bool:
     """Return whether a file is as it was when all of it was searched; not if nothing says when that was."""
-    return seen is not None and seen.is_whole and seen.file == file and bool(file.modified or file.etag)
+    return seen is not None and seen.found.is_whole and seen.file == file and bool(file.modified or file.etag)
 
 
 def grown_since(
@@ -378,21 +378,22 @@ def grown_since(
 
     :param key: that of the hashes that were kept
     """
-    if key is None or seen is None or not seen.is_whole or not seen.ends or file.size <= seen.file.size:
+    if key is None or seen is None or not seen.found.is_whole or not seen.found.ends or file.size <= seen.file.size:
         return None
     if is_stored(file.path) and file.size <= FAR_BLOCK:  # one request reads it as a whole
         return None
     size = max(0, seen.file.size - margin)
     try:
         with opened(file.path, file.size) as source:
-            if key.of_ends(ends_hash(source, seen.file.size)) != seen.ends:
+            if key.of_ends(ends_hash(source, seen.file.size)) != seen.found.ends:
                 return None
             lines = source.read(size, seen.file.size - size).count(b"\n")
     except ContentError:  # the search of the file reports it
         return None
-    kept = [leak for leak in seen.leaks if leak.offset < size]
-    octets = seen.octets - (seen.file.size - size)
-    return seen._replace(file=seen.file._replace(size=size), leaks=kept, lines=seen.lines - lines, octets=octets)
+    kept = [leak for leak in seen.found.leaks if leak.offset < size]
+    octets = seen.found.octets - (seen.file.size - size)
+    found = seen.found._replace(leaks=kept, octets=octets, lines=seen.found.lines - lines)
+    return SearchedFile(seen.file._replace(size=size), found)
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -13,9 +13,10 @@ from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.leaks.content import hash_of_ends
 from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_parquet
 from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.open_file import LoadedFile, OpenFolder
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
+from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak
 from airflow_config_providers.spark.audit.leaks.split_search import OctetsRead, Opened, Search
 from airflow_config_providers.spark.audit.leaks.tar_members import is_tar
 
@@ -29,7 +30,9 @@ _MORE: Final = 4096
 """How many bytes beyond the listed size are read, to see whether the file ends there."""
 
 
-def search_all(splits: Iterable[Split], finder: OccurrenceFinder, tick: OctetsRead) -> Iterator[Sequence[SplitLeaks]]:
+def search_all(
+    splits: Iterable[Split], finder: OccurrenceFinder, tick: OctetsRead
+) -> Iterator[Sequence[Found[FoundLeak]]]:
     """Yield the results of some splits at a time, in order; each is that of ``Search``."""
     with closing(OpenFolder()) as folder, Search(finder, tick) as search:
         for some in packed(splits, attrgetter("file.size"), most=_TOGETHER, count=_MOST):
@@ -48,8 +51,8 @@ def _content(split: Split, folder: OpenFolder) -> bytes | None:
 
 def _searched(
     splits: Sequence[Split], contents: Sequence[bytes | None], search: Search, folder: OpenFolder
-) -> Sequence[SplitLeaks]:
-    found = list[SplitLeaks]()
+) -> Sequence[Found[FoundLeak]]:
+    found = list[Found[FoundLeak]]()
     have_clue = _with_clue([content or b"" for content in contents], search.finder)
     quiet = 0
     for place, (split, content) in enumerate(zip(splits, contents, strict=True)):
@@ -79,8 +82,8 @@ def _with_clue(contents: Sequence[bytes], finder: OccurrenceFinder) -> set[int]:
     return found
 
 
-def _without_occurrence(split: Split, content: bytes) -> SplitLeaks:
+def _without_occurrence(split: Split, content: bytes) -> Found[FoundLeak]:
     """Return the result for a file in which nothing is found. What it has beyond its listed size is only context."""
     path, size = split.file.path, split.file.size
     problem = doubt(path, content[:LONGEST_MAGIC])
-    return SplitLeaks(split, (), size, content.count(b"\n", 0, size), problem, hash_of_ends(content[:size]))
+    return Found((), size, content.count(b"\n", 0, size), problem, hash_of_ends(content[:size]))

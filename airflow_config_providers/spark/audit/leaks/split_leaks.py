@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from airflow_config_providers.spark.audit.leaks.file_format import is_encoded
 from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError
 from airflow_config_providers.spark.audit.leaks.tar_members import CompressedMembers, is_tar
@@ -42,33 +43,11 @@ class FoundLeak:
     column: str = ""
 
 
-SplitRest = tuple[Sequence[FoundLeak], int, int, str, str]
-
-SplitColumns = tuple[Sequence[Sequence[FoundLeak]], Sequence[int], Sequence[int], Sequence[str], Sequence[str]]
-"""Several ``SplitRest`` as columns, which is pickled fastest."""
-
-
 class SplitLeaks(NamedTuple):
-    """
-    The result of one split.
-
-    :param octets: how many bytes were searched, of the decompressed content
-    :param lines: how many line ends the split has
-    :param problem: why not all of it could be read; empty if all was
-    :param ends: a hash of both ends of the file, if the split has the last; see ``ends_hash``
-    """
+    """A split, and what was found in it."""
 
     split: Split
-    leaks: Sequence[FoundLeak] = ()
-    octets: int = 0
-    lines: int = 0
-    problem: str = ""
-    ends: str = ""
-
-    @property
-    def rest(self) -> SplitRest:
-        """Everything except the split, which the caller has."""
-        return self.leaks, self.octets, self.lines, self.problem, self.ends
+    found: Found[FoundLeak]
 
 
 @dataclass(slots=True)
@@ -92,11 +71,11 @@ class FoundSoFar:
         """Whether no more leaks are listed."""
         return len(self.leaks) >= MOST_LEAKS
 
-    def take(self, other: FoundSoFar) -> None:
-        """Add the bytes, leaks and problems of ``other``; lines and ends are of the whole split."""
-        self.octets += other.octets
-        self.leaks += other.leaks
-        self.problems += other.problems
+    def take(self, columns: FoundSoFar) -> None:
+        """Add what was found in the columns of a file: bytes, leaks and problems, but no lines or ends."""
+        self.octets += columns.octets
+        self.leaks += columns.leaks
+        self.problems += columns.problems
 
     @contextmanager
     def noting_failure(self) -> Iterator[None]:
@@ -130,11 +109,11 @@ class FoundSoFar:
                 self.problems.append(_MEMBERS)
             yield block
 
-    def of(self, split: Split) -> SplitLeaks:
-        """Return the result of ``split``."""
+    def as_found(self) -> Found[FoundLeak]:
+        """Return the result of the split."""
         if self.is_full:
             self.problems.append(f"It has {MOST_LEAKS:,} leaks in one place: no more are listed of that.")
-        return SplitLeaks(split, tuple(self.leaks), self.octets, self.lines, " ".join(self.problems), self.ends)
+        return Found(tuple(self.leaks), self.octets, self.lines, " ".join(self.problems), self.ends)
 
 
 def until_broken(content: Iterator[_Content], note: Callable[[str], object]) -> Iterator[_Content]:

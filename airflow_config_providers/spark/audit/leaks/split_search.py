@@ -20,11 +20,12 @@ from airflow_config_providers.spark.audit.leaks.content import (
 from airflow_config_providers.spark.audit.leaks.decompression import decompressed
 from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_parquet
 from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile
 from airflow_config_providers.spark.audit.leaks.reader_processes import Readers
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, FoundSoFar, SplitLeaks, until_broken
+from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, FoundSoFar, until_broken
 from airflow_config_providers.spark.audit.leaks.tar_members import CONTEXT, HEADER, CompressedMembers, is_tar
 
 OctetsRead = Callable[[int], None]
@@ -55,12 +56,12 @@ class Search(ClosedOnExit):
             lambda source, split: _searched_columns(source, split, finder), prepare=_import_once
         )
 
-    def __call__(self, split: Split, opened: Opened = opened) -> SplitLeaks:
+    def __call__(self, split: Split, opened: Opened = opened) -> Found[FoundLeak]:
         """Search one split. It never fails: what cannot be read is a problem in the result."""
         progress = FoundSoFar()
         with progress.noting_failure(), opened(split.file.path, split.file.size) as source:
             self._search(split, source, progress)
-        return progress.of(split)
+        return progress.as_found()
 
     def close(self) -> None:
         """End the processes."""

@@ -18,11 +18,14 @@ def searched(folder: Path) -> Sequence[SplitLeaks]:
     """Search all files below ``folder`` for values of the kinds that secret stores have."""
     typical = values(210, random.Random(7))
     finder = LeakFinder(KnownSecret(ConfigVariable("v", "", f"k{place}"), value) for place, value in enumerate(typical))
-    return [search(split, finder) for file in FileListing.of([str(folder)]).files for split in splits_of(file)]
+    splits = (split for file in FileListing.of([str(folder)]).files for split in splits_of(file))
+    return [SplitLeaks(split, search(split, finder)) for split in splits]
 
 
 def false_alarms(results: Sequence[SplitLeaks]) -> list[tuple[str, int, str]]:
     """Return the file, the offset and the encoding of each place."""
     return [
-        (one.split.file.path, leak.occurrence.start, leak.occurrence.encoding) for one in results for leak in one.leaks
+        (one.split.file.path, leak.occurrence.start, leak.occurrence.encoding)
+        for one in results
+        for leak in one.found.leaks
     ]

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from airflow_config_providers.spark.audit.leaks.content import BLOCK
 from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
+from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak
 from airflow_config_providers.spark.audit.leaks.split_search import Search
 
 
@@ -17,7 +18,7 @@ def search(
     tick: Callable[[int], None] = lambda octets: None,
     *,
     block: int = BLOCK,
-) -> SplitLeaks:
+) -> Found[FoundLeak]:
     """Search ``split``; see ``Search``."""
     with Search(finder, tick, block=block) as one:
         return one(split)

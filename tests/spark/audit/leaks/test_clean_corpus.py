@@ -20,5 +20,5 @@ def test_nothing_is_found_in_the_logs_of_a_driver_and_of_our_own_tests(tmp_path:
 
     results = searched(tmp_path)
 
-    assert min(one.octets for one in results) > 1_000
+    assert min(one.found.octets for one in results) > 1_000
     assert false_alarms(results) == []

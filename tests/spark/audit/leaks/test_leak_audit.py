@@ -36,6 +36,7 @@ from airflow_config_providers.spark.audit.leaks.content import hash_of_ends
 from airflow_config_providers.spark.audit.leaks.files import SPLIT, FileListing, FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.folder_lock import locked
+from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.leak import iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_audit import (
@@ -271,7 +272,7 @@ class TestSeenFiles:
         seen = SeenFiles.open(str(tmp_path / "state"), keyless)
         work = Work.of(FileListing.of([str(logs)]), seen.files, margin=MARGIN, key=None)
 
-        assert [one.ends for one in seen.files.values()] == [""]
+        assert [one.found.ends for one in seen.files.values()] == [""]
         assert (work.octets, work.grown) == ((logs / "a.log").stat().st_size, {})
 
     def test_a_file_that_was_replaced_is_read_again(self, audit: LeakAudit, tmp_path: Path) -> None:
@@ -392,6 +393,14 @@ class TestSeenFiles:
         (tmp_path / "secrets.json").write_text(text)
         assert SeenFiles.open(str(tmp_path), SOUGHT).files == {}
 
+    def test_a_row_has_the_lines_of_a_file_before_its_bytes(self, tmp_path: Path) -> None:
+        SeenFiles.open(str(tmp_path), SOUGHT)
+        (tmp_path / "seen-00000000-x.jsonl").write_text('[["/log", 9, 1, "", 0], [], 1, 7, "x", "e"]\n')
+
+        [one] = SeenFiles.open(str(tmp_path), SOUGHT).files.values()
+
+        assert one == SearchedFile(FoundFile("/log", 9, 1), Found((), 7, 1, "x", "e"))
+
     @pytest.mark.parametrize("name", ["secrets.json", "seen-00000000-x.jsonl"])
     def test_a_pipe_in_the_state_is_not_waited_for(self, tmp_path: Path, name: str) -> None:
         SeenFiles.open(str(tmp_path), SOUGHT)
@@ -405,7 +414,9 @@ class TestSeenFiles:
         logs.mkdir(parents=True)
         (logs / "a.log").write_text("nothing\n")
         listing = FileListing.of([str(logs)])
-        SeenFiles.open(str(state), SOUGHT).keep([SearchedFile(one, (), 1, one.size) for one in listing.files])
+        SeenFiles.open(str(state), SOUGHT).keep(
+            [SearchedFile(one, Found(lines=1, octets=one.size)) for one in listing.files]
+        )
         (tmp_path / "mounted").rename(tmp_path / "away")
 
         report = audit_leaks(LeakRequest([str(logs)], state=str(state)), SOUGHT)

@@ -9,6 +9,7 @@ import pytest
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.files import FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
+from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.leak_page import page, summary
@@ -74,7 +75,8 @@ def test_a_file_that_could_not_be_read_is_not_counted_as_searched() -> None:
     closed, broken = FoundFile("closed.log", 9, 1), FoundFile("broken.gz", 9, 1)
 
     report.add_all(
-        [SearchedFile(closed, problem="Permission denied."), SearchedFile(broken, octets=4, problem="x")], None
+        [SearchedFile(closed, Found(problem="Permission denied.")), SearchedFile(broken, Found(octets=4, problem="x"))],
+        None,
     )
 
     assert (report.files, report.read, report.unsearched) == (1, 1, 1)

@@ -18,6 +18,7 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.content import blocks, opened
 from airflow_config_providers.spark.audit.leaks.files import SPLIT, FileListing, FoundFile, splits_of
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
+from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.object_store import (
@@ -30,7 +31,7 @@ from airflow_config_providers.spark.audit.leaks.revealing_paths import Revealing
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
+from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak
 from airflow_config_providers.spark.audit.leaks.store_refusal import RefusedError
 from tests.spark.audit.leaks.logs import QUIET
 from tests.spark.audit.leaks.searching import search
@@ -85,11 +86,11 @@ def bucket() -> Iterator[Bucket]:
     found.filesystem.pseudo_dirs[:] = [""]
 
 
-def searched(file: FoundFile) -> list[SplitLeaks]:
+def searched(file: FoundFile) -> list[Found[FoundLeak]]:
     return [search(split, FINDER) for split in splits_of(file)]
 
 
-def offsets(results: list[SplitLeaks]) -> list[int]:
+def offsets(results: list[Found[FoundLeak]]) -> list[int]:
     return [leak.occurrence.start for one in results for leak in one.leaks]
 
 
@@ -300,7 +301,7 @@ class TestState:
     ) -> None:
         bucket.put("a.log", QUIET * lines)
         [before] = searched(bucket.file("a.log"))
-        seen = SearchedFile(before.split.file, (), before.lines, before.octets, "", KEY.of_ends(before.ends))
+        seen = SearchedFile(bucket.file("a.log"), before._replace(leaks=(), ends=KEY.of_ends(before.ends)))
         bucket.put("a.log", QUIET * (lines + 1))
 
         grown = grown_since(bucket.file("a.log"), seen, margin=0, key=KEY)

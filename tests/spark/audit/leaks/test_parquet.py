@@ -22,11 +22,12 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.column_search import METADATA
 from airflow_config_providers.spark.audit.leaks.decompression import most_content
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split, splits_of
+from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder, Occurrence
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_file
 from airflow_config_providers.spark.audit.leaks.parquet_file import LARGEST_ROWS, ParquetFile
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
-from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS, SplitLeaks
+from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS, FoundLeak
 from airflow_config_providers.spark.audit.leaks.split_search import Search
 from tests.spark.audit.leaks.searching import search
 
@@ -46,11 +47,11 @@ def found_at(path: Path) -> FoundFile:
     return FoundFile(str(path), path.stat().st_size, 1)
 
 
-def searched(file: FoundFile) -> SplitLeaks:
+def searched(file: FoundFile) -> Found[FoundLeak]:
     return search(Split(file), FINDER)
 
 
-def places(found: SplitLeaks) -> list[Place]:
+def places(found: Found[FoundLeak]) -> list[Place]:
     return [(one.column, one.lines, one.occurrence.start) for one in found.leaks]
 
 

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
+from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
+from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak
 from tests.spark.audit.leaks.searching import search
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
@@ -45,11 +46,11 @@ def written(folder: Path, contents: Iterable[bytes], *, name: str = "log") -> li
     return splits
 
 
-def together(splits: Iterable[Split], sought: str = "values") -> list[SplitLeaks]:
+def together(splits: Iterable[Split], sought: str = "values") -> list[Found[FoundLeak]]:
     return [one for some in search_all(splits, FINDERS[sought], lambda octets: None) for one in some]
 
 
-def alone(splits: Iterable[Split], sought: str = "values") -> list[SplitLeaks]:
+def alone(splits: Iterable[Split], sought: str = "values") -> list[Found[FoundLeak]]:
     return [search(split, FINDERS[sought]) for split in splits]
 
 

@@ -133,9 +133,7 @@ class PathTemplate:
 
     def _leading(self, parts: list[tuple[bool, str]]) -> str:
         """Return the beginning of the template that no run can change."""
-        return "".join(
-            part for _, part in takewhile(lambda part: part[0] or (part[1] and self._is_of_deployment(part[1])), parts)
-        )
+        return "".join(part for _, part in takewhile(lambda part: part[0] or self._is_of_deployment(part[1]), parts))
 
     def _parts(self) -> Iterator[tuple[bool, str]]:
         """Yield the strings and expressions of the template, up to its first block, which is yielded as empty."""

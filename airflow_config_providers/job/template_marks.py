@@ -105,8 +105,7 @@ class Marks:
                 text, places = self._read(leaf) if self._secret in leaf else (leaf, [])
                 found(text, self._marking.is_literal or self._are_around(text, places))
                 return text
-            has_marks = isinstance(leaf, bytes) and self._secret.encode() in leaf
-            return self._mark_in_bytes.sub(b"", cast("bytes", leaf)) if has_marks else leaf
+            return self._mark_in_bytes.sub(b"", leaf) if isinstance(leaf, bytes) else leaf
 
         return map_leaves(value, change)
 
@@ -137,7 +136,7 @@ class Marks:
         step up in the path may not: data may only choose what is below the directory that the author wrote. Nor may a
         ``?``, after which Vault's provider reads a version.
         """
-        start, end, provider, path, key = span
+        start, end, provider, path, _ = span
         places = self._marking.places
         inner = {position for position, number in found if places[number].sign in _IN_PATH}
         found = [(position, number) for position, number in found if places[number].sign not in _IN_PATH]
@@ -148,8 +147,7 @@ class Marks:
             return False
         colons = [position for position, sign in marks if sign == ":"]
         first = start + 2 + len(provider)
-        has_second = first + 1 + len(key) < end - 1
-        is_divided = colons[:1] == [first] and (not has_second or colons[1:2] in ([], [first + 1 + len(path)]))
+        is_divided = colons[:1] == [first] and colons[1:2] in ([], [first + 1 + len(path)])
         if not is_divided or any(text[colon] != ":" for colon in colons):
             return False
         inner = {position - start - len("${:") - len(provider) for position in inner}

@@ -116,8 +116,7 @@ class RenderGuard(MessageGuard):
     def _safe(self, event: object, layout: json.JSONEncoder) -> str | None:
         """Return ``event`` as JSON; None if a value extends over several of its strings, as one that is JSON does."""
         text = layout.encode(event)
-        is_safe = self._is_safe(event, layout) or self._is_only_in(_frame_ranges(event, layout), octets(text))
-        return text if is_safe else None
+        return text if self._is_only_in(_frame_ranges(event, layout), octets(text)) else None
 
     def _is_safe(self, value: object, layout: json.JSONEncoder) -> bool:
         text = layout.encode(value)

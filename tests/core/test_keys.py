@@ -43,6 +43,7 @@ ODD = {
     "a braille blank": "spark.a\u2800",
     "half of a surrogate pair": "spark.a\ud800",
     "a character for private use": "spark.a\ue000",
+    "a reference": "spark.${vault:a:b}",
     "nothing": "",
     "1,001 characters": "spark." + "k" * 995,
 }
@@ -101,6 +102,12 @@ def test_the_character_and_its_place_are_told() -> None:
 @pytest.mark.parametrize("key", ["config.providers", "config.providers.vault.class", "config.providers.x=y"])
 def test_what_belongs_to_the_deployment_is_told_as_that(key: str) -> None:
     assert isinstance(key_problem(key, "here"), ReservedKeyError)
+
+
+def test_a_key_of_the_deployment_is_found_among_others() -> None:
+    (problem,) = key_problems(["spark.x", "config.providers.vault.class"], lambda _: "here")
+
+    assert isinstance(problem, ReservedKeyError)
 
 
 def test_a_layer_says_where_each_odd_key_stands() -> None:

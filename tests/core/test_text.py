@@ -34,6 +34,33 @@ def test_a_long_line_loses_its_middle_before_other_lines_are_left_out() -> None:
     assert kept == [f"a = {'x' * 196} ... (4619 characters) ... {'x' * 185}   # RUN_CONFIG", found[1]]
 
 
+def test_long_lines_that_fit_are_left_whole() -> None:
+    found = ["x" * 5000, "b = 1"]
+
+    assert shortened(found, characters=len(str(found)), rest="x") == found
+
+
+def test_no_line_is_left_out_if_all_fit_without_their_middle() -> None:
+    kept = [f"{'x' * 200} ... (4600 characters) ... {'x' * 200}", "b = 1"]
+
+    assert shortened(["x" * 5000, "b = 1"], characters=len(str(kept)), rest="x") == kept
+
+
+def test_a_line_loses_its_middle_only_if_that_is_longer_than_each_end() -> None:
+    kept = ["x" * 600, f"{'y' * 200} ... (201 characters) ... {'y' * 200}"]
+
+    assert shortened(["x" * 600, "y" * 601], characters=len(str(kept)), rest="x") == kept
+
+
+@pytest.mark.parametrize(("spare", "count"), [(-1, 4), (0, 5), (1, 5)])
+def test_as_many_lines_are_shown_as_fit(spare: int, count: int) -> None:
+    shown = [*["a = 1"] * 5, "... and 35 more: x"]
+
+    kept = shortened(["a = 1"] * 40, characters=len(str(shown)) + spare, rest="x")
+
+    assert kept == [*["a = 1"] * count, f"... and {40 - count} more: x"]
+
+
 @pytest.mark.parametrize("text", ["7", " 7 ", "007", 7])
 def test_a_whole_number_is_written_in_digits(text: object) -> None:
     assert whole_number(text) == 7

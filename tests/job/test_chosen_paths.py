@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from airflow.sdk.definitions._internal.templater import SandboxedEnvironment
-from jinja2 import pass_context
+from jinja2 import DictLoader, pass_context
 
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.authored_job import AuthoredJob
@@ -54,6 +54,11 @@ BOUNDS = [
     pytest.param("/etc/{% if params.p %}a{% endif %}", [("/etc/",)], id="block"),
     pytest.param("/etc/{# #}{{ params.p }}", [("/etc/",)], id="comment"),
     pytest.param("/etc/${env:REGION}/{{ params.p }}", [("/etc/${env:REGION}/",)], id="reference"),
+    pytest.param("/etc/${env:REGION}/job-{{ params.p }}", [("/etc/${env:REGION}/",)], id="reference before a name"),
+    pytest.param("/etc/{% raw %}{{ params.p }}/{% endraw %}{{ params.p }}", [("/etc/",)], id="raw block"),
+    pytest.param("{% set day = ds %}/etc/{{ day }}", [], id="name that the template sets"),
+    pytest.param("{{ dag.params.mine }}/a", [], id="parameter that no run changed, of the DAG"),
+    pytest.param("{{ dag.params.dir }}/a", NOWHERE, id="parameter of the DAG"),
     pytest.param("${env:CONF}/{{ params.p }}", [("${env:CONF}/",)], id="begins with a reference"),
     pytest.param("/etc/${file:/x/y:{{ params.p }}}/a", [("/etc/",)], id="inside of a reference"),
     pytest.param("{{ var.value.dir }}/base.properties", [], id="begins with a variable"),
@@ -187,6 +192,35 @@ def test_attack_57_a_macro_that_reads_the_context_is_not_the_authors_alone(templ
     path = PathTemplate(template, environment, lambda text: environment.from_string(text).render(CONTEXT), OF_SOME)
 
     assert [bound.directories for bound in path.bounds("/srv/other/a", ())] == NOWHERE
+
+
+def _directories_in(environment, template):
+    path = PathTemplate(template, environment, lambda text: environment.from_string(text).render(CONTEXT), OF_SOME)
+    return [bound.directories for bound in path.bounds("/srv/other/a", ())]
+
+
+def test_attack_57_a_test_that_reads_the_context_is_not_the_authors_alone():
+    environment = SandboxedEnvironment()
+    environment.tests["chosen"] = of_context
+
+    assert _directories_in(environment, "{{ var.value.dir if 'x' is chosen else ds }}/a") == NOWHERE
+
+
+def test_attack_57_another_template_that_reads_what_the_run_gave_is_not_the_authors_alone():
+    environment = SandboxedEnvironment(loader=DictLoader({"dir": "{{ params.dir }}"}))
+
+    assert _directories_in(environment, "{% include 'dir' %}/a") == NOWHERE
+
+
+def test_a_filter_that_does_not_read_the_context_is_the_authors():
+    assert _directories_in(SandboxedEnvironment(), "{{ var.value.dir | trim }}/a") == []
+
+
+def test_a_template_without_a_filter_is_the_authors_also_if_one_could_read_the_context():
+    environment = SandboxedEnvironment()
+    environment.filters["chosen"] = of_context
+
+    assert _directories_in(environment, "{{ var.value.dir }}/a") == []
 
 
 @pytest.mark.parametrize("template", ["{{ '/etc' if task.task_id == 't' }}/a", "{{ dag.folder }}/{{ dag.dag_id }}"])

@@ -195,12 +195,28 @@ def test_a_native_template_tells_its_strings_apart():
     assert [text is found.value[0] for text in found.written] == [True]
 
 
+def test_a_native_template_tells_its_strings_apart_beside_bytes():
+    found = fill_in("['${vault:apps/db:password}', '{{ x }}', b'${a:b}']", native=True, x=REFERENCE)
+
+    assert found.value == [REFERENCE, REFERENCE, b"${a:b}"]
+    assert [text is found.value[0] for text in found.written] == [True]
+
+
+def test_all_of_a_file_without_a_template_is_the_authors():
+    found = filled_in(lambda env: env.from_string("${no provider:x}").render(), SandboxedEnvironment())
+
+    assert found.written == ("${no provider:x}",)
+
+
 BROUGHT = [
     pytest.param("{{ x }}", id="came"),
     pytest.param(f"{REFERENCE} {{{{ x }}}}", id="one more came"),
     pytest.param("${vault:apps/db:{{ ending }}}", id="key that ends the reference and begins another"),
     pytest.param("${vault:{{ shift }}:k}", id="path with a colon where the author wrote both"),
     pytest.param("${vau{{ shift }}:apps/db:password}", id="name with a colon"),
+    pytest.param("${vau{{ shift }}:password}", id="name with a colon before the author's only one"),
+    pytest.param("{{ joined('${vault:apps/db:pass:word}') }}", id="a colon in a key that a function replaces"),
+    pytest.param("{{ joined('${vault::password}') }}", id="the second colon that a function replaces"),
     pytest.param("${{ '{' ~ tail }}", id="all but the dollar"),
     pytest.param("{{ '${' ~ tail }}", id="all but the opening"),
     pytest.param("{{ '${vault:' ~ p ~ end }}", id="closed by data"),
@@ -276,6 +292,7 @@ def test_attack_56_what_data_brought_is_not_the_authors(template, native):
         "pinned": "db?version=1",
         "ending": "a} ${vault:b",
         "rendered": rendered,
+        "joined": lambda text: "_".join(text.rsplit(":", 1)),
         "forged": "${" + "0" * 29 + "vault:" + "0" * 29 + "a:b}" + "0" * 29,
     }
     found = fill_in(template, native=native, **context)
@@ -283,6 +300,21 @@ def test_attack_56_what_data_brought_is_not_the_authors(template, native):
     assert scan(str(found.value))
     assert not found.is_written()
     assert found.written == ()
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        pytest.param("${file:/a/{{ up }}/b:k}", True, id="a step up"),
+        pytest.param("${vault:secret/{{ pinned }}:k}", True, id="a version"),
+        pytest.param("${file:/a/{{ p }}/b:k}", False, id="none"),
+        pytest.param("{{ x }}", False, id="another's reference"),
+    ],
+)
+def test_a_reference_with_a_step_up_or_a_version_from_data_is_redirected(template, expected):
+    found = fill_in(template, x=REFERENCE, p="apps/db", up="x/..", pinned="db?version=1")
+
+    assert found.is_redirected is expected
 
 
 @pytest.mark.parametrize(

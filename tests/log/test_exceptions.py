@@ -44,6 +44,14 @@ class OwnTextError(ValueError):
         return f"made up {VALUE}"
 
 
+class OwnReprError(ValueError):
+    def __str__(self):
+        return f"made up {VALUE}"
+
+    def __repr__(self):
+        return f"<made up {VALUE}>"
+
+
 class FailingTextError(ValueError):
     def __str__(self):
         raise RuntimeError(VALUE)
@@ -262,6 +270,39 @@ def test_objects_near_an_exception_show_no_value(exception, read):
 
     assert "${v:a}" in str(read(exception))
     assert VALUE not in str(read(exception))
+
+
+def test_an_exception_with_a_repr_of_its_own_shows_no_value_there():
+    exception = OwnReprError("x")
+
+    reverse_exception(exception, REVERSER)
+
+    assert repr(exception) == "OwnReprError('made up ${v:a}')"
+
+
+def test_an_exception_whose_message_cannot_be_checked_says_so():
+    exception = FailingTextError("x")
+
+    reverse_exception(exception, REVERSER)
+
+    assert str(exception) == UNCHECKED
+
+
+def test_an_exception_whose_slots_take_references_keeps_its_class():
+    exception = SlotError(VALUE)
+
+    reverse_exception(exception, REVERSER)
+
+    assert type(exception) is SlotError
+    assert str(exception) == "slot ${v:a}"
+
+
+def test_objects_are_searched_three_levels_of_attributes_from_an_exception():
+    exception = _with(a=OnlySlots(OnlySlots(OnlySlots(VALUE))))
+
+    reverse_exception(exception, REVERSER)
+
+    assert exception.a._text._text._text == "${v:a}"
 
 
 def test_references_stand_where_values_stood():

@@ -115,6 +115,30 @@ def test_without_reversers_everything_passes_at_once(stream, screen, active):
     assert screen.getvalue() == f"held{VALUE}"
 
 
+def test_without_reversers_a_line_that_was_held_back_is_written_before_what_follows(stream, screen, active):
+    stream.write(f"{VALUE[:9]}\n")
+    active.remove(REVERSER)
+
+    stream.write("more\n")
+
+    assert screen.getvalue() == f"{VALUE[:9]}\nmore\n"
+
+
+def test_half_of_a_surrogate_pair_is_written(stream, screen):
+    stream.write("\ud800\n")
+
+    assert screen.getvalue() == "\ud800\n"
+
+
+def test_the_binary_stream_below_writes_each_line_at_once(active):
+    octets = io.BytesIO()
+    stream = GuardedStream(io.TextIOWrapper(octets), active, line_end="\n")
+
+    stream.buffer.write(b"a\nb")
+
+    assert octets.getvalue() == b"a\n"
+
+
 def test_the_binary_stream_below_is_guarded_too(active):
     octets = io.BytesIO()
     stream = GuardedStream(io.TextIOWrapper(octets), active, line_end="\n")

@@ -48,10 +48,19 @@ def _call(guard, event):
         pytest.param({"event": "x", "k": {"n": [VALUE]}}, {"event": "x", "k": {"n": ['${v:a"b}']}}, id="nested"),
         pytest.param({"event": "x", VALUE: 1}, {"event": "x", '${v:a"b}': 1}, id="key"),
         pytest.param({"event": "x", "k": Broken()}, {"event": "x", "k": UNCHECKED}, id="broken-entry-alone"),
+        pytest.param(f"is {VALUE}", 'is ${v:a"b}', id="text"),
     ],
 )
 def test_the_processor_gets_references(kind, event, expected, active):
     assert _call(kind(_same, active), event) == expected
+
+
+@pytest.mark.parametrize("kind", [MessageGuard, RenderGuard])
+@pytest.mark.parametrize("is_active", [True, False])
+def test_the_processor_gets_the_logger_and_the_name_of_the_method(kind, is_active, active):
+    guard = kind(lambda *given: given, active if is_active else ActiveReversers())
+
+    assert guard("logger", "info", {"event": "x"})[:2] == ("logger", "info")
 
 
 @pytest.mark.parametrize("kind", [MessageGuard, RenderGuard])
@@ -89,6 +98,14 @@ def test_the_renderer_gets_an_exception_as_text(exc_info, active):
 
     assert "exc_info" not in event
     assert event["exception"].endswith('ValueError: bad ${v:a"b}')
+
+
+def test_the_renderer_gets_an_exception_of_a_tuple_as_text_also_if_none_is_handled(active):
+    error = ValueError(VALUE)
+
+    event = _call(RenderGuard(_same, active), {"event": "x", "exc_info": (ValueError, error, None)})
+
+    assert event["exception"] == 'ValueError: ${v:a"b}'
 
 
 def test_no_pending_exception_gives_no_text(active):
@@ -178,6 +195,55 @@ def test_a_value_that_is_json_is_hidden_also_if_its_keys_are_those_of_an_event(c
 
     for event in (credentials, {"event": credentials, "level": "info"}, {"event": "x", "0": credentials}):
         assert json.dumps(credentials) not in _call(RenderGuard(JSONRenderer(), active), event)
+
+
+def test_an_event_keeps_a_level_that_is_a_value_where_an_entry_is_replaced_as_a_whole():
+    credentials = {"user": "app", "password": "hunter22"}
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "a"): json.dumps(credentials)}))
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "b"): "warning"}))
+
+    rendered = _call(RenderGuard(JSONRenderer(), active), {"event": "x", "level": "warning", "is": credentials})
+
+    assert json.loads(rendered) == {"event": "x", "level": "warning", "is": "${v:a}"}
+
+
+def test_an_event_with_a_time_and_a_level_that_are_no_texts_is_shown(active):
+    frame = {"timestamp": 1764374400, "level": ["info"]}
+
+    rendered = _call(RenderGuard(lambda *_: json.dumps({"event": VALUE, **frame}), active), {"event": "x"})
+
+    assert json.loads(rendered) == {"event": '${v:a"b}', **frame}
+
+
+@pytest.mark.parametrize("is_bytes", [True, False], ids=["bytes", "text"])
+@pytest.mark.parametrize(
+    ("rendered", "expected"),
+    [
+        pytest.param('["event", "Zq8-s3cr3t/val+1"]', '["event", "${v:a}"]', id="a-value"),
+        pytest.param('["event",  "Zq8-s3cr3t/val+1"]', '["event",  "${v:a}"]', id="a-value-in-an-unknown-layout"),
+        pytest.param('[1, ["a", "hunter22"]]', '"[1, ${v:b}]"', id="a-value-that-is-json"),
+    ],
+)
+def test_a_value_is_hidden_in_json_that_is_no_event(rendered, expected, is_bytes):
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "a"): VALUE}))
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "b"): '["a", "hunter22"]'}))
+    rendered, expected = (rendered.encode(), expected.encode()) if is_bytes else (rendered, expected)
+
+    assert _call(RenderGuard(lambda *_: rendered, active), {"event": "x"}) == expected
+
+
+def test_json_that_cannot_be_checked_is_not_shown():
+    class Failing(ReverseTransformer):
+        @property
+        def finder(self):
+            raise RuntimeError("broken")
+
+    active = ActiveReversers()
+    active.add(Failing({}, {ConfigVariable("v", "", "k"): VALUE}))
+
+    assert _call(RenderGuard(JSONRenderer(), active), {"event": VALUE, "level": "info"}) == UNCHECKED
 
 
 @pytest.mark.parametrize(

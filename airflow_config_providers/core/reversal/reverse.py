@@ -140,9 +140,7 @@ class ReverseTransformer:
             return UNCHECKED
 
     def _leaf(self, value: object, name: str) -> object:
-        if isinstance(value, str):
-            if self._finder is None:
-                self._build()
+        if isinstance(value, str):  # both tables were built to reverse its key
             return self._named.get((value, name)) or self._references.get(value) or self.reverse_text(value)
         return reverse_bytes(value, (self,)) if isinstance(value, bytes) else value
 

@@ -84,6 +84,32 @@ def test_a_text_in_groups_has_what_is_looked_for_wherever_they_begin(before, tex
     assert any(found.decode() in written for found in spaced([text]))
 
 
+def test_what_is_looked_for_starts_with_an_octet_that_ends_in_a_letter():
+    lower = {b"5a 7", b"5a:7", b"2d 7", b"2d:7", b"71 38", b"38 2d"}
+
+    assert spaced([b"Zq8-w"]) == lower | {found.upper() for found in lower}
+
+
+def test_more_is_looked_for_of_a_text_in_which_no_octet_ends_in_a_letter():
+    in_groups = {b"30 31", b"31 32", b"32 33", b"33 34"}
+
+    assert spaced([b"012345"]) == in_groups | {b"30 31 32 33", b"30:31:32:33"}
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        pytest.param(rb"ab\u003dcd", [0, 1, 2, 8, 9, 10], id="in-the-middle"),
+        pytest.param(rb"\x3da", [0, 4, 5], id="first"),
+        pytest.param(rb"a\u003d", [0, 1, 7], id="last"),
+    ],
+)
+def test_a_character_of_a_copy_has_the_place_at_which_it_begins_in_the_text(text, places):
+    copy = unescaped(text)
+
+    assert [copy.place(place) for place in range(len(copy.data) + 1)] == places
+
+
 @given(st.lists(st.tuples(st.binary(max_size=4), st.binary(max_size=2)), max_size=8), st.data())
 def test_a_place_in_a_copy_has_its_place_in_the_text(parts, data):
     pieces, size = [], 0

@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from airflow_config_providers.core.reversal.revealing import CUT, LONGEST, RUN, holds, spots
+from airflow_config_providers.core.reversal.revealing import CUT, LONGEST, RUN, Spots, holds, is_random, spots
 
 
 def _tells(text):
@@ -23,6 +23,7 @@ def _tells(text):
         pytest.param("qzkvxwpmtrjh", id="letters-that-no-word-has"),
         pytest.param("k#8$xQ!2@v%L", id="marks"),
         pytest.param("https://user:p4Ss9xK2m1@host.example.com/x", id="password-in-a-url"),
+        pytest.param("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9", id="no-head-although-it-begins-like-one"),
         pytest.param("AccountKey=Zm9vYmFyYmF6cXV4==;EndpointSuffix=core.windows.net", id="connection-string"),
     ],
 )
@@ -120,3 +121,64 @@ def test_the_head_of_a_token_tells_only_where_it_is_cut_off():
 
     assert not [run for run in spots(token, token).runs if run[1] <= head]
     assert [cut for cut in spots(token, token).cuts if cut[1] <= head]
+
+
+@pytest.mark.parametrize(
+    ("text", "runs", "cuts"),
+    [
+        pytest.param("a1....b2..c3", [(0, 12)], [(0, 8), (6, 12)], id="three-odd-neighbours-in-a-run"),
+        pytest.param("a1....b2...c3", [], [(0, 8), (6, 13)], id="three-in-one-more-than-a-run"),
+        pytest.param("a1.....b2", [], [], id="two-in-one-more-than-a-cut"),
+        pytest.param("a1b........c2d........e3", [(11, 14)], [(0, 3), (11, 14)], id="two-where-five-are-around"),
+        pytest.param("a1b........c2d........e", [], [(0, 3), (11, 14)], id="two-where-four-are-around"),
+        pytest.param("a1%20%20b2%2E%2E%2E.c3", [(0, 22)], [(0, 10), (8, 22)], id="an-escape-is-one-character"),
+        pytest.param("a1%20%20b2%2E%2E%2E..c3", [], [(0, 10)], id="escapes-in-one-more-than-a-run"),
+        pytest.param("qzkvx", [(0, 4), (1, 5)], [(0, 3), (1, 4), (2, 5)], id="letters-that-no-word-has"),
+        pytest.param("http://h1j2k3l4/a1....b2..c3", [(16, 28)], [(16, 24), (22, 28)], id="behind-a-host"),
+    ],
+)
+def test_the_shortest_parts_that_tell_are_found(text, runs, cuts):
+    assert spots(text.encode(), text.encode()) == (runs, cuts, RUN, CUT)
+
+
+def test_each_run_of_a_hexadecimal_number_is_a_part_that_tells():
+    text = b"0123456789012345678a"
+
+    assert spots(text, text).runs == [(first, first + RUN) for first in range(len(text) - RUN + 1)]
+
+
+def test_the_parts_of_a_form_are_where_it_encodes_those_of_the_text():
+    text = b"a1....b2..c3"
+
+    assert spots(text.hex().encode(), text) == ([(0, 24)], [(0, 16), (12, 24)], 2 * RUN, 2 * CUT)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("a1.....b2", False), ("a1....b2", True), ("a1....b2..c3", True)])
+def test_spots_are_true_if_a_part_tells(text, expected):
+    assert bool(spots(text.encode(), text.encode())) is expected
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        pytest.param([], [], id="none"),
+        pytest.param([(0, 4)], [(0, 12)], id="at-the-beginning"),
+        pytest.param([(11, 15)], [(0, 23)], id="so-near-to-it-that-no-run-is-before"),
+        pytest.param([(12, 16)], [(4, 24)], id="behind-a-run"),
+        pytest.param([(30, 50)], [(30, 50)], id="longer-than-a-run"),
+        pytest.param([(56, 60)], [(48, 60)], id="at-the-end"),
+        pytest.param([(0, 4), (24, 28)], [(0, 36)], id="two-with-a-run-between"),
+        pytest.param([(0, 4), (25, 29)], [(0, 12), (17, 37)], id="two-farther-apart"),
+    ],
+)
+def test_the_stretches_in_which_a_run_can_tell_are_found(runs, expected):
+    assert list(Spots(runs, [], RUN, CUT).stretches(60)) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [(b"a1....", True), (b"a1.....", False), (b"word 1 2 Words", False)])
+def test_a_text_is_random_if_letters_digits_and_case_change_often(text, expected):
+    assert is_random(text) is expected
+
+
+def test_nothing_behind_the_last_part_tells():
+    assert not holds([(1, 3)], 2, 9)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import pickle
 import time
@@ -134,6 +135,29 @@ def test_a_reference_that_holds_a_value_is_left_alone():
     assert reverser.reverse_text(once) == once
 
 
+def test_a_reference_in_which_a_value_is_stays_also_if_another_has_the_same_value():
+    inside = ConfigVariable("v", "", VALUE)
+    reverser = ReverseTransformer({}, {PASSWORD: VALUE, inside: VALUE})
+
+    assert reverser.reverse_text(f"{inside}: {VALUE}") == f"{inside}: ${{v:{VALUE}}}"
+
+
+def test_a_value_of_spaces_only_is_not_searched_for_in_texts():
+    assert _reverser("        ").reverse_text(f"a{' ' * 20}b") == f"a{' ' * 20}b"
+
+
+SEVERAL_LINES = "-----BEGIN KEY-----\nZq8-s3\n{}\npassword\n-----END KEY-----\n"
+
+
+def test_a_short_line_of_a_value_is_hidden_on_its_own():
+    assert _reverser(SEVERAL_LINES).reverse_text("line Zq8-s3 is wrong") == "line ${v:a} is wrong"
+
+
+@pytest.mark.parametrize("line", ["-----BEGIN KEY-----", "{}", "password", "-----END KEY-----"])
+def test_a_line_of_a_value_that_reveals_nothing_is_left(line):
+    assert _reverser(SEVERAL_LINES).reverse_text(f"line {line} is wrong") == f"line {line} is wrong"
+
+
 def test_values_of_two_reversers_that_overlap_are_hidden_as_one():
     short, long = _reverser("abcdef"), _reverser("cdef-ghijkl")
 
@@ -214,6 +238,11 @@ class Shown:
         return f"<Shown {self.text}>"
 
 
+class ShownOnlyAsText:
+    def __str__(self):
+        return f"shown {VALUE}"
+
+
 class Broken:
     def __repr__(self):
         raise ValueError(VALUE)
@@ -235,6 +264,7 @@ class Lazy:
         pytest.param(bytearray(VALUE.encode()), b"${v:a}", id="bytearray"),
         pytest.param(memoryview(VALUE.encode()), b"${v:a}", id="memoryview"),
         pytest.param(Shown(VALUE), "<Shown ${v:a}>", id="repr"),
+        pytest.param(ShownOnlyAsText(), "shown ${v:a}", id="str"),
         pytest.param(ValueError(VALUE), "${v:a}", id="exception"),
         pytest.param(47110815, "${v:b}", id="number"),
         pytest.param(type(VALUE, (), {})(), f"{__name__}.${{v:a}}", id="class-called-like-a-value"),
@@ -259,6 +289,7 @@ def test_an_object_that_shows_no_value_is_left_itself(value):
     [
         pytest.param(_reverser(VALUE), True, id="a-value"),
         pytest.param(_reverser("pin"), True, id="a-short-value"),
+        pytest.param(ReverseTransformer({}, {}, hidden=["pin"]), True, id="a-value-without-a-reference"),
         pytest.param(_reverser(), False, id="no-reference"),
         pytest.param(_reverser(""), False, id="an-empty-value"),
         pytest.param(_reverser(originals={"k": VALUE}), False, id="originals-only"),
@@ -298,8 +329,74 @@ def test_what_was_forgotten_is_gone_and_the_originals_stay():
     assert reverser.reverse({"spark.x": VALUE}) == {"spark.x": "${vault:apps/db:password}"}
 
 
+def test_what_was_forgotten_is_held_no_longer():
+    reverser = ReverseTransformer({}, {PASSWORD: VALUE}, hidden=["Yp7-0ther/w"])
+    reverser.reverse({"password": VALUE})
+
+    reverser.forget()
+
+    assert not {VALUE, "Yp7-0ther/w"} & set(_strings_of(reverser))
+
+
+def _strings_of(held, depth=4):
+    """Yield the strings that an object holds, also in what it holds."""
+    for one in gc.get_referents(held):
+        if isinstance(one, str):
+            yield one
+        elif depth and not isinstance(one, type):
+            yield from _strings_of(one, depth - 1)
+
+
 def test_a_text_that_is_none_is_hidden():
     assert _reverser(VALUE).reverse_text(None) == UNCHECKED
+
+
+def test_octets_that_are_none_are_hidden():
+    assert reverse_bytes(None, (_reverser(VALUE),)) == UNCHECKED.encode()
+
+
+def test_a_key_that_is_no_text_is_hidden_with_its_value():
+    assert _reverser(VALUE).reverse({7: "x"}) == {UNCHECKED: UNCHECKED}
+
+
+# --- values that changed ----------------------------------------------------------------------------
+
+
+def test_values_that_references_had_before_are_hidden_too():
+    now = ReverseTransformer({"spark.x": str(TOKEN)}, {PASSWORD: VALUE}, hidden=["Yp7-0ther/w"])
+    earlier = ReverseTransformer({}, {PASSWORD: "Xo6-3arlier"}, hidden=["Wn5-h1dden"])
+
+    both = now.knowing(earlier)
+
+    assert (
+        both.reverse_text(f"{VALUE} Yp7-0ther/w Xo6-3arlier Wn5-h1dden") == f"{PASSWORD} [hidden] {PASSWORD} [hidden]"
+    )
+    assert both.current == {PASSWORD: VALUE}
+    assert both.reverse({"spark.x": "y"}) == {"spark.x": str(TOKEN)}
+
+
+def test_of_many_values_the_last_ones_are_kept_and_the_first():
+    values = [(PASSWORD, f"Zq8-s3cr3t-{number}") for number in (5, 4, 3, 2, 1)]
+    many = ReverseTransformer.of_pairs([*values, (TOKEN, VALUE)], hidden=["Yp7-0ther/w"])
+
+    recent = many.recent(2)
+
+    assert set(recent.pairs) == {*values[:2], values[-1], (TOKEN, VALUE)}
+    assert recent.current == {PASSWORD: "Zq8-s3cr3t-5", TOKEN: VALUE}
+    assert recent.hidden == {"Yp7-0ther/w"}
+
+
+def test_a_reference_has_changed_if_it_has_another_value_now():
+    before = ReverseTransformer({}, {PASSWORD: VALUE, TOKEN: VALUE})
+    now = ReverseTransformer({}, {PASSWORD: "Xo6-later", TOKEN: VALUE})
+
+    assert before.changed_from(now) == now.changed_from(before) == {PASSWORD}
+
+
+def test_a_reference_that_only_one_has_did_not_change():
+    both, one = ReverseTransformer({}, {PASSWORD: VALUE, TOKEN: VALUE}), ReverseTransformer({}, {TOKEN: VALUE})
+
+    assert both.changed_from(one) == one.changed_from(both) == set()
 
 
 def test_a_value_that_no_reference_stands_for_is_hidden():

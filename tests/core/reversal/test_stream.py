@@ -312,3 +312,16 @@ def test_several_lines_at_once_become_what_they_become_one_by_one(lines, padding
     shown = [*reverse_lines(["".join(lines)], REVERSERS)]
 
     assert "".join(shown) == "".join(reverse_lines(lines, REVERSERS))
+
+
+def test_what_was_held_back_and_cannot_be_searched_is_hidden():
+    stream = StreamReverser()
+    assert stream.feed(f"{VALUE[:9]}\n".encode(), REVERSERS) == b""
+
+    assert stream.flush((None,)) == UNCHECKED.encode()
+    assert (stream.lines_held_back, stream.flush(REVERSERS)) == (0, b"")
+
+
+@pytest.mark.parametrize(("data", "end"), [(b"line\n", b"\n"), (b"part of a line", b"")])
+def test_a_line_that_cannot_be_searched_ends_as_it_did(data, end):
+    assert StreamReverser().feed(data, (None,)) == UNCHECKED.encode() + end

@@ -24,7 +24,8 @@ import psutil
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.content import blocks, opened
 from airflow_config_providers.spark.audit.leaks.files import FileListing, grouped, splits_of
-from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintFinder, FingerprintKey
+from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
+from airflow_config_providers.spark.audit.leaks.fingerprint_finder import FingerprintFinder
 from airflow_config_providers.spark.audit.leaks.leak_audit import LeakAudit, Work, seldom_collected
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport

@@ -20,12 +20,8 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.job.providers_connection import deployment_registry
 from airflow_config_providers.job.records.files import RecordFiles
 from airflow_config_providers.job.value_hashes import deployment_key
-from airflow_config_providers.spark.audit.leaks.fingerprint import (
-    DIGEST_BITS,
-    FingerprintKey,
-    read_fingerprints,
-    write_fingerprints,
-)
+from airflow_config_providers.spark.audit.leaks.fingerprint import DIGEST_BITS, FingerprintKey
+from airflow_config_providers.spark.audit.leaks.fingerprint_file import read_fingerprints, write_fingerprints
 from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest, audit_leaks, no_tick
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, searchable
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport

@@ -20,10 +20,9 @@ from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.audit.leaks.content import ends_hash, opened
 from airflow_config_providers.spark.audit.leaks.file_format import known_formats
 from airflow_config_providers.spark.audit.leaks.files import FoundFile
-from airflow_config_providers.spark.audit.leaks.fingerprint import (
+from airflow_config_providers.spark.audit.leaks.fingerprint import Fingerprint, FingerprintKey
+from airflow_config_providers.spark.audit.leaks.fingerprint_file import (
     DamagedFingerprintsError,
-    Fingerprint,
-    FingerprintKey,
     OtherKeyError,
     read_fingerprints,
     write_fingerprints,

@@ -10,7 +10,8 @@ from typing import Protocol, Self
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import is_like
-from airflow_config_providers.spark.audit.leaks.fingerprint import Fingerprint, FingerprintFinder, FingerprintKey
+from airflow_config_providers.spark.audit.leaks.fingerprint import Fingerprint, FingerprintKey
+from airflow_config_providers.spark.audit.leaks.fingerprint_finder import FingerprintFinder
 from airflow_config_providers.spark.audit.leaks.leak_finder import (
     EARLIER,
     UNKNOWN,

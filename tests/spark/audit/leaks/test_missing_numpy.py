@@ -10,7 +10,7 @@ def test_without_numpy_the_way_out_is_named() -> None:
     script = (
         "import sys; sys.modules['numpy'] = None\n"
         "from airflow_config_providers.spark.audit.leaks.fingerprint import Fingerprint, FingerprintKey\n"
-        "from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintFinder\n"
+        "from airflow_config_providers.spark.audit.leaks.fingerprint_finder import FingerprintFinder\n"
         "FingerprintFinder([Fingerprint('r', 'plain', 8, 1, '00')], FingerprintKey(b'k'))\n"
     )
 

@@ -287,7 +287,7 @@ class ConfigAdmin:
                 f"name version 0."
             )
         version = changes[-1].version - 1 if to_version is None else to_version
-        versions = recorded(snapshot.history(resource), changes, snapshot.version(resource))
+        versions = recorded(snapshot.history(resource), changes, snapshot.document(resource).version)
         edit = returning(version, changes, versions=versions, name=str(resource))
         request = _ChangeRequest(
             {resource: edit}, validate_only, {resource: current}, cache(self._static_layers), restored=version

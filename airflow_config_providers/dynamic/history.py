@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.document import FORMAT, Value, read_json, unknown, value_of, written_value
 from airflow_config_providers.exceptions import ConfigException
-
-LOSS: Final = "deleted"
-"""The event of a change that no one made with this package: the document was deleted."""
 
 MOST_CHANGES: Final = 200
 """The most changes of a document that are kept."""
@@ -65,25 +62,6 @@ class History:
 def difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> list[str]:
     """Return the keys that differ, in order."""
     return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
-
-
-def after_loss(past: History) -> History:
-    """
-    Return the history of a document that is gone, such as a variable that was deleted in Airflow's UI.
-
-    It ends with the deletion, at an unknown time, so that versions go on and earlier ones can be restored.
-    """
-    held: dict[str, dict[str, Value]] = {}
-    for change in past.changes:
-        values = {**held.get(change.task_id, {}), **change.became}
-        held[change.task_id] = {key: value for key, value in values.items() if value is not None}
-    version = past.changes[-1].version + 1
-    lost = [
-        Change(version, task_id, "", "", values, dict.fromkeys(values), LOSS)
-        for task_id, values in held.items()
-        if values
-    ]
-    return replace(past, changes=[*past.changes, *lost])
 
 
 def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change]) -> dict[str, Value]:

@@ -57,25 +57,14 @@ class Snapshot:
 
     def history(self, resource: ConfigResource) -> History:
         """
-        Return the changes of the document that contains ``resource``; the last one is its loss if it was deleted.
+        Return the changes of the document that contains ``resource``.
 
         :raises ConfigException: the history cannot be read
         """
         name = history_name(resource)
         if name not in self._histories:
-            past = history.read(self._text(name), name=name)
-            is_lost = past.changes and self._text(name_of(resource)) is None
-            self._histories[name] = history.after_loss(past) if is_lost else past
+            self._histories[name] = history.read(self._text(name), name=name)
         return self._histories[name]
-
-    def version(self, resource: ConfigResource) -> int:
-        """
-        Return the version of the document that contains ``resource``, which goes on if the document was deleted.
-
-        :raises ConfigException: the document or its history cannot be read
-        """
-        last = (change.version for change in self.history(resource).changes[-1:])
-        return max(self.document(resource).version, *last, 0)
 
     def _text(self, name: str) -> str | None:
         return self.kept.get(name, Kept()).text

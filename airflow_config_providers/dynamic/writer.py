@@ -90,14 +90,14 @@ class Writer:
         groups = _by_document(plans)
         beside = default + 1 if name_of(DEPLOYMENT) in groups else 0
         for name, group in groups.items():
-            past = snapshot.history(group[0].resource)
-            before = replace(snapshot.document(group[0].resource), version=snapshot.version(group[0].resource))
+            before = snapshot.document(group[0].resource)
             changing = [plan for plan in group if plan.keys]
             refreshed = [plan.resource for plan in group if not plan.keys]
             after = before.changed({plan.resource: plan.after for plan in changing}, refreshed)
             after = replace(after, beside=after.beside if name == name_of(DEPLOYMENT) else beside or after.beside)
             documents[name] = after
             if changes := [self._change(plan, after.version, event, restored) for plan in changing]:
+                past = snapshot.history(group[0].resource)
                 past = replace(past, changes=[*past.changes, *changes])
                 texts[history_name(group[0].resource)] = history.write(past)
         listing = _with_list(documents, snapshot.document(DEPLOYMENT), self.store)

@@ -685,43 +685,6 @@ def test_a_rollback_gives_what_there_was(store, version, cores):
     assert one.describe_configs([DAG])[DAG]["cores"].value == cores
 
 
-@pytest.fixture
-def loss(store) -> ConfigAdmin:
-    """An administrator of a DAG whose document was deleted, as in Airflow's UI, but not its history."""
-    one = admin(store)
-    for resource, number in ((DAG, "2"), (DAG, "3"), (TASK, "4")):
-        one.incremental_alter_configs({resource: [set_("cores", number)]})
-    store.texts.pop(name_of(DAG))
-    return one
-
-
-def cores(one: ConfigAdmin) -> list[str | None]:
-    described = one.describe_configs([DAG, TASK])
-    return [described[resource]["cores"].value for resource in (DAG, TASK)]
-
-
-def test_versions_go_on_after_those_of_a_document_that_was_deleted(loss):
-    loss.incremental_alter_configs({DAG: [set_("cores", "5")]})
-
-    assert [(one.version, one.event) for one in loss.history(DAG)[2:]] == [(4, "deleted"), (5, "alter")]
-
-
-@pytest.mark.parametrize("is_changed", [False, True], ids=["at once", "after a change"])
-def test_a_rollback_restores_what_a_document_had_before_it_was_deleted(loss, is_changed):
-    if is_changed:
-        loss.incremental_alter_configs({DAG: [set_("cores", "5")]})
-    loss.rollback(DAG, 2)
-    loss.rollback(TASK, 3)
-
-    assert cores(loss) == ["3", "4"]
-
-
-def test_a_rollback_without_a_version_takes_back_that_a_document_was_deleted(loss):
-    loss.rollback(DAG)
-
-    assert cores(loss) == ["3", "3"]
-
-
 def test_a_rollback_of_a_dag_leaves_its_tasks_as_they_are(store):
     one = admin(store)
     for resource, number in ((DAG, "2"), (TASK, "3"), (DAG, "4")):

@@ -28,7 +28,6 @@ function versionOf({ version, keys, newest, address, changed }) {
 // Return what kind of change it was, if it was more than a change of keys.
 function whatFor(event, restored) {
   if (event === "rollback") return restored === null ? ", a rollback" : `, a rollback to version ${restored}`;
-  if (event === "deleted") return ", because its variable was deleted";
   return event === "take_back" ? ", taking a change back" : "";
 }
 

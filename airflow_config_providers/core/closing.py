@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.text import printable
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 LONGEST_CLOSE: Final = 60.0
 """The most seconds that are waited for a member to close: as for all providers of a job to answer, by default."""
@@ -53,33 +56,33 @@ def close_all(members: Iterable[tuple[str, Closable]], *, patience: float = LONG
     Each is closed in a thread that sees the caller's context variables. One that takes too long is logged, and goes on
     in its thread, which does not keep the process alive.
 
-    If a signal handler raises meanwhile, the rest are closed in a thread that nobody waits for.
+    If a signal handler raises meanwhile, the rest are closed in a thread that nobody waits for, and perhaps one of them
+    twice.
 
     :param patience: the seconds to wait for each
     """
+    from airflow_config_providers.core.concurrency.workers import in_thread  # noqa: PLC0415 - slow to import, and what only reverses closes nothing
+
     outer, rest = _COMMON_END.set(_COMMON_END.get() or _CommonEnd()), deque(members)
     try:
         while rest:
-            name, member = rest.popleft()
-            if problem := _problem_of_closing(member, patience):
+            name, member = rest[0]
+            closing = in_thread(member.close)
+            rest.popleft()
+            if problem := _problem_of_closing(closing, patience):
                 import logging  # noqa: PLC0415 - slow to import, and most members can be closed
 
                 logging.getLogger(__name__).warning("%s could not be closed: %s", printable(name), problem)
     finally:
         if rest:
-            from airflow_config_providers.core.concurrency.workers import in_thread  # noqa: PLC0415 - rarely needed
-
             in_thread(close_all, rest, patience=patience)
         _COMMON_END.reset(outer)
 
 
-def _problem_of_closing(member: Closable, patience: float) -> str:
-    """Close ``member``; return the type of its error, whose message could contain a value, or that it takes long."""
-    from concurrent.futures import wait  # noqa: PLC0415 - slow to import, and what only reverses closes nothing
+def _problem_of_closing(closing: Future[None], patience: float) -> str:
+    """Return the type of the error with which it ended, whose message could contain a value, or that it takes long."""
+    from concurrent.futures import wait  # noqa: PLC0415 - as above
 
-    from airflow_config_providers.core.concurrency.workers import in_thread  # noqa: PLC0415 - as above
-
-    closing = in_thread(member.close)
     wait([closing], patience)
     if not closing.done():
         return f"it has not ended after {patience:g} seconds"

@@ -128,8 +128,12 @@ def test_a_member_that_is_closed_later_waits_anew():
 
 def test_a_signal_handler_that_raises_keeps_no_other_open():
     class Interrupted(Hanging):
+        is_closing = False
+
         def close(self) -> None:
-            os.kill(os.getpid(), signal.SIGUSR1)
+            if not self.is_closing:  # it can be closed again, if the signal comes before anybody waits
+                self.is_closing = True
+                os.kill(os.getpid(), signal.SIGUSR1)
             super().close()
 
     def stop(*_: object) -> None:

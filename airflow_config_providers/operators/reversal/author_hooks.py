@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
-from inspect import isgeneratorfunction
+from functools import update_wrapper
+from inspect import getattr_static, isgeneratorfunction
 from typing import Any, Final
 
 from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator
 
 _METHODS: Final = ("pre_execute", "post_execute")
-
-_IS_GUARDED: Final = "shows_references"
-"""The attribute of a method that leaves only references behind."""
 
 
 class AuthorHook:
@@ -30,34 +27,39 @@ class AuthorHook:
         vars(operator)[self._name] = hook
 
 
+class _AuthorMethod:
+    """A method of an author's class, of any kind, which leaves only references behind when an operator has it."""
+
+    def __init__(self, method: Any) -> None:
+        self._method = method
+
+    def __get__(self, operator: Any, owner: type | None = None) -> Any:
+        bind = getattr(self._method, "__get__", None)
+        method = self._method if bind is None else bind(operator, owner)
+        return method if operator is None else _guarded(method, operator)
+
+
 def guard_methods(kind: type) -> None:
     """Have ``pre_execute`` and ``post_execute`` of a class of operators leave only references behind."""
     for name in _METHODS:
-        method = getattr(kind, name)
-        if method is not getattr(BaseOperator, name) and not hasattr(method, _IS_GUARDED):
-            guarded = _guarded(method)
-            setattr(guarded, _IS_GUARDED, True)
-            setattr(kind, name, guarded)
+        method = getattr_static(kind, name)
+        if method is not getattr_static(BaseOperator, name) and not isinstance(method, _AuthorMethod):
+            setattr(kind, name, _AuthorMethod(method))
 
 
-def _guarded(call: Callable[..., Any], operator: Any = None) -> Callable[..., Any]:
-    """
-    Return ``call`` with references in what it raises, and binds to the lines of its context's log.
+def _guarded(call: Callable[..., Any], operator: Any) -> Callable[..., Any]:
+    """Return ``call`` with references in what it raises, and binds to the lines of its context's log."""
 
-    :param operator: whose values it can have; None if that is its first argument
-    """
-
-    @wraps(call)
     def called(*args: Any, **kwargs: Any) -> Any:
-        with _reversing(args[0] if operator is None else operator):
+        with _reversing(operator):
             return call(*args, **kwargs)
 
-    @wraps(call)
     def generated(*args: Any, **kwargs: Any) -> Any:
-        with _reversing(args[0] if operator is None else operator):
+        with _reversing(operator):
             return (yield from call(*args, **kwargs))
 
-    return generated if isgeneratorfunction(call) else called  # of a generator, Airflow takes what it yields
+    guarded = generated if isgeneratorfunction(call) else called  # of a generator, Airflow takes what it yields
+    return update_wrapper(guarded, call)
 
 
 @contextmanager

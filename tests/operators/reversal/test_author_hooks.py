@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from functools import partial
 
 import pytest
 from airflow.sdk import Asset, Metadata
@@ -32,11 +33,14 @@ def keeping(kept):
     return execute
 
 
-def failing_method(name):
-    def method(self, context, result=None):
-        fail(self.kept)
-
-    return type("FailingOperator", (OurOperator,), {name: method, "kept": None})
+def failing_method(name, kind, kept):
+    methods = {
+        "method": lambda self, context, result=None: fail(kept),
+        "class method": classmethod(lambda cls, context, result=None: fail(kept)),
+        "static method": staticmethod(lambda context, result=None: fail(kept)),
+        "object": partial(lambda context, result=None: fail(kept)),
+    }
+    return type("FailingOperator", (OurOperator,), {name: methods[kind]})
 
 
 def failing_generator(kept):
@@ -75,9 +79,9 @@ def test_an_error_of_an_authors_function_shows_the_reference(dag, run_task, pass
     assert CANARY not in shown(run.error)
 
 
-def test_so_does_an_error_of_a_class(dag, run_task, password, moment, kept):
-    job = failing_method(moment)(task_id="job", dag=dag, payload=password, do=keeping(kept))
-    job.kept = kept
+@pytest.mark.parametrize("kind", ["method", "class method", "static method", "object"])
+def test_so_does_an_error_of_a_class(dag, run_task, password, moment, kept, kind):
+    job = failing_method(moment, kind, kept)(task_id="job", dag=dag, payload=password, do=keeping(kept))
     run = run_task(job)
 
     assert str(run.error) == f"{password} or another is refused"

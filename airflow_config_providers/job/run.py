@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from airflow_config_providers.core.concurrency.workers import in_thread
 from airflow_config_providers.core.data import ConfigData, ContentHash
 from airflow_config_providers.core.keys import key_problems
 from airflow_config_providers.core.layers import ConfigSource, LayeredConfig
@@ -117,8 +115,6 @@ class JobRun:
         """Show references in logs until this object or the process ends."""
         self._installation = install(self.reverser)
         self._let_go = weakref.finalize(self, _let_go, self._installation, self.reverser, self._end)
-        self._let_go.atexit = False
-        _live.add(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JobRun:
         return JobRun()
@@ -520,25 +516,10 @@ def _filed(layered: LayeredConfig) -> set[str]:
 
 
 def _let_go(installation: Installation, reverser: ReverseTransformer, end: Callable[[], None] | None) -> None:
-    """Forget the values of a run that is collected: at any time, also while its thread holds the lock of a log."""
     if end:
-        in_thread(end)  # and does not wait for it, since a provider can need that lock
+        end()
     installation.uninstall()
     reverser.forget()
-
-
-_live: Final[weakref.WeakSet[JobRun]] = weakref.WeakSet()
-"""The runs whose values are known."""
-
-
-def _close_all() -> None:
-    """Close the runs that are left when the process ends, and wait for their providers."""
-    for run in list(_live):
-        with suppress(Exception):  # the others are closed, too
-            run.close()
-
-
-atexit.register(_close_all)
 
 
 def _is_secret_of_airflow(key: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from types import SimpleNamespace
 
 import pytest
@@ -19,7 +18,6 @@ from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.testing import InMemoryConfigProvider
-from tests.limits import LONGEST
 
 NOW = "c4nary/n0w+value"  # no other test has it: a driver's values are known until its process ends
 OLD = "c4nary/f0rmer+value"
@@ -74,25 +72,19 @@ def test_the_content_of_a_run_is_what_spark_gets(added, is_same):
     assert (contents[0] == contents[1]) is is_same
 
 
-def test_a_run_that_is_collected_does_not_wait_for_its_providers():
-    held, ended = threading.Event(), threading.Event()
-    run = JobRun(ConfigResolver({}).resolve([]), end=lambda: held.wait(LONGEST) and ended.set())
-    del run  # as it is collected while its thread holds a lock that a provider needs
-    held.set()
-
-    assert ended.wait(LONGEST)
-
-
 AT_THE_END = """
+import os
 import time
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.job.run import JobRun
-run = JobRun(ConfigResolver({}).resolve([]), end=lambda: (time.sleep(0.2), print("given back")))
+run = JobRun(ConfigResolver({}).resolve([]), end=lambda: (time.sleep(0.2), print("given back", flush=True)))
 """
 
 
-def test_a_process_that_ends_waits_for_the_providers_of_its_runs():
-    done = subprocess.run([sys.executable, "-c", AT_THE_END], stdout=subprocess.PIPE, text=True, check=True)
+@pytest.mark.parametrize("ending", ["", "del run; os._exit(0)"], ids=["exit", "end of a fork"])
+def test_a_process_that_ends_waits_for_the_providers_of_its_runs(ending):
+    script = AT_THE_END + ending
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True)
 
     assert done.stdout == "given back\n"
 

@@ -168,6 +168,14 @@ def test_without_a_secret_nothing_is_sealed_and_nothing_said(secret, caplog):
     assert caplog.records == []
 
 
+def test_values_that_cannot_be_written_are_one_warning_that_does_not_quote_them(caplog):
+    assert seal().seal(values(CANARY.encode())) is None
+
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].endswith("its log can show the old ones: TypeError")
+    assert CANARY not in caplog.text
+
+
 def test_without_values_nothing_is_sealed():
     assert seal().seal(values()) is None
 

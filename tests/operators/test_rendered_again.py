@@ -90,6 +90,14 @@ def test_a_value_is_no_template_when_code_sets_another_field_to_it(dag, run_task
     assert seen == ["{{ 3 * 7 }} of it"]
 
 
+def test_the_result_of_a_template_is_no_template_when_code_renders_again(dag, run_task):
+    seen = []
+    written = "{{ '{{' }} 7 * 191 {{ '}}' }}"
+    job = OurOperator(task_id="job", dag=dag, payload=written, do=rendering_again(lambda *_: None, seen))
+    assert run_task(job).error is None
+    assert seen == [("{{ 7 * 191 }}", "21")]
+
+
 def test_code_can_render_again_before_it_calls_the_execute_of_its_base(dag, run_task, password, capfd):
     class Early(OurOperator):
         def execute(self, context):

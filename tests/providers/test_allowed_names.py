@@ -58,6 +58,10 @@ def test_a_name_that_may_be_of_another_team_must_be_written_out(name: str) -> No
     assert is_allowed(".*", name)
 
 
+def test_a_name_that_is_of_no_team_is_allowed_by_the_pattern_where_there_are_teams() -> None:
+    assert is_allowed("app_.*", "app_key", has_teams=True)
+
+
 def test_a_pattern_that_is_none_is_refused() -> None:
     problem = r"allowlist\.pattern is not a regular expression .* at position 3"
     with pytest.raises(ProviderDefinitionError, match=problem):

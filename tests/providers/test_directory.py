@@ -110,10 +110,11 @@ def test_a_directory_in_place_of_the_key_is_told(
     provider: DirectoryConfigProvider, mount: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (mount / "token").mkdir()
+    (mount / "a" / "b").mkdir(parents=True)
     told = f"{mount}/token is a directory, and not a file. Mount the file itself."
 
     assert provider.get(str(mount), {"token"}).absence == told
-    assert provider.get(str(mount), {"token", "no", "..", "a/b", ""}).absence == ""
+    assert provider.get(str(mount), {"token", "no", ".", "..", "a/b", ""}).absence == ""
     assert provider.get(str(mount), {"token", "user"}).absence == ""
     assert caplog.messages == [told] * 3
 
@@ -152,6 +153,16 @@ def test_a_rotated_kubernetes_secret_is_read_anew(provider: DirectoryConfigProvi
     provider.get(str(kubernetes))
     write_version(kubernetes, version="..2024_02", password="second")
     assert provider.get(str(kubernetes)).data == {"password": "second"}
+
+
+@pytest.mark.parametrize("keys", [None, {"link"}])
+def test_attack_04_a_file_that_leads_into_proc_is_denied(mount: Path, keys: set[str] | None) -> None:
+    (mount / "link").symlink_to("/proc/self/environ")
+    provider = DirectoryConfigProvider()
+    provider.configure({"allowed.paths": "/"})
+
+    with pytest.raises(AccessDeniedError, match="db/link is in /proc"):
+        provider.get(str(mount), keys)
 
 
 @pytest.mark.parametrize("keys", [None, {"link"}])

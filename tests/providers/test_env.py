@@ -101,6 +101,31 @@ def test_a_path_is_an_error() -> None:
         configured().get("db", {"DB_USER"})
 
 
+def test_a_subscription_with_a_path_is_an_error() -> None:
+    with pytest.raises(ConfigException, match="have no path, but the reference has db"):
+        configured().subscribe("db", {"DB_USER"}, lambda *_: None)
+
+
+def test_a_reference_with_a_default_as_in_a_shell_is_told_that_there_are_none() -> None:
+    with pytest.raises(ConfigException, match="has no defaults"):
+        configured().get("DB_USER", {"-root"})
+
+
+def test_a_definition_refuses_a_name_that_its_pattern_does_not_allow() -> None:
+    provider, configs = EnvVarConfigProvider(), {"allowlist.pattern": "DB_.*"}
+
+    with pytest.raises(AccessDeniedError, match="the environment variable EMPTY"):
+        provider.require_allowed(configs, "", {"DB_USER", "EMPTY"})
+
+
+def test_a_definition_takes_names_that_its_pattern_allows_and_no_path() -> None:
+    provider, configs = EnvVarConfigProvider(), {"allowlist.pattern": "DB_.*"}
+
+    provider.require_allowed(configs, "", {"DB_USER", "DB_HOST"})
+    with pytest.raises(ConfigException, match="have no path"):
+        provider.require_allowed(configs, "db", {"DB_USER"})
+
+
 def test_nothing_is_read_before_configure() -> None:
     with pytest.raises(ProviderDefinitionError, match="not been configured"):
         EnvVarConfigProvider(ENVIRON).get("")

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, is_hidden_by_spark, other_names, widened
+from airflow_config_providers.spark.redaction import (
+    DEFAULT_OPTIONS,
+    DEFAULT_PATTERN,
+    OPTIONS_KEY,
+    REDACTION_KEY,
+    is_hidden_by_spark,
+    other_names,
+    redacting,
+    widened,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +53,25 @@ def test_a_key_that_only_the_newest_spark_hides_is_added() -> None:
 
 def test_every_key_is_added_to_a_pattern_of_the_users_own() -> None:
     assert widened("mine", ["spark.b.password", "spark.a"]) == r"^spark[.]a$|^spark[.]b[.]password$|mine"
+
+
+@pytest.mark.parametrize("own", [None, "mine"])
+def test_options_of_data_sources_that_sound_secret_are_hidden_beside_those_of_the_pattern(own: str | None) -> None:
+    pattern = redacting({} if own is None else {OPTIONS_KEY: own}, ["spark.app.password"])[OPTIONS_KEY]
+
+    added, _, theirs = pattern.rpartition("|")
+    assert theirs == (own or DEFAULT_OPTIONS)
+    assert re.search(added, "kafka.sasl.jaas.config")
+
+
+def test_a_pattern_of_options_that_was_extended_before_is_not_extended_again() -> None:
+    before = redacting({OPTIONS_KEY: "mine"}, ["spark.app.password"])
+
+    assert redacting(before, ["spark.app.password"])[OPTIONS_KEY] == before[OPTIONS_KEY]
+
+
+def test_without_a_key_to_hide_no_pattern_is_set() -> None:
+    assert redacting({REDACTION_KEY: "mine", OPTIONS_KEY: "mine"}, []) == {}
 
 
 @pytest.mark.parametrize("theirs", [r"\Qopen quotation", "(?x) a # a comment", "(?i)flag", ""])

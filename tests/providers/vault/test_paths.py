@@ -74,6 +74,24 @@ def test_where_vault_keeps_itself_is_refused(text: str) -> None:
         VaultPath.parse(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("..", "./secret", "secret/../sys/mounts", "secret/..", "secret/./db"),
+        *(
+            "secret/%2e%2E/sys",
+            "secret/%252e%252e/sys",
+            "secret/%2e",
+            "x%2F..%2F..%2Fsys/mounts",
+            "secret/..%252Fother",
+        ),
+    ],
+)
+def test_a_path_that_goes_to_another_folder_is_refused(text: str) -> None:
+    with pytest.raises(AccessDeniedError, match=r"contains '\.' or '\.\.'"):
+        VaultPath.parse(text)
+
+
 @given(st.text(min_size=1, max_size=40) | st.text("./%2eE?=version13a", min_size=1, max_size=30))
 def test_a_path_that_is_read_stays_itself_in_a_url(text: str) -> None:
     try:

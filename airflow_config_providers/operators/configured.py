@@ -31,7 +31,6 @@ from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
 from airflow_config_providers.operators.reloading import ReloadingOperator, attributes
 from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_methods
-from airflow_config_providers.spark.installation import SparkInstallation
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
+    from airflow_config_providers.spark.installation import SparkInstallation
     from airflow_config_providers.spark.layer_files import ConfigFile
 
 _OWN: Final = (
@@ -509,6 +509,8 @@ class ConfiguredOperator(ReloadingOperator):
         return [found] if found else []
 
     def _job_spark(self) -> SparkInstallation | None:
+        from airflow_config_providers.spark.installation import SparkInstallation
+
         binary = self._spark_binary_of(self._job_fields())
         return SparkInstallation.of(binary, os.environ) if binary else None
 

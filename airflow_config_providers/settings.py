@@ -17,7 +17,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.get_provider_info import OPTIONS
 
 if TYPE_CHECKING:
-    from airflow_config_providers.core.data import Password
+    from airflow_config_providers.core.password import Password
     from airflow_config_providers.core.resolver import Unresolved
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
     from airflow_config_providers.spark.key_check import UnknownKeys

@@ -12,7 +12,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from airflow_config_providers.airflow_compat import conf, config_errors
-from airflow_config_providers.core.text import not_one_of, octets, whole_number
+from airflow_config_providers.core.text import octets, whole_number
+from airflow_config_providers.core.wording import not_one_of
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.get_provider_info import OPTIONS
 

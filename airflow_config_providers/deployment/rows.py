@@ -22,8 +22,9 @@ from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, Conf
 from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.policy import keys_in
 from airflow_config_providers.core.templates import is_known_only_in_run, is_template
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
+from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.dynamic.admin import AlterConfigResult
 from airflow_config_providers.dynamic.document import Value
 from airflow_config_providers.dynamic.history import Change

@@ -61,6 +61,7 @@ _SHORT_NUMBER: Final = 7
 
 _ESCAPE_END: Final = re.compile(rb"(?:(?:[%=]|\\x)[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-7]{1,3})\Z")
 _LONGEST_ESCAPE: Final = 6
+"""The most bytes of what ``_ESCAPE_END`` matches."""
 
 _BLANKS: Final = b" \t\r"
 _END_OF_LINE: Final = b" \t\r'\"\\"

@@ -10,8 +10,9 @@ from typing import Any
 from airflow_config_providers.cli.arguments import seconds, separated, text_of
 from airflow_config_providers.cli.failing import FOUND, INCOMPLETE, Finished, WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import progress
-from airflow_config_providers.core.text import how_many, printable
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import some_of
+from airflow_config_providers.core.wording import how_many
 from airflow_config_providers.exceptions import ConfigProvidersError, refuse
 from airflow_config_providers.lint.finding import UNREAD, Finding, FindingLevel, RuleSelection
 from airflow_config_providers.lint.known_providers import KnownProviders, of_extra, of_file

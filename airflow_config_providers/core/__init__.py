@@ -9,9 +9,9 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``, ``reload``.
 - Threads and processes: ``concurrency``, ``process_environment``, ``cached``, ``closed_on_exit``, ``closing``.
-- Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``yaml_properties``,
-  ``named_file``.
-- What must not be shown: ``sensitive``, ``errors``.
+- Strings and formats: ``text``, ``wording``, ``nested``, ``properties``, ``document``, ``java_text``,
+  ``yaml_properties``, ``named_file``.
+- What must not be shown: ``password``, ``sensitive``, ``errors``; hashes of it: ``content_hash``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.alter import OpType as OpType
     from airflow_config_providers.core.alter import ResourceType as ResourceType
     from airflow_config_providers.core.data import ConfigData as ConfigData
-    from airflow_config_providers.core.data import Password as Password
     from airflow_config_providers.core.definition.abstract_config import AbstractConfig as AbstractConfig
     from airflow_config_providers.core.definition.config_def import NO_DEFAULT_VALUE as NO_DEFAULT_VALUE
     from airflow_config_providers.core.definition.config_def import ConfigDef as ConfigDef
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigSource as ConfigSource
     from airflow_config_providers.core.layers import ConfigSynonym as ConfigSynonym
     from airflow_config_providers.core.layers import LayeredConfig as LayeredConfig
+    from airflow_config_providers.core.password import Password as Password
     from airflow_config_providers.core.policy import AlterConfigPolicy as AlterConfigPolicy
     from airflow_config_providers.core.policy import Enforcement as Enforcement
     from airflow_config_providers.core.policy import Judged as Judged
@@ -87,7 +87,7 @@ __getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
         "alter": "AlterConfigOp ConfigResource OpType ResourceType",
-        "data": "ConfigData Password",
+        "data": "ConfigData",
         "definition.abstract_config": "AbstractConfig",
         "definition.config_def": "NO_DEFAULT_VALUE ConfigDef ConfigKey ConfigValue Importance",
         "definition.config_type": "ConfigType",
@@ -97,6 +97,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         ),
         "environment": "EnvironmentOverrides",
         "layers": "ConfigEntry ConfigLayer ConfigSource ConfigSynonym LayeredConfig",
+        "password": "Password",
         "policy": "AlterConfigPolicy Enforcement Judged Moment NamedPolicy PolicyViolation RequestMetadata judged",
         "polled_provider": "PolledConfigProvider",
         "provider": "BatchConfigProvider ConfigChangeCallback ConfigProvider SecretIdProvider",

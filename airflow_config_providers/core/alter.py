@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, Generic, TypeVar
 
-from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.definition.resource_type import ResourceType
 from airflow_config_providers.core.keys import key_type_problem, type_problems, value_type_problem
+from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException

@@ -1,15 +1,9 @@
-"""The answer of a provider, the type that carries a secret, and the hash by which values are compared."""
+"""The answer of a provider."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from os import urandom
-from typing import Final
-
-from airflow_config_providers.core.text import octets
-
-HIDDEN: Final = "[hidden]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,58 +23,3 @@ class ConfigData:
     ttl: int | None = None
     absence: str = field(default="", compare=False)
     denials: Mapping[str, str] = field(default_factory=dict, compare=False)
-
-
-class Password:
-    """A string that is shown as ``[hidden]``. Compared by value, in constant time; not picklable."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    @property
-    def value(self) -> str:
-        """The string itself."""
-        return self._value
-
-    def __str__(self) -> str:
-        return HIDDEN
-
-    __repr__ = __str__
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Password):
-            return NotImplemented
-        import hmac  # noqa: PLC0415 - slow to import, and passwords are rarely compared
-
-        return hmac.compare_digest(octets(self._value), octets(other._value))
-
-    def __hash__(self) -> int:
-        return hash(self._value)
-
-    def __reduce__(self) -> str:
-        raise TypeError("a Password is not pickled or copied: send the reference it came from")
-
-
-class ContentHash:
-    """
-    Hashes values with a secret key, so that equal contents can be recognized and nothing else be learned.
-
-    Each object makes its own key, so hashes can be compared only with those of the same object, in this process.
-    """
-
-    __slots__ = ("_key",)
-
-    def __init__(self) -> None:
-        self._key = urandom(32)
-
-    def of(self, configs: Mapping[str, str]) -> bytes:
-        """Return the hash of ``configs``, in any order; a key without a value differs from one with an empty value."""
-        from hashlib import blake2b  # noqa: PLC0415 - slow to import, and few processes compare contents
-
-        digest = blake2b(key=self._key, digest_size=16)
-        for name in sorted(configs):
-            for part in (octets(name), octets(configs[name])):
-                digest.update(len(part).to_bytes(8) + part)
-        return digest.digest()

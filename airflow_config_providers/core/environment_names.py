@@ -7,7 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.text import counted, printable
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.wording import counted
 from airflow_config_providers.exceptions import ProviderUnavailableError, refuse
 
 

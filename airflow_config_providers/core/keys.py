@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from airflow_config_providers.core.text import half_pair, of_type, printable
+from airflow_config_providers.core.text import half_pair, printable
 from airflow_config_providers.core.variable import scan
+from airflow_config_providers.core.wording import of_type
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
 
 CONFIG_PROVIDERS: Final = "config.providers"

@@ -13,7 +13,8 @@ from airflow_config_providers.core.errors import foreign_failure, kind_and_place
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
 from airflow_config_providers.core.retries import Retries
-from airflow_config_providers.core.text import counted, printable
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.wording import counted
 from airflow_config_providers.exceptions import (
     ConfigProvidersError,
     ProviderDefinitionError,

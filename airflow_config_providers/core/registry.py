@@ -20,9 +20,10 @@ from airflow_config_providers.core.provider_definition import (
     read_definitions,
     unlisted_names,
 )
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError, refuse
 
 ENTRY_POINT_GROUP: Final = "airflow_config_providers.providers"

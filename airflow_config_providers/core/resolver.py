@@ -16,7 +16,7 @@ from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, Layer
 from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.core.text import counted, nearest, printable
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.transformer import DEFAULT_LIMITS, ConfigTransformer, ConfigTransformerResult, Limits
 from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import (
@@ -27,6 +27,7 @@ from airflow_config_providers.core.variable import (
     some_of,
     spelling_hint,
 )
+from airflow_config_providers.core.wording import counted, nearest
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,

@@ -1,4 +1,4 @@
-"""Strings from outside: as bytes, in a message or a field of a limited length, and next to names that they resemble."""
+"""Strings from outside: as bytes, as numbers, and in a message or a field of a limited length."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-_LONGEST = 200
+LONGEST = 200
 """The most characters of a name or a line from outside that a message shows in one piece."""
 
 _MOST_OCTETS = 4  # of one character in UTF-8
@@ -43,32 +43,6 @@ def is_storable(text: str) -> bool:
     return "\0" not in text and is_unicode(text)
 
 
-def counted(count: float, noun: str, plural: str = "") -> str:
-    """
-    Return a number with its noun, as in ``1 key`` and ``2,000 keys``.
-
-    :param plural: the noun of other numbers than 1; by default with an s
-    """
-    shown = f"{count:,}" if isinstance(count, int) else f"{count:g}"
-    return f"{shown} {noun if count == 1 else plural or f'{noun}s'}"
-
-
-def how_many(count: int, noun: str) -> str:
-    """Return a number with its noun, as ``counted`` does, but ``no keys`` for 0."""
-    return counted(count, noun) if count else f"no {noun}s"
-
-
-def there_are(count: int, noun: str) -> str:
-    """Return the beginning of a sentence, as in ``There is 1 key`` and ``There are 2 keys``."""
-    return f"There {'is' if count == 1 else 'are'} {counted(count, noun)}"
-
-
-def first_of(names: Sequence[str], most: int) -> str:
-    """Return the first ``most`` of ``names``, and how many more there are."""
-    shown, others = ", ".join(names[:most]), len(names) - most
-    return f"{shown} and {others} more" if others > 0 else shown
-
-
 def in_all(lists: Sequence[Sequence[_Item]]) -> list[_Item]:
     """Return the items that every list has, in the order of the first; none without lists."""
     first, *others = lists or [()]
@@ -99,14 +73,9 @@ def one_line(text: str) -> str:
 
 def printable(text: str) -> str:
     """Return ``text`` on one line, cut off after 200 characters."""
-    if len(text) <= _LONGEST:
+    if len(text) <= LONGEST:
         return one_line(text)
-    return f"{one_line(text[:_LONGEST])}... ({len(text)} characters)"
-
-
-def of_type(value: object) -> str:
-    """Return what a message says of a value that must not be shown, such as ``of type int``."""
-    return f"of type {type(value).__name__}"
+    return f"{one_line(text[:LONGEST])}... ({len(text)} characters)"
 
 
 def shortened(lines: Sequence[str], *, characters: int, rest: str) -> list[str]:
@@ -134,20 +103,12 @@ def shortened(lines: Sequence[str], *, characters: int, rest: str) -> list[str]:
 
 
 def _without_middle(line: str) -> str:
-    middle = len(line) - 2 * _LONGEST
-    return line if middle <= _LONGEST else f"{line[:_LONGEST]} ... ({middle} characters) ... {line[-_LONGEST:]}"
+    middle = len(line) - 2 * LONGEST
+    return line if middle <= LONGEST else f"{line[:LONGEST]} ... ({middle} characters) ... {line[-LONGEST:]}"
 
 
 def _more(count: int, rest: str) -> str:
     return f"... and {count} more: {rest}"
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Return a hint such as ``, did you mean 'vault'?`` if a known name is close, otherwise an empty string."""
-    import difflib  # noqa: PLC0415 - slow to import, and only an error needs it
-
-    close = difflib.get_close_matches(name[:_LONGEST], sorted(names), n=1)
-    return f", did you mean '{printable(close[0])}'?" if close else ""
 
 
 def whole_number(text: object, *, least: int = 0, most: int = 10**18 - 1) -> int | None:
@@ -158,11 +119,6 @@ def whole_number(text: object, *, least: int = 0, most: int = 10**18 - 1) -> int
     digits = digits.lstrip("0") or "0"
     could_fit = len(digits) <= len(str(most))  # Python does not read a very long number
     return number if could_fit and least <= (number := int(digits)) <= most else None
-
-
-def not_one_of(text: str, choices: Sequence[str]) -> str:
-    """Return a sentence that says that ``text`` is not one of ``choices``, and which one it resembles."""
-    return f"'{printable(text)}' is not one of {', '.join(choices)}{nearest(text, choices) or '.'}"
 
 
 def odd_character(name: str) -> int | None:

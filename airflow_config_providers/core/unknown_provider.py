@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, no_default
+from airflow_config_providers.core.wording import nearest
 
 
 def unknown_provider(

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from airflow_config_providers.core.data import HIDDEN
-from airflow_config_providers.core.text import counted, printable
+from airflow_config_providers.core.password import HIDDEN
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.wording import counted
 from airflow_config_providers.deployment.known_secrets import KnownSecrets
 from airflow_config_providers.deployment.rows import is_secret
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError

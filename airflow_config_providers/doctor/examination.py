@@ -8,7 +8,8 @@ from typing import Any
 
 from airflow_config_providers.core.concurrency.timed_calls import CallOutcome, call_each
 from airflow_config_providers.core.diagnosis import Diagnosis, fault, of_problem
-from airflow_config_providers.core.text import counted, one_line
+from airflow_config_providers.core.text import one_line
+from airflow_config_providers.core.wording import counted
 
 
 @dataclass(frozen=True, slots=True)

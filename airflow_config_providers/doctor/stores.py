@@ -8,7 +8,8 @@ from typing import Final
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine, of_problem
-from airflow_config_providers.core.text import counted, printable
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.wording import counted
 from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import DEPLOYMENT, PREFIX, documents, owner_of

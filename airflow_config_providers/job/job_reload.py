@@ -17,7 +17,7 @@ from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUn
 from airflow_config_providers.job.place_subscriptions import AFTER_FAILURE, PlaceSubscriptions, place_name
 from airflow_config_providers.job.run import JobRun
 
-_HOUR: Final = 3600.0
+_HOUR_SECONDS: Final = 3600.0
 _NEXT_TRY: Final = "next try"
 """The key of a reload that is tried again."""
 
@@ -321,8 +321,10 @@ class JobReload(ClosedOnExit):
 
     def _pause(self) -> float:
         now = self._timetable.clock()
-        self._reloads = [at for at in self._reloads if now - at < _HOUR]
-        return self._reloads[-self._limits.per_hour] + _HOUR - now if len(self._reloads) >= self._limits.per_hour else 0
+        self._reloads = [at for at in self._reloads if now - at < _HOUR_SECONDS]
+        if len(self._reloads) < self._limits.per_hour:
+            return 0
+        return self._reloads[-self._limits.per_hour] + _HOUR_SECONDS - now
 
     def _log_refusal(self, reason: str) -> None:
         """Log why the job goes on, unless the last reason was the same."""

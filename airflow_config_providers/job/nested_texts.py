@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from airflow_config_providers.core.nested import ITEMS, is_mapping, items_of, rebuilt
+from airflow_config_providers.core.nested import DEEPEST_NESTING, ITEMS, is_mapping, items_of, rebuilt
 from airflow_config_providers.core.text import is_storable, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, refuse
 
-_DEEPEST: Final = 50
 _T = TypeVar("_T")
 _UNSTORABLE: Final = (
     "a string contains a NUL character or half of a surrogate pair, which PostgreSQL cannot store. Remove it, or keep "
@@ -59,7 +58,7 @@ def strings(value: object) -> Iterator[str]:
     return instances(str, value)
 
 
-def instances(kind: type[_T], value: object, depth: int = _DEEPEST) -> Iterator[_T]:
+def instances(kind: type[_T], value: object, depth: int = DEEPEST_NESTING) -> Iterator[_T]:
     """Yield every object of a class in ``value``, also keys. What is nested too deeply is left out."""
     if isinstance(value, kind):
         yield value
@@ -95,7 +94,7 @@ def map_texts(value: Any, label: str, change: Callable[[NestedString], str], *, 
 
     :raises ConfigException: a key contains a reference, or collections are nested too deeply
     """
-    return _mapped(value, label, change, frozenset(skip), _DEEPEST)
+    return _mapped(value, label, change, frozenset(skip), DEEPEST_NESTING)
 
 
 def _mapped(value: Any, label: str, change: Callable[[NestedString], str], skip: frozenset[int], depth: int) -> Any:

@@ -16,7 +16,8 @@ from airflow_config_providers.core.keys import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError, refuse
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.masker import mask_parameters

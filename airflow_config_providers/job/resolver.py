@@ -11,8 +11,9 @@ from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.provider import ConfigProvider, SecretIdProvider
 from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved, settle
-from airflow_config_providers.core.text import nearest, printable, whole_number
+from airflow_config_providers.core.text import printable, whole_number
 from airflow_config_providers.core.variable import scan, variables
+from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.exceptions import (
     ExposedValueError,
     ProviderDefinitionError,

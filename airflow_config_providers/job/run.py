@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from airflow_config_providers.core.data import ConfigData, ContentHash
+from airflow_config_providers.core.content_hash import ContentHash
+from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.keys import key_problems
 from airflow_config_providers.core.layers import ConfigSource, LayeredConfig
 from airflow_config_providers.core.lookup import Place

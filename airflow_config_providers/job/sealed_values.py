@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.data import Password
+from airflow_config_providers.core.password import Password
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.core.variable import ConfigVariable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 
 _VERSION: Final = 1
+"""The version of the format of what is sealed."""
 
 _LONGEST: Final = 32 * 1024
 """The most characters of a sealed string in Airflow's database: half of the limit of an entry of task state."""

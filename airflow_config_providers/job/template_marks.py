@@ -36,8 +36,13 @@ _COMPARISON: Final = _EQUALITY | {"name in", "lt <", "lteq <=", "gt >", "gteq >=
 _NOT_IN: Final = ["name not", "name in"]
 
 _BITS: Final = 64
+"""Bits of the random number of a mark."""
+
 _DIGITS: Final = 20
+"""The most decimal digits of a number with ``_BITS`` bits."""
+
 _NUMBER_DIGITS: Final = 6
+"""Digits of the number of a place."""
 
 
 class MayBeSeenError(Exception):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from airflow_config_providers.core.text import counted, one_line
+from airflow_config_providers.core.text import one_line
+from airflow_config_providers.core.wording import counted
 
 
 class FindingLevel(Enum):

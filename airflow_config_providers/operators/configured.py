@@ -15,8 +15,9 @@ from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator, resuming_method
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.errors import clearing_frames
-from airflow_config_providers.core.text import first_of, once, one_line, printable, shortened
+from airflow_config_providers.core.text import once, one_line, printable, shortened
 from airflow_config_providers.core.variable import scan
+from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
 from airflow_config_providers.job import nested_texts

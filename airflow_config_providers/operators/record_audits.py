@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator
-from airflow_config_providers.core.text import counted, one_line, printable, several
+from airflow_config_providers.core.text import one_line, printable, several
+from airflow_config_providers.core.wording import counted
 from airflow_config_providers.deployment.audits import RecordsChoice, problems_of, record_reader, scope_of_records
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.operators.no_retry import failing_at_once

@@ -11,7 +11,8 @@ from typing import Final
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSynonym, LayeredConfig
-from airflow_config_providers.core.text import counted, nearest, one_line, printable
+from airflow_config_providers.core.text import one_line, printable
+from airflow_config_providers.core.wording import counted, nearest
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.lint.paths import bundles_elsewhere, dags_folder

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.diagnosis import Diagnosis, fine, of_problem
-from airflow_config_providers.core.text import counted, printable
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.core.wording import counted
 from airflow_config_providers.exceptions import ConfigProvidersError, problems_of
 from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.entry_files import TEAM, EntryFiles, lines_of, place_of

@@ -13,9 +13,9 @@ from airflow_config_providers.core.alter import (
     altered,
     whole,
 )
-from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
+from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.exceptions import ConfigException
 
 DEFINITION = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.text import counted, in_all, not_one_of, once, shortened, there_are, whole_number
+from airflow_config_providers.core.text import in_all, once, shortened, whole_number
 
 
 @given(st.lists(st.text(max_size=30), max_size=40), st.integers(60, 600))
@@ -84,33 +84,6 @@ def test_no_sign_is_read_whatever_the_bounds_are() -> None:
 def test_a_whole_number_has_as_many_digits_as_its_bound() -> None:
     most = 10**21
     assert [whole_number(str(number), most=most) for number in (most, most + 1)] == [most, None]
-
-
-def test_a_word_that_is_not_one_of_several_is_named_with_the_nearest() -> None:
-    assert not_one_of("kep", ["fail", "keep"]) == "'kep' is not one of fail, keep, did you mean 'keep'?"
-
-
-def test_a_word_that_resembles_none_ends_the_sentence() -> None:
-    assert not_one_of("x", ["fail", "keep"]) == "'x' is not one of fail, keep."
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [
-        pytest.param(0, "0 entries", id="none"),
-        pytest.param(1, "1 entry", id="one"),
-        pytest.param(2, "2 entries", id="several"),
-        pytest.param(1.0, "1 entry", id="one-as-a-float"),
-        pytest.param(0.5, "0.5 entries", id="less-than-one"),
-    ],
-)
-def test_a_noun_is_in_the_plural_unless_it_is_one(count: float, text: str) -> None:
-    assert counted(count, "entry", "entries") == text
-
-
-@pytest.mark.parametrize(("count", "text"), [(1, "There is 1 key"), (2, "There are 2 keys")])
-def test_a_sentence_that_counts_has_the_verb_of_its_noun(count: int, text: str) -> None:
-    assert there_are(count, "key") == text
 
 
 def test_a_text_is_told_once():

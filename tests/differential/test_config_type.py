@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.definition.config_type import ConfigType, convert_to_string, parse_type
+from airflow_config_providers.core.password import Password
 from airflow_config_providers.exceptions import ConfigException
 
 cases = settings(max_examples=400, derandomize=True, deadline=None)

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
-from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.definition.config_def import ConfigDef, Importance
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.definition.validators import Range
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.password import Password
 from airflow_config_providers.core.policy import AlterConfigPolicy, Enforcement, NamedPolicy, RequestMetadata
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.dynamic.admin import ConfigAdmin

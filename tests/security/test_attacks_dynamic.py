@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType, altered, whole
-from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
+from airflow_config_providers.core.password import Password
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,
     Moment,
@@ -299,7 +299,7 @@ def test_attack_47_passwords_are_compared_in_constant_time(monkeypatch):
 
 
 def test_attack_47_the_hash_of_a_password_is_good_for_one_process_only():
-    script = "from airflow_config_providers.core.data import Password; print(hash(Password('hunter2')))"
+    script = "from airflow_config_providers.core.password import Password; print(hash(Password('hunter2')))"
     run = [sys.executable, "-c", script]
 
     hashes = {subprocess.run(run, capture_output=True, text=True, check=True).stdout for _ in range(3)}

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.definition.config_type import invalid_value
+from airflow_config_providers.core.password import Password
 
 
 class Validator(Protocol):

@@ -210,6 +210,7 @@ def _backslashed(marks: str) -> dict[int, str]:
 
 
 _FEWEST_KNOWN: Final = 5
+"""The fewest letters and digits of a form in which other characters were lost."""
 _IN_SHELL: Final = _backslashed(
     "".join(mark for mark in map(chr, range(128)) if not (mark.isalnum() or mark in "_@%+=:,./-"))
 )
@@ -226,6 +227,8 @@ _C_ESCAPES: Final = {
 
 _OF_16_BITS: Final = r"\xa0-\ud7ff\ue000-\ufffd"
 _HARD_BLANK: Final = 0xA0
+"""The code of the no-break space."""
+
 _YAML_ESCAPES: Final = {
     **{code: "\\" + letter for code, letter in zip((0, *range(7, 14), 0x1B), "0abtnvfre", strict=True)},
     **str.maketrans({"\\": r"\\", '"': r"\"", "\x85": r"\N", "\u2028": r"\L", "\u2029": r"\P", "\ufeff": r"\uFEFF"}),

@@ -28,6 +28,7 @@ _LONGEST_RUN: Final = 2 * RUN
 _FOLLOWED: Final = rb"[ '\"\[(<]{0,3}(?:\.\.\.|\xe2\x80\xa6|\\u2026)"
 _PRECEDED: Final = rb"(?:\.\.\.|\xe2\x80\xa6|\\u2026)[ '\"\])>]{0,3}\Z"
 _LONGEST_MARK: Final = 9
+"""The most bytes of what ``_FOLLOWED`` and ``_PRECEDED`` match."""
 _NOWHERE: Final = b"\xff\xff"  # never occurs in UTF-8
 
 Match = tuple[int, int, bytes]

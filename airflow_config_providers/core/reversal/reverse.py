@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
-from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.nested import map_leaves
+from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, EVEN, forms
 from airflow_config_providers.core.reversal.parts import Match, Source
 from airflow_config_providers.core.reversal.search import Finder, replace

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Set
 from typing import Any, Final
 
-from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.java_text import BLANKS, SIZES, TIMES, parse_integer, read_quantity
+from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.policies.java_options import all_settings, unreadable

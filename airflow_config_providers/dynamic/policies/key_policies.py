@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.keys import hadoop_name
+from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, RequestMetadata
 from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 from airflow_config_providers.core.text import printable

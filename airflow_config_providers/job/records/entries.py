@@ -26,6 +26,7 @@ _PART: Final = 60_000
 """The most characters of data in an entry. Airflow warns above 65,535 bytes, by default."""
 
 _MOST_PARTS: Final = 200
+"""The most entries of one record; ``ANY_KEY`` has their numbers."""
 
 _EXTERNAL: Final = "__airflow_state_ref__"
 """What Airflow stores in place of an entry that a custom backend of the workers keeps."""

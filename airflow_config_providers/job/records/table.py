@@ -23,6 +23,7 @@ from airflow_config_providers.spark.audit.records.record_row import Content, Rec
 from airflow_config_providers.spark.catalogue import spark_definition
 
 _LAST_NUMBER: Final = 2**31 - 1
+"""The largest number of a try, or index of a mapped task: that of an INTEGER in a database."""
 
 _DAY: Final = re.compile(r"/day=([0-9]{4}-[0-9]{2}-[0-9]{2})/")
 

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import VaultSettings
 
 _HEALTH: Final = {"standbyok": "true", "perfstandbyok": "true"}
-_NOTICEABLE_SKEW: Final = 5.0
-_HARMFUL_SKEW: Final = 60.0
-"""Seconds. Vault accepts a JWT that is off by this much by default; AWS and others accept less or a little more."""
+_NOTICEABLE_SKEW_SECONDS: Final = 5.0
+_HARMFUL_SKEW_SECONDS: Final = 60.0
+"""Vault accepts a JWT that is off by this much by default; AWS and others accept less or a little more."""
 
 _OF_EVERY_TOKEN: Final = frozenset({"cubbyhole/", "identity/", "sys/"})
 """Mounts in which Vault's default policy allows something."""
 
 _SHOWN: Final = 10
+"""The most names that are shown of a list."""
 
 
 def diagnose(session: Session, *, now: Callable[[], float] = time.time) -> Iterator[Diagnosis]:
@@ -70,8 +71,9 @@ def _clock(session: Session, now: Callable[[], float]) -> Iterator[Diagnosis]:
         return
     # Vault leaves out fractions of a second.
     skew = max(0.0, before - (there + 1), there - after)
-    if skew >= _NOTICEABLE_SKEW:
-        make, when = (fault, "") if skew >= _HARMFUL_SKEW else (doubt, f"beyond {_HARMFUL_SKEW:.0f} seconds, ")
+    if skew >= _NOTICEABLE_SKEW_SECONDS:
+        is_harmful = skew >= _HARMFUL_SKEW_SECONDS
+        make, when = (fault, "") if is_harmful else (doubt, f"beyond {_HARMFUL_SKEW_SECONDS:.0f} seconds, ")
         yield make(
             f"The clocks of this machine and of {session.where} differ by {skew:.0f} seconds; {when}logins with a JWT "
             f"or a cloud identity break.",

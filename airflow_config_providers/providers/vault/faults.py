@@ -30,6 +30,8 @@ TOO_MANY_REQUESTS: Final = 429
 _UNFIT: Final = frozenset({400, 404, 405})
 
 _PROXY_WANTS_LOGIN: Final = 407
+"""The status with which a proxy, and not Vault, asks for credentials."""
+
 _PROXY: Final = "proxies in the definition or, with trust_env, HTTPS_PROXY and HTTP_PROXY of this process"
 """The places where a proxy is named."""
 
@@ -54,6 +56,7 @@ _UPGRADES: Final = re.compile(r"Upgrading from non-versioned to versioned data\b
 """Beginning of the message, with status 400, of a key-value engine of version 2 that is not ready yet."""
 
 _DEEPEST_CHAIN: Final = 20
+"""The most errors that are looked at of those that wrap each other."""
 
 _UNTRUSTED: Final = "is not trusted. Name the CA that signed it with ca_cert"
 _FOR_ANOTHER_HOST: Final = "is for another host. Correct the address, or have a certificate made for it"

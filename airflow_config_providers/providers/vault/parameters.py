@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL, LONGEST_POLL_INTERVAL, POLL_INTERVAL
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.logins import approle, aws_iam, azure, credentials, gcp
 from airflow_config_providers.providers.vault.logins.login import Login
@@ -194,7 +195,7 @@ _URL: Final = re.compile(
 _CA_VARIABLES: Final = ("VAULT_CACERT", "VAULT_CAPATH", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Environment variables that name a CA bundle; the first one that is set wins."""
 
-_DAY: Final = 24 * 60 * 60 * 1000
+_DAY_MS: Final = 24 * 60 * 60 * 1000
 
 
 def read_settings(
@@ -221,7 +222,7 @@ def read_settings(
         cert=_cert(options, environ),
         proxies=_proxies(options),
         trust_env=options.flag("trust_env", default=False),
-        cache_ttl=options.whole("cache.ttl", default=1000, least=0, most=_DAY) or 0,
+        cache_ttl=options.whole("cache.ttl", default=1000, least=0, most=_DAY_MS) or 0,
         gives_back_after_kill=options.flag("give_back_after_kill", default=True),
         auth_namespace=options.segments("auth_namespace") or None,
         poll_interval=options.whole(POLL_INTERVAL, default=None, least=1000, most=LONGEST_POLL_INTERVAL)

@@ -18,6 +18,7 @@ SYSTEM: Final = frozenset({"sys", "auth"})
 _STEPS: Final = frozenset({".", ".."})
 _VERSION: Final = re.compile(r"version=([0-9]{1,9})")
 _DECODINGS: Final = 5
+"""How many times a name is decoded, because each proxy in front of Vault can decode it again."""
 
 Segments = tuple[str, ...]
 

@@ -62,7 +62,7 @@ _BLOCKED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS_TO_END: Final = 2.0
 _LONGEST: Final = 5.0
 """The most seconds for one request at the end."""
-_SHORTEST_WAIT: Final = 1.0
+_SHORTEST_WAIT_SECONDS: Final = 1.0
 _LONGEST_WAIT: Final = 5.0
 """The most seconds that a job's end waits because Vault has too many requests: a killed task has five by default."""
 
@@ -268,7 +268,7 @@ class Revocations:
             try:
                 return transport.post(owed.path, owed.body, token=owed.token, timeout=timeout)
             except ProviderUnavailableError as error:
-                pause = math.inf if error.retry_after is None else max(error.retry_after, _SHORTEST_WAIT)
+                pause = math.inf if error.retry_after is None else max(error.retry_after, _SHORTEST_WAIT_SECONDS)
                 if self._clock() + pause > until:
                     raise
             self._sleep(pause)

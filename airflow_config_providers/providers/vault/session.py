@@ -38,7 +38,7 @@ _SECONDS_WITHOUT_LOGIN: Final = 60.0
 _BATCH: Final = ("hvb.", "b.")
 """Prefixes of tokens that cannot be given back."""
 
-_LONGEST_MARGIN: Final = 30.0
+_LONGEST_MARGIN_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class HeldToken:
     @property
     def good_until(self) -> float:
         """When it no longer lasts long enough for a read, by the session's clock."""
-        return math.inf if self.ttl is None else self.since + self.ttl - min(self.ttl / 10, _LONGEST_MARGIN)
+        return math.inf if self.ttl is None else self.since + self.ttl - min(self.ttl / 10, _LONGEST_MARGIN_SECONDS)
 
 
 class Session:

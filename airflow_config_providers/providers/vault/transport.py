@@ -36,6 +36,7 @@ _LONGEST_PAUSE: Final = 60.0
 """The most seconds without a request, whatever the server asks for."""
 
 THREADS: Final = 64
+"""How many connections to one server are kept for the next requests, which threads send side by side."""
 
 _OF_A_REFUSAL: Final = ("errors", "request_id")
 """Vault's body of a refusal has one of these; the second if an engine refused."""

@@ -22,6 +22,7 @@ _ROW: Final = 22
 _LABEL, _BAR, _BAR_OF_WHOLE, _WIDTH = 190, 220, 160, 480
 _LEFT, _RIGHT, _HEIGHT, _BASE, _TOP = 40, 20, 170, 140, 16
 _WIDE: Final = 1000
+"""The width of a chart over time."""
 
 
 @dataclass(frozen=True, slots=True)

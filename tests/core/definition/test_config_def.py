@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.definition.config_def import (
     NO_DEFAULT_VALUE,
     ConfigDef,
@@ -18,6 +17,7 @@ from airflow_config_providers.core.definition.config_def import (
 )
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.definition.validators import LambdaValidator, NonEmptyString, Range
+from airflow_config_providers.core.password import Password
 from airflow_config_providers.exceptions import ConfigException
 
 INT, STRING, LIST, PASSWORD = ConfigType.INT, ConfigType.STRING, ConfigType.LIST, ConfigType.PASSWORD

@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.definition.config_type import invalid_value
 from airflow_config_providers.core.definition.validators import (
     CaseInsensitiveValidString,
@@ -21,6 +20,7 @@ from airflow_config_providers.core.definition.validators import (
     ValidList,
     ValidString,
 )
+from airflow_config_providers.core.password import Password
 from airflow_config_providers.exceptions import ConfigException
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import Options
 
 _CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
-_LIFE: Final = 900  # seconds; Vault accepts no longer life
+_LIFE_SECONDS: Final = 900
+"""Vault accepts no longer life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class GcpLogin(Login):
 
     def _payload(self, email: str) -> dict[str, object]:
         now = int(self.clock())
-        return {"iat": now, "exp": now + _LIFE, "sub": email, "aud": f"vault/{self.role}"}
+        return {"iat": now, "exp": now + _LIFE_SECONDS, "sub": email, "aud": f"vault/{self.role}"}
 
     def _signed_here(self, credentials: Any) -> str:
         payload = self._payload(credentials.service_account_email)

@@ -21,7 +21,11 @@ SECONDS_AFTER_A_REFUSAL: Final = 16 * 60.0
 
 _SECONDS_AFTER_A_FAILURE: Final = 60.0
 _MOST_KEPT: Final = 1024
+"""The most logins of which attempts are kept."""
+
 _TURNS: Final = 64
+"""How many locks the logins share."""
+
 _SECONDS_AFTER_LOST_ONES: Final = (8.0, 120.0, SECONDS_AFTER_A_REFUSAL)
 """
 How long a login is not sent after its first, second and third lost answer in a row; each might have been a refusal.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 LONGEST_MAGIC: Final = 16
+"""How many bytes at the beginning of a file show its format."""
 
 _MAGIC: Final = {
     b"\x1f\x8b": "gzip",

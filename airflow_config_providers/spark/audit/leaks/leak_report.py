@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from airflow_config_providers.core.text import how_many
+from airflow_config_providers.core.wording import how_many
 from airflow_config_providers.spark.audit.leaks.baseline import Baseline
 from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths

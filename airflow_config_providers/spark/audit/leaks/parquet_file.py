@@ -31,7 +31,7 @@ _FEW_COLUMNS: Final = 32
 
 _PROBED_FIRST: Final = 16
 _PROBED: Final = 1024
-"""The rows that are decoded to see dictionaries."""
+"""How many rows are decoded to see dictionaries: the first number, and if those have little, the other."""
 
 
 class _Seekable(io.RawIOBase):

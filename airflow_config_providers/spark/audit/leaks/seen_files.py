@@ -37,6 +37,8 @@ from airflow_config_providers.spark.audit.leaks.text_lines import replace_lines
 from airflow_config_providers.spark.audit.leaks.token_finder import FORMATS
 
 _FORMAT: Final = 4
+"""The version of the format of what is kept."""
+
 _WRONG: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a part that something else has written can raise."""
 

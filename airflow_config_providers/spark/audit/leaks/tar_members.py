@@ -14,6 +14,7 @@ CONTEXT: Final = HEADER + LONGEST_MAGIC
 
 _MARK: Final = b"ustar"
 _PLACE_OF_MARK: Final = 257
+"""The offset of ``_MARK`` in a header."""
 _SIZE: Final = slice(124, 136)
 _SUM: Final = slice(148, 156)
 _KIND: Final = slice(156, 157)

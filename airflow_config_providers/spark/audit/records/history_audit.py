@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.core.text import how_many
+from airflow_config_providers.core.wording import how_many
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit import html_page as html
 from airflow_config_providers.spark.audit.html_plots import Bar, Plot, ranking, weekly

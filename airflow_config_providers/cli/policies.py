@@ -26,7 +26,7 @@ from airflow_config_providers.job.policy_request import deployed_request
 def test(args: Any) -> None:
     """Open the policies, and ask each of them about the given change."""
     require_here("policies test")
-    resource, operations = _asked(args)
+    resource, operations = _resource_and_operations(args)
     notes = Notes()
     arguments.note_changes(args, notes)
     path = args.policies_file or settings.policies_file()
@@ -50,7 +50,7 @@ def test(args: Any) -> None:
         raise Finished(UNDECIDED)
 
 
-def _asked(args: Any) -> tuple[ConfigResource | None, list[AlterConfigOp]]:
+def _resource_and_operations(args: Any) -> tuple[ConfigResource | None, list[AlterConfigOp]]:
     resource, operations, _ = arguments.together(
         partial(arguments.optional_resource, args, is_needed=bool(args.at) or arguments.has_operations(args)),
         lambda: arguments.operations(args) if arguments.has_operations(args) else [],

@@ -19,7 +19,7 @@ from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError, refuse
 from airflow_config_providers.job.providers_connection import (
     CONN_TYPE,
-    definitions_of,
+    Definitions,
     deployment_registry,
     misspelt_fields,
     no_provider,
@@ -58,7 +58,7 @@ def definitions_at(conn_id: str) -> Mapping[str, Any]:
     connection = airflow_secrets.connection(conn_id)
     if connection is None:
         raise ProviderDefinitionError(_missing(conn_id))
-    definitions = definitions_of(conn_id, connection)
+    definitions = Definitions(conn_id, connection).of_tasks()
     if not definitions.get(CONFIG_PROVIDERS, "").strip():
         raise ProviderDefinitionError(_undefined(conn_id, connection, definitions))
     return definitions

@@ -52,7 +52,7 @@ class ServerConfigurations:
 
     def describe(self, resource: ConfigResource, selection: KeySelection) -> list[Row]:
         """Return the selected keys, each with its synonyms."""
-        query = [*_asked(selection), ("all", str(selection.defaults).lower())]
+        query = [*_query_of(selection), ("all", str(selection.defaults).lower())]
         return self._rows("GET", path(resource), query=query)
 
     def describe_run(self, task: ConfigResource, choice: RunChoice, selection: KeySelection) -> list[Row]:
@@ -60,7 +60,7 @@ class ServerConfigurations:
         if _is_elsewhere(choice.run_id):
             raise UnknownResourceError(f"There is no run '{printable(choice.run_id)}'. Correct its id.")
         chosen = {"try": choice.try_number, "map_index": choice.map_index}
-        query = [*_asked(selection), *((name, str(number)) for name, number in chosen.items() if number is not None)]
+        query = [*_query_of(selection), *((name, str(number)) for name, number in chosen.items() if number is not None)]
         return self._rows("GET", f"{path(task)}/runs/{quote(choice.run_id, safe='')}", query=query)
 
     def why_not(self, resource: ConfigResource, asked: str, choice: RunChoice | None = None) -> list[Row]:
@@ -138,7 +138,7 @@ def path(resource: ConfigResource) -> str:
     return f"/dags/{quote(dag, safe='')}/tasks/{quote(task, safe='')}" if task else f"/dags/{quote(dag, safe='')}"
 
 
-def _asked(selection: KeySelection) -> list[tuple[str, str]]:
+def _query_of(selection: KeySelection) -> list[tuple[str, str]]:
     """Return the parameters that select keys, with what a server leaves out otherwise."""
     return [("synonyms", "true"), ("notes", str(selection.notes).lower()), *(("key", key) for key in selection.keys)]
 

@@ -321,15 +321,15 @@ class _Entries(Mapping[str, ConfigEntry]):
 
 
 def _line(entry: ConfigEntry) -> str:
-    line = f"{one_line(entry.name)} = {_told(entry)}   # {entry.source.name}, {one_line(entry.origin)}"
+    line = f"{one_line(entry.name)} = {_text_in_line(entry)}   # {entry.source.name}, {one_line(entry.origin)}"
     for beaten in entry.synonyms[1:]:
         if beaten.source is not ConfigSource.DEFAULT_CONFIG:
             name = "" if beaten.name == entry.name else f" {one_line(beaten.name)}"
-            line += f"; beats {beaten.source.name} {one_line(beaten.origin)}{name} = {_told(beaten)}"
+            line += f"; beats {beaten.source.name} {one_line(beaten.origin)}{name} = {_text_in_line(beaten)}"
     return line
 
 
-def _told(item: ConfigEntry | ConfigSynonym) -> str:
+def _text_in_line(item: ConfigEntry | ConfigSynonym) -> str:
     """Return the text for a line; one that could be taken for a part of the line, or for a quoted text, is quoted."""
     text = _shown(item)
     if text == text.strip(" ") and '"' not in {text[:1], text[-1:]} and not any(map(text.__contains__, _SIGNS_IN_LINE)):

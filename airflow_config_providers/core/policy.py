@@ -188,7 +188,7 @@ class Judged:
 
 def judged(policies: Sequence[NamedPolicy], request: RequestMetadata) -> Judged:
     """Ask every policy as ``validate_all`` does, and return what all of them say."""
-    found = [(named, _asked(named, request)) for named in policies]
+    found = [(named, _denials(named, request)) for named in policies]
     return Judged(
         tuple(one for named, said in found if named.enforcement is Enforcement.DENY for one in said),
         tuple(one for named, said in found if named.enforcement is Enforcement.WARN for one in said),
@@ -196,7 +196,7 @@ def judged(policies: Sequence[NamedPolicy], request: RequestMetadata) -> Judged:
     )
 
 
-def _asked(named: NamedPolicy, request: RequestMetadata) -> list[Denial]:
+def _denials(named: NamedPolicy, request: RequestMetadata) -> list[Denial]:
     """Ask one policy, and return its denials; empty if it allows the change."""
     who, what = f"Policy '{printable(named.name)}'", f"the {_NOUNS[request.at]} of {request.resource}"
     against, failed = _WORDS[named.enforcement]

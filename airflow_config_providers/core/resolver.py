@@ -381,7 +381,7 @@ class _SharedFailure:
     places: set[Place] = field(default_factory=set)
     affected: list[tuple[_Part, str]] = field(default_factory=list)
 
-    def told(self) -> ConfigProvidersError:
+    def with_affected(self) -> ConfigProvidersError:
         """Return the error that says what it affects."""
         listed = [part.result.references(name, self.places) for part, name in self.affected]
         if len(self.affected) == 1:
@@ -434,7 +434,7 @@ def _failures(parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
         for name, places in part.result.failed():
             for failure in dict.fromkeys(map(found.__getitem__, places)):
                 failure.affected.append((part, name))
-    yield from (failure.told() for failure in dict.fromkeys(found.values()))
+    yield from (failure.with_affected() for failure in dict.fromkeys(found.values()))
 
 
 def _shared_failures(failures: Mapping[Place, Exception]) -> dict[Place, _SharedFailure]:

@@ -18,7 +18,7 @@ from airflow_config_providers.dynamic.planner import DynamicLayers
 from airflow_config_providers.exceptions import ConfigProvidersError, problems_of
 from airflow_config_providers.job.deployed_task import Warn, deployed_options, stored_spec
 from airflow_config_providers.job.exposed_values import PlacedText, put_in_problem, put_in_secrets, refuse_exposed
-from airflow_config_providers.job.providers_connection import definitions_of, deployment_registry, driver_definitions_of
+from airflow_config_providers.job.providers_connection import Definitions, deployment_registry
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -167,9 +167,8 @@ class DeployedObjections:
         try:
             connection = airflow_secrets.connection(conn_id)
             if connection is not None:
-                return ProvidersOfConnection(
-                    definitions_of(conn_id, connection), driver_definitions_of(conn_id, connection)
-                )
+                definitions = Definitions(conn_id, connection)
+                return ProvidersOfConnection(definitions.of_tasks(), definitions.of_driver())
             problems: Sequence[str] = (f"This process finds no connection '{printable(conn_id)}'.",)
         except ConfigProvidersError as error:
             problems = error.problems

@@ -16,9 +16,8 @@ from airflow_config_providers.doctor.examination import Site, failures
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.job.providers_connection import (
     CONN_TYPE,
-    definitions_of,
+    Definitions,
     deployment_registry,
-    driver_definitions_of,
     meant_field,
     uri_hint,
 )
@@ -38,8 +37,7 @@ def check(site: Site) -> Iterator[Diagnosis]:
     shown = printable(site.conn_id)
     if found.conn_type != CONN_TYPE:
         yield doubt(f"Connection '{shown}' has the type '{printable(str(found.conn_type))}'.", f"Make it {CONN_TYPE}.")
-    definitions = definitions_of(site.conn_id, found)
-    driver_definitions_of(site.conn_id, found)
+    definitions = Definitions(site.conn_id, found).of_tasks()
     yield from _unread(site.conn_id, json.loads(found.extra or "{}"))
     if definitions.get(CONFIG_PROVIDERS, "").strip():
         yield fine(f"Connection '{shown}' can be read.")
@@ -68,7 +66,7 @@ def check_providers(site: Site) -> Iterator[Diagnosis]:
 def _definitions(site: Site) -> Mapping[str, Any]:
     """Return the definitions of the providers; none without a connection, which another check reports."""
     found = airflow_secrets.connection(site.conn_id)
-    return {} if found is None else definitions_of(site.conn_id, found)
+    return {} if found is None else Definitions(site.conn_id, found).of_tasks()
 
 
 def _missing(site: Site) -> Diagnosis:

@@ -348,9 +348,9 @@ class ConfigAdmin:
         return settle
 
     def _planned(
-        self, resource: ConfigResource, request: _ChangeRequest, snapshot: Snapshot, told: list[str]
+        self, resource: ConfigResource, request: _ChangeRequest, snapshot: Snapshot, warned: list[str]
     ) -> PlannedChange | ConfigProvidersError:
-        """Return the change as it would be written, or why not, and add what policies only warn of to ``told``."""
+        """Return the change as it would be written, or why not, and add what policies only warn of to ``warned``."""
         reasons = Reasons()
         before, static = StoredConfig(), _StaticLayers()
         with reasons:
@@ -366,7 +366,7 @@ class ConfigAdmin:
             reasons.add(_unknown(static.unknown, before))
         elif checked and is_judged:
             warnings = self._judge(checked, reasons, self._settled_after(request, snapshot))
-            told += warnings
+            warned += warnings
         return replace(checked.plan, warnings=warnings) if checked and not reasons else reasons.together()
 
     def _checked(

@@ -105,7 +105,8 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
         """
         if self._open is None:
             return None
-        found = {key: str(self._extra[key]) for key in RELOAD_ACTION_KEYS if key in self._extra}
+        extra = self._definitions.extra
+        found = {key: str(extra[key]) for key in RELOAD_ACTION_KEYS if key in extra}
         try:
             return ReloadAction.of(found)
         except ConfigException as error:

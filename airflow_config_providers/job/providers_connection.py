@@ -42,6 +42,54 @@ def deployment_registry() -> ProviderRegistry:
     return ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
 
 
+class Definitions:
+    """
+    What a connection defines. The file of definitions that it names is read once, so tasks and drivers see the same.
+
+    :param conn_id: the id of the connection
+    :param connection: the connection; None if there is none
+    """
+
+    def __init__(self, conn_id: str, connection: Connection | None) -> None:
+        self._conn_id = conn_id
+        self._connection = connection
+
+    def of_tasks(self) -> dict[str, str]:
+        """
+        Return ``config.providers`` and the keys below it.
+
+        :raises ConfigProvidersError: there is no connection, or its definitions cannot be read
+        """
+        if self._connection is None:
+            raise missing_connection(self._conn_id)
+        found = {key: text for key, text in self._defined.items() if not key.startswith(_OF_DRIVER)}
+        mask_parameters(found)
+        return found
+
+    def of_driver(self) -> dict[str, str]:
+        """
+        Return ``config.providers`` and the keys below it for a driver, without ``driver.``; nothing without connection.
+
+        :raises ProviderDefinitionError: the definitions cannot be read
+        """
+        below = {key: text for key, text in self._defined.items() if key.startswith(_OF_DRIVER)}
+        found = {key.removeprefix(_OF_DRIVER): text for key, text in below.items()}
+        return {key: text for key, text in found.items() if is_reserved(key)}
+
+    @cached_property
+    def extra(self) -> Mapping[str, Any]:
+        """
+        Return the extra of the connection; empty without connection.
+
+        :raises ProviderDefinitionError: it cannot be read
+        """
+        return {} if self._connection is None else _extra_of(self._conn_id, self._connection)
+
+    @cached_property
+    def _defined(self) -> dict[str, str]:
+        return _all_of(self._conn_id, self.extra)
+
+
 class ProvidersConnection:
     """
     A ``config_providers`` connection, which is read once, like the file of definitions that it names.
@@ -62,9 +110,7 @@ class ProvidersConnection:
 
     def definitions(self) -> dict[str, str]:
         """Return ``config.providers`` and the keys below it from the connection."""
-        if self._connection is None:
-            raise missing_connection(self.conn_id)
-        return _of_tasks(self._defined)
+        return self._definitions.of_tasks()
 
     def driver_definitions(self) -> dict[str, str]:
         """
@@ -72,7 +118,7 @@ class ProvidersConnection:
 
         :raises ProviderDefinitionError: the connection, or the environment variable that defines it, cannot be read
         """
-        return _of_driver(self._defined)
+        return self._definitions.of_driver()
 
     def require_provider(self, definitions: Mapping[str, Any]) -> None:
         """
@@ -90,12 +136,8 @@ class ProvidersConnection:
         return self._connection is not None
 
     @cached_property
-    def _defined(self) -> dict[str, str]:
-        return _all_of(self.conn_id, self._extra)
-
-    @cached_property
-    def _extra(self) -> Mapping[str, Any]:
-        return {} if self._connection is None else _extra_of(self.conn_id, self._connection)
+    def _definitions(self) -> Definitions:
+        return Definitions(self.conn_id, self._connection)
 
     @cached_property
     def _connection(self) -> Connection | None:
@@ -119,37 +161,6 @@ def missing_connection(conn_id: str, need: str = "holds references") -> Provider
         f"The configuration {need}, but there is no connection '{printable(conn_id)}' that defines their providers. "
         f"Correct config_conn_id, or add a connection of type config_providers with config.providers in its extra."
     )
-
-
-def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
-    """
-    Return ``config.providers`` and the keys below it from ``connection``.
-
-    :raises ConfigProvidersError: there is no connection, or its definitions cannot be read
-    """
-    if connection is None:
-        raise missing_connection(conn_id)
-    return _of_tasks(_all_of(conn_id, _extra_of(conn_id, connection)))
-
-
-def driver_definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
-    """
-    Return ``config.providers`` and the keys below it for a driver from ``connection``; nothing without a connection.
-
-    :raises ProviderDefinitionError: the definitions cannot be read
-    """
-    return {} if connection is None else _of_driver(_all_of(conn_id, _extra_of(conn_id, connection)))
-
-
-def _of_tasks(defined: Mapping[str, str]) -> dict[str, str]:
-    found = {key: text for key, text in defined.items() if not key.startswith(_OF_DRIVER)}
-    mask_parameters(found)
-    return found
-
-
-def _of_driver(defined: Mapping[str, str]) -> dict[str, str]:
-    below = {key.removeprefix(_OF_DRIVER): text for key, text in defined.items() if key.startswith(_OF_DRIVER)}
-    return {key: text for key, text in below.items() if is_reserved(key)}
 
 
 def _extra_of(conn_id: str, connection: Connection) -> Mapping[str, Any]:

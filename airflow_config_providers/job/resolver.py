@@ -259,7 +259,7 @@ class DriverResolver(JobResolver):
         """
         found = {} if self.not_python else dict(self.definitions)
         for definition in read_definitions(found)[0]:
-            found = {key: text for key, text in found.items() if key not in _asked(definition)}
+            found = {key: text for key, text in found.items() if key not in _wrapping_keys(definition)}
             if _ROLE in definition.params:
                 key = f"config.providers.{definition.name}.param.{specification.WRAPPED}"
                 found[key] = self._wrapped(definition)
@@ -334,7 +334,7 @@ def _why_not(item: PlacedText, provider: str, names: set[str], not_python: str) 
     return ""
 
 
-def _asked(definition: ProviderDefinition) -> set[str]:
+def _wrapping_keys(definition: ProviderDefinition) -> set[str]:
     return {f"config.providers.{definition.name}.param.{name}" for name in (_ROLE, *_LONGEST)}
 
 

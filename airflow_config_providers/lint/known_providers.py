@@ -15,9 +15,8 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.providers_connection import (
-    definitions_of,
+    Definitions,
     deployment_registry,
-    driver_definitions_of,
     parse_extra,
 )
 from airflow_config_providers.spark.layer_files import read_text
@@ -93,8 +92,8 @@ def in_environment(conn_id: str) -> KnownProviders | None:
 
 
 def _of_connection(connection: Connection, *, home: str) -> KnownProviders:
-    conn_id = connection.conn_id
-    return _known(definitions_of(conn_id, connection), driver_definitions_of(conn_id, connection), home=home)
+    definitions = Definitions(connection.conn_id, connection)
+    return _known(definitions.of_tasks(), definitions.of_driver(), home=home)
 
 
 def _known(props: Mapping[str, str], of_driver: Mapping[str, str], *, home: str) -> KnownProviders:

@@ -47,9 +47,9 @@ class DirectoryConfigProvider(FilesProvider):
             absence = f"There is no directory at {printable(path)}. Create it or correct the path."
             _log.warning("%s", absence)
             return ConfigData({}, absence=absence)
-        return ConfigData(found, absence=self._told_directories(path, {*(keys or ())} - found.keys(), found))
+        return ConfigData(found, absence=self._warn_of_directories(path, {*(keys or ())} - found.keys(), found))
 
-    def _told_directories(self, path: str, missing: Collection[str], found: Mapping[str, str]) -> str:
+    def _warn_of_directories(self, path: str, missing: Collection[str], found: Mapping[str, str]) -> str:
         """Warn of ``missing`` keys that are directories; return the warnings if they explain why there is nothing."""
         names = sorted(key for key in missing if "/" not in key and key not in ("", ".", ".."))
         directories = [f"{path}/{name}" for name in names if self.files.is_directory(f"{path}/{name}")]

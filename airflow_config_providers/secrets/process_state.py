@@ -68,7 +68,7 @@ class SharedProviders:
         try:
             yield ProvidersOnDemand(
                 opened.providers,
-                lambda name: _named(name, self._open_one(opened.providers, name)),
+                lambda name: _chained(name, self._open_one(opened.providers, name)),
                 unlisted=opened.providers.unlisted,
                 under_way=opened.under_way,
             )
@@ -127,7 +127,7 @@ class _Opened:
     under_way: SharedCalls = field(default_factory=SharedCalls)
 
 
-class _Named(ConfigProvider):
+class _Chained(ConfigProvider):
     """A provider that adds a step to the chain for each answer."""
 
     def __init__(self, name: str, provider: ConfigProvider) -> None:
@@ -139,7 +139,7 @@ class _Named(ConfigProvider):
             return self._provider.get(path, keys)
 
 
-class _NamedBatch(_Named, BatchConfigProvider):
+class _ChainedBatch(_Chained, BatchConfigProvider):
     _provider: BatchConfigProvider
 
     def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
@@ -147,8 +147,8 @@ class _NamedBatch(_Named, BatchConfigProvider):
             return self._provider.get_batch(wanted)
 
 
-def _named(name: str, provider: ConfigProvider) -> ConfigProvider:
-    return (_NamedBatch if isinstance(provider, BatchConfigProvider) else _Named)(name, provider)
+def _chained(name: str, provider: ConfigProvider) -> ConfigProvider:
+    return (_ChainedBatch if isinstance(provider, BatchConfigProvider) else _Chained)(name, provider)
 
 
 class ProcessState:

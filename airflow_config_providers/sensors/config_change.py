@@ -147,7 +147,7 @@ def watching(conn_id: str, places: Mapping[Place, Sequence[ConfigVariable]], cha
             if polled is not None:
                 stack.callback(polled.clear)
             paces[place[0]] = _pace(providers[place[0]], polled)
-        yield _told(places, paces)
+        yield _description(places, paces)
 
 
 def _workers_of(conn_id: str, places: Iterable[Place]) -> BriefWorkers:
@@ -156,7 +156,7 @@ def _workers_of(conn_id: str, places: Iterable[Place]) -> BriefWorkers:
     return _WORKERS().setdefault((conn_id, *names), BriefWorkers(_AT_ONCE))
 
 
-def _told(places: Mapping[Place, Sequence[ConfigVariable]], paces: Mapping[str, str]) -> str:
+def _description(places: Mapping[Place, Sequence[ConfigVariable]], paces: Mapping[str, str]) -> str:
     references = some_of((str(one) for some in places.values() for one in some), most=_MOST_NAMED)
     how_often = "; ".join(f"provider '{printable(name)}' {pace}" for name, pace in paces.items())
     return f"Watching {references} for a change: {how_often}."

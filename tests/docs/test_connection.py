@@ -6,7 +6,7 @@ import re
 
 from airflow.models import Connection
 
-from airflow_config_providers.job.providers_connection import definitions_of
+from airflow_config_providers.job.providers_connection import Definitions
 from tests.docs.pages import ROOT
 
 
@@ -15,6 +15,6 @@ def test_the_uri_of_the_page_has_the_definitions_of_its_command() -> None:
     (uri,) = re.findall(r"='(config-providers://[^']*)'", page)
     (extra,) = re.findall(r"--conn-extra '(\{.*?\})'", page, flags=re.DOTALL)
 
-    from_uri = definitions_of("x", Connection(uri=uri))
-    assert from_uri == definitions_of("x", Connection(conn_type="config_providers", extra=extra))
+    from_uri = Definitions("x", Connection(uri=uri)).of_tasks()
+    assert from_uri == Definitions("x", Connection(conn_type="config_providers", extra=extra)).of_tasks()
     assert from_uri["config.providers.file.param.allowed.paths"] == "/etc/airflow/spark"

@@ -14,7 +14,7 @@ from airflow_config_providers.exceptions import ConfigException, ProviderDefinit
 from airflow_config_providers.get_provider_info import get_provider_info
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.job.providers import JobProviders
-from airflow_config_providers.job.providers_connection import definitions_of
+from airflow_config_providers.job.providers_connection import Definitions
 
 DEFINITION = {"config.providers": "s", "config.providers.s.class": "directory"}
 
@@ -154,7 +154,7 @@ def test_an_extra_that_is_nested_too_deep_is_refused():
     deep = Connection(conn_id="deep", extra="[" * 5000 + "]" * 5000)
 
     with pytest.raises(ProviderDefinitionError, match="not a JSON object"):
-        definitions_of("deep", deep)
+        Definitions("deep", deep).of_tasks()
 
 
 @pytest.mark.parametrize("extra", ["[1]", "{"], ids=["list", "broken"])

@@ -140,7 +140,7 @@ class SecretCache:
             return self._flights.run(path, lambda: self._fresh(path, self._is_good_lease)), None
         if new_mark == mark:
             return None, mark
-        return self._asked(path), new_mark  # not another thread's answer, which can be older than the mark
+        return self._fetched(path), new_mark  # not another thread's answer, which can be older than the mark
 
     def lease(self, path: VaultPath) -> Lease | None:
         """Return the lease of the secret at ``path``; None if the secret has no lease, or is not in the cache."""
@@ -168,9 +168,9 @@ class SecretCache:
     def _fresh(self, path: VaultPath, is_good: Callable[[CachedSecret], bool]) -> CachedSecret:
         """Return what another thread has read in the meantime, if it is good, or else ask."""
         kept = self._kept.get(path)
-        return kept if kept is not None and is_good(kept) else self._asked(path)
+        return kept if kept is not None and is_good(kept) else self._fetched(path)
 
-    def _asked(self, path: VaultPath) -> CachedSecret:
+    def _fetched(self, path: VaultPath) -> CachedSecret:
         outcome = self._reader.read(path)
         if not outcome.answer.is_good:
             reason = reason_of_absence(outcome, path, where=self.session.where)

@@ -314,7 +314,7 @@ class Session:
         if held is not None and self._is_good(held) and (refused is None or refused.text != held.text):
             return held
         mark, since, transport = self.settings.login.version(), self.clock(), self.transport
-        given = self._asked()
+        given = self._new_token()
         new = HeldToken(given.token, given.is_ours, since, given.ttl, mark)
         if held is not None and held.text == new.text:
             new = replace(held, mark=mark)  # the same token again: what we know of its end stays true
@@ -326,7 +326,7 @@ class Session:
             self.plan_renewal("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text, renewal))
         return new
 
-    def _asked(self) -> VaultToken:
+    def _new_token(self) -> VaultToken:
         """Sign in. If the session is closed meanwhile, the login forgets what it unwrapped."""
         try:
             return self._signing_in.token()

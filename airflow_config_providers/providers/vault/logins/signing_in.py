@@ -69,7 +69,7 @@ class SigningIn:
             self.attempts.check(key, now=self.clock())
             if self._refusal is not None:
                 self._refusal.raise_at(self.clock(), of=key)
-            return self._asked(login, key)
+            return self._sign_in_once(login, key)
 
     def forgive(self) -> None:
         """Allow another try after a refusal, for a user who asks for the current state."""
@@ -78,7 +78,7 @@ class SigningIn:
             key = self.attempts.key(self.settings, self.settings.login.read())
             self.attempts.forgive(key, now=self.clock())
 
-    def _asked(self, login: Login, key: bytes) -> VaultToken:
+    def _sign_in_once(self, login: Login, key: bytes) -> VaultToken:
         attempt = LoginTry(login, self.clients.new_for_login(), where=self.settings.where)
         try:
             with self.breakers.watching("login", ProviderUnavailableError, is_limit=attempt.is_limit):

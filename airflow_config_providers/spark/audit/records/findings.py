@@ -92,9 +92,9 @@ def between_dags(current: DataFrame, overriding: DataFrame) -> DataFrame:
     )
     dags = tasks.groupBy("key").agg(F.count_distinct("dag").alias("dags"))
     shared = usual.join(dags, "key").where((F.col("most.tasks") * 2 > F.col("all")) & (F.col("dags") > 1))
-    told_there = overriding.select(*TASK, "key", hidden_or(compared(F.col("default"))).alias("default_value"))
+    defaults = overriding.select(*TASK, "key", hidden_or(compared(F.col("default"))).alias("default_value"))
     other = (
-        tasks.join(shared, "key").where(F.col("value") != F.col("most.value")).join(told_there, [*TASK, "key"], "left")
+        tasks.join(shared, "key").where(F.col("value") != F.col("most.value")).join(defaults, [*TASK, "key"], "left")
     )
     other = other.where(~F.col("default_value").eqNullSafe(F.col("most.value")))
     detail = F.format_string(

@@ -16,7 +16,12 @@ from airflow_config_providers.cli.audit_progress import files_progress
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.deployment.audits import RecordsChoice, problems_of, record_reader
+from airflow_config_providers.deployment.audits import (
+    RecordsChoice,
+    problems_of,
+    record_reader,
+    require_no_connection,
+)
 from airflow_config_providers.deployment.database_records import first_of_database, records_of_database
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigProvidersError
@@ -56,11 +61,13 @@ def audited(args: Any, notes: Notes) -> Iterator[Audited]:
     Yield the records that ``args`` select, and note what could not be read.
 
     :raises WrongArgumentsError: an option is wrong
-    :raises ConfigException: there is no such folder, or what is found could not be written
+    :raises ConfigException: there is no such folder, its path names a connection, or what is found could not be written
     :raises ProviderUnavailableError: Spark or the database cannot read them
     """
     wanted = _filter(args)
     require_places(args.report, args.output_parquet)
+    for path in (_path(args), getattr(args, "against", None) or ""):
+        require_no_connection(path)
     configs = spark_configs(args)
     with files_progress() as tick, record_reader(args.parquet or "", args.master, configs, tick) as reader:
         records = _records(args, reader, wanted, notes)

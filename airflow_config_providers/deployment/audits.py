@@ -29,6 +29,33 @@ _MOST_NAMED: Final = 20
 """How many files without a record are named."""
 
 
+_HADOOP: Final = {
+    **dict.fromkeys(("s3", "s3a", "s3n"), "s3a://{}"),
+    **dict.fromkeys(("gs", "gcs"), "gs://{}"),
+    **dict.fromkeys(("abfs", "abfss"), "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"),
+}
+"""For each scheme that Airflow's connections open, how Hadoop names a path."""
+
+
+def require_no_connection(path: str) -> None:
+    """
+    Refuse a folder of records that Spark cannot read, because its path names a connection of Airflow.
+
+    :raises ConfigException: it does
+    """
+    scheme, _, rest = path.partition("://")
+    place, slash, key = rest.partition("/")
+    connection, _, bucket = place.rpartition("@")
+    is_of_azure = scheme.startswith("abfs") and "." in bucket  # Hadoop writes the container before the @
+    if connection and scheme in _HADOOP and not is_of_azure:
+        name = _HADOOP[scheme].format(printable(f"{bucket}{slash}{key}"))
+        raise ConfigException(
+            f"The path of the records names a connection of Airflow, with which Spark cannot read. Name the folder as "
+            f"Hadoop does: --records {name}, or records=... of an operator. Give Spark the connector of the store, and "
+            f"credentials, with --conf."
+        )
+
+
 @contextmanager
 def record_reader(
     parquet: str, master: str | None, configs: Mapping[str, str], tick: Tick | None = None

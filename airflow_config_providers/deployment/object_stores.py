@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from typing import Any, Final
 
-from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.job.hook_connection import readable_by_hooks
 from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.object_store import Objects, ObjectStore
 from airflow_config_providers.spark.audit.leaks.s3_objects import S3Objects
@@ -47,14 +48,15 @@ def _objects(path: StoredPath) -> Objects:
     :raises ConfigException: its connection cannot be used, or a package is missing
     """
     try:
-        if path.connection:
-            BaseHook.get_connection(path.connection)  # hooks read without credentials if it does not exist
-        found = _of_s3(path) if path.scheme in _S3 else _of_fsspec(path)
+        with readable_by_hooks(path.connection) if path.connection else nullcontext():
+            found = _of_s3(path) if path.scheme in _S3 else _of_fsspec(path)
         pickle.dumps(found)
     except ImportError as error:
         problem = _missing(path.scheme, error)
     except _UnknownSchemeError as error:
         problem = str(error)
+    except ConfigProvidersError as error:
+        problem = " ".join(error.problems)
     except Exception as error:  # noqa: BLE001 - clients raise what they like, with credentials in it
         problem = f"it cannot be opened ({type(error).__name__}). Correct the path or its connection."
     else:

@@ -12,7 +12,13 @@ from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.core.text import one_line, printable, several
 from airflow_config_providers.core.wording import counted
-from airflow_config_providers.deployment.audits import RecordsChoice, problems_of, record_reader, scope_of_records
+from airflow_config_providers.deployment.audits import (
+    RecordsChoice,
+    problems_of,
+    record_reader,
+    require_no_connection,
+    scope_of_records,
+)
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.spark.audit.html_page import AuditScope
@@ -113,6 +119,8 @@ class _RecordsAuditOperator(BaseOperator):
             raise ConfigException(
                 "No records are known. Name their folder in records=..., or set [config_providers] records_path."
             )
+        for one in (path, against or ""):
+            require_no_connection(one)
         with record_reader(self.parquet or "", self.master, self.spark_conf) as reader:
             records = reader.of_files(path, self._filter)
             there = reader.of_files(against, self._filter) if against else None

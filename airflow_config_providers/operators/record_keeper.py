@@ -13,6 +13,7 @@ from airflow_config_providers import __version__, settings
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import one_line
+from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.job.records.entries import job_key, packed, record_in, record_key
 from airflow_config_providers.job.records.record import TaskTry, TryRecord, recorded, references_of
@@ -128,10 +129,15 @@ class RecordKeeper:
         try:
             if settings.records_enabled():
                 keep()
-        except Exception as error:  # noqa: BLE001 - the job is more important, and the message can contain a value
+        except Exception as error:  # noqa: BLE001 - the job is more important
             if not self._has_failed:
-                self.log.warning("The record of this try could not be kept: %s", type(error).__name__)
+                self.log.warning("The record of this try could not be kept: %s", _problem(error))
             self._has_failed = True
+
+
+def _problem(error: Exception) -> str:
+    """Return the message of an error of this package; only the type of any other, whose message can have a value."""
+    return " ".join(error.problems) if isinstance(error, ConfigProvidersError) else type(error).__name__
 
 
 def _own_xcom(ti: Any, key: str) -> Any:

@@ -256,6 +256,25 @@ def test_a_path_that_is_not_there_is_an_error(cli: Cli):
     ]
 
 
+@pytest.mark.parametrize(
+    ("words", "path", "name"),
+    [
+        pytest.param("history", "s3://user:c4nary@bucket/records", "s3a://bucket/records", id="records_path"),
+        pytest.param("references --records gs://own@bucket/a/b", "", "gs://bucket/a/b", id="option"),
+        pytest.param("history --records /nowhere --against s3://own@bucket", "", "s3a://bucket", id="against"),
+    ],
+)
+def test_a_path_that_names_a_connection_is_refused_before_spark_starts(cli: Cli, words: str, path: str, name: str):
+    done = audit(cli, words, "--conf", "spark.master=not-a-master", records_path=path)
+
+    assert done.code == 3
+    assert done.errors == [
+        f"The path of the records names a connection of Airflow, with which Spark cannot read. Name the folder as "
+        f"Hadoop does: --records {name}, or records=... of an operator. Give Spark the connector of the store, and "
+        f"credentials, with --conf."
+    ]
+
+
 def test_a_dag_without_records_is_named_in_a_note(cli: Cli, past: Past):
     past({})
 

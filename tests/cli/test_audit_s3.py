@@ -41,6 +41,15 @@ class Audit:
     def put(self, key: str, text: str) -> None:
         self._s3.put_object(Bucket="bucket", Key=key, Body=text.encode())
 
+    def add_connection(self, name: str) -> None:
+        """Add a connection to Airflow's database."""
+        at = json.dumps({"endpoint_url": self._aws.address, "region_name": "eu-west-1"})
+        given = ("--conn-type", "aws", "--conn-login", ACCESS_KEY, "--conn-password", SECRET_KEY, "--conn-extra", at)
+        assert self._cli.airflow("connections", "add", name, *given).code == 0
+
+    def remove_connection(self, name: str) -> None:
+        self._cli.airflow("connections", "delete", name)
+
     def __call__(self, *words: str, path: str = LOGS) -> Ended:
         extra = {
             "config.providers": "dir",
@@ -126,6 +135,29 @@ def test_fingerprints_and_tokens_are_found_in_objects(audit: Audit) -> None:
     done = audit("--fingerprints", prints, "--tokens")
 
     assert places(done) == [(f"{LOGS}/a.log", 0), (f"{LOGS}/a.log", len(VALUE) + 1)]
+
+
+@pytest.fixture
+def stored(audit: Audit) -> Iterator[str]:
+    """The id of a connection that only Airflow's database has."""
+    name = "aws_stored"
+    audit.add_connection(name)
+    yield name
+    audit.remove_connection(name)
+
+
+def test_a_connection_in_the_database_reads_objects(audit: Audit, stored: str) -> None:
+    audit.put("logs/a.log", VALUE)
+
+    done = audit(path=f"s3://{stored}@bucket/logs")
+
+    assert places(done) == [(f"s3://{stored}@bucket/logs/a.log", 0)]
+
+
+def test_a_connection_that_does_not_exist_is_named(audit: Audit) -> None:
+    done = audit(path="s3://gone@bucket/logs")
+
+    assert done.errors == ["s3://gone@bucket: There is no connection 'gone'. Add it, or correct its id in the path."]
 
 
 def test_a_bucket_that_does_not_exist_is_exit_code_2(audit: Audit) -> None:

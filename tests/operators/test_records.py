@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 import zlib
 
 import pytest
@@ -155,6 +156,17 @@ def test_a_path_that_cannot_be_written_is_one_warning(run_task, connections, spa
     assert run.state == "success"
     assert record(state).configs["spark.app.x"][0].value == "1"
     assert "".join(capfd.readouterr()).count("The record of this try could not be kept") == 1
+
+
+def test_a_package_that_the_path_needs_is_named_in_the_warning(
+    run_task, connections, spark_submit, state, monkeypatch, capfd
+):
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RECORDS_PATH", "s3://bucket/records")
+    run = run_task(operator({"spark.app.x": "1"}), state=state)
+
+    assert run.state == "success"
+    assert "could not be kept: Install the package s3fs on workers" in "".join(capfd.readouterr())
 
 
 def test_before_airflow_3_3_the_record_is_an_xcom(run_task, connections, spark_submit, password, monkeypatch):

@@ -16,6 +16,7 @@ from airflow_config_providers.core.errors import guarded
 from airflow_config_providers.core.named_file import whole_file
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError
+from airflow_config_providers.job.records.folder import folder_of
 from airflow_config_providers.job.records.record import LARGEST, TaskTry, TryRecord, parsed, written
 from airflow_config_providers.providers.real_path import open_real, real_path, steps
 
@@ -42,7 +43,11 @@ class RecordFiles:
     path: str
 
     def write(self, record: TryRecord) -> None:
-        """Write a record, in place of an earlier one of the same try. Readers never see a part of it."""
+        """
+        Write a record, in place of an earlier one of the same try. Readers never see a part of it.
+
+        :raises ConfigException: the path names a connection that does not exist, or a package is missing
+        """
         target = self._root() / f"day={record.at[:10]}" / place_of(record.task)
         target.parent.mkdir(parents=True, exist_ok=True)
         content = written(record) + b"\n"
@@ -99,9 +104,7 @@ class RecordFiles:
         return bytes(path.read_bytes()) if path.stat().st_size <= LARGEST else b""
 
     def _root(self) -> Any:
-        from airflow.sdk import ObjectStoragePath  # noqa: PLC0415 - slow to import, and few need it
-
-        return ObjectStoragePath(self.path)
+        return folder_of(self.path)
 
     def _reading(self, read: Callable[[], _Found]) -> _Found:
         what = "The records in [config_providers] records_path cannot be read"

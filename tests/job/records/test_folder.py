@@ -1,0 +1,63 @@
+"""The folder of records in object storage."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+pytest.importorskip("airflow")
+
+from airflow.sdk.io import has_fs
+
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.records.folder import folder_of
+
+
+@pytest.mark.parametrize(
+    ("path", "package"),
+    [
+        pytest.param("s3://bucket/records", "s3fs", id="s3"),
+        pytest.param("gs://bucket/records", "gcsfs", id="gs"),
+        pytest.param("abfss://container/records", "adlfs", id="abfss"),
+    ],
+)
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, path: str, package: str) -> None:
+    forget(monkeypatch, package)
+
+    with pytest.raises(ConfigException, match=rf"^Install the package {package} on workers, and wherever records"):
+        folder_of(path)
+
+
+@pytest.mark.parametrize(("scheme", "airflow"), [("gs", "google"), ("abfss", "microsoft-azure")])
+def test_a_connection_without_its_package_of_airflow_is_an_error(scheme: str, airflow: str) -> None:
+    if has_fs(scheme):
+        pytest.skip("it is installed")
+
+    with pytest.raises(ConfigException, match=rf"^Install the packages apache-airflow-providers-{airflow} and "):
+        folder_of(f"{scheme}://own@bucket/records")
+
+
+def test_a_connection_without_the_package_that_reads_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("airflow.providers.amazon")
+    forget(monkeypatch, "s3fs")
+    monkeypatch.setenv("AIRFLOW_CONN_OWN", "aws://")
+
+    with pytest.raises(ConfigException, match=r"^Install the packages apache-airflow-providers-amazon and s3fs on"):
+        folder_of("s3://own@bucket/records")
+
+
+def test_credentials_in_a_path_are_refused_and_not_shown() -> None:
+    with pytest.raises(ConfigException, match=r"^\S+ records_path has a colon before the bucket") as caught:
+        folder_of("s3://user:c4nary@bucket/records")
+
+    assert "c4nary" not in str(caught.value)
+
+
+def forget(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    """Make importing a package fail, also for fsspec, which keeps the file systems that it has imported."""
+    from fsspec.registry import _registry
+
+    monkeypatch.setitem(sys.modules, package, None)
+    for scheme in [name for name, kind in _registry.items() if kind.__module__.startswith(package)]:
+        monkeypatch.delitem(_registry, scheme)

@@ -37,6 +37,12 @@ from airflow_config_providers.spark.redaction import OF_SESSION, REDACTION_KEY, 
 _JAVA_COMMAND = "sun.java.command"
 """The property with the command that started Spark, which Spark shows."""
 
+_NO_VALUES: Final = (
+    "This copy of the task has no values. Run the task that Airflow has rendered. If a policy or a DAG file has "
+    "replaced the task's execute by a function that calls the method that was there before, let it call "
+    'type(task).execute(task, context), with task = context["task"].'
+)
+
 _CONTENTS: Final = ContentHash()
 
 NO_VALUES: Final[Mapping[str, str]] = MappingProxyType({})
@@ -449,7 +455,7 @@ class JobRun:
     @property
     def _needed(self) -> ResolvedConfig:
         if self._resolved is None:
-            raise ConfigException("This copy of the task has no values. Run the task that Airflow has rendered.")
+            raise ConfigException(_NO_VALUES)
         return self._resolved
 
     def _environment(self, written: Mapping[str, Any]) -> dict[str, str]:

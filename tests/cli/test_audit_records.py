@@ -265,7 +265,7 @@ def test_a_path_that_is_not_there_is_an_error(cli: Cli):
     ],
 )
 def test_a_path_that_names_a_connection_is_refused_before_spark_starts(cli: Cli, words: str, path: str, name: str):
-    done = audit(cli, words, "--conf", "spark.master=not-a-master", records_path=path)
+    done = cli(f"audit {words} --master no-master-of-spark", records_path=path)
 
     assert done.code == 3
     assert done.errors == [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 
 import pytest
 
@@ -31,6 +33,24 @@ def test_an_error_in_the_block_ends_that_too() -> None:
         raise KeyError
 
     assert PROCESS not in os.environ
+
+
+def test_a_thread_that_leaves_its_block_takes_nothing_from_another() -> None:
+    seen: list[str | None] = []
+
+    def read() -> None:
+        with readable_by_hooks("own"):
+            time.sleep(0.05)
+            seen.append(os.environ.get(PROCESS))
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.01)
+    for thread in threads:
+        thread.join()
+
+    assert seen == ["server"] * 4
 
 
 def test_a_process_that_airflow_has_named_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

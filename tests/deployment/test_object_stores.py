@@ -141,4 +141,6 @@ class TestS3:
             monkeypatch.delenv(f"AWS_{name}", raising=False)
 
         with mounted(stores_of(["s3://bucket"])):
-            assert FileListing.of(["s3://bucket"]).unread == {"s3://bucket": "It cannot be listed: NoCredentialsError."}
+            assert FileListing.of(["s3://bucket"]).unread == {
+                "s3://bucket": "It cannot be listed: the store refused it (NoCredentialsError)."
+            }

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.hook_connection import readable_by_hooks
 
 _AMAZON: Final = ("apache-airflow-providers-amazon", "s3fs")
 _GOOGLE: Final = ("apache-airflow-providers-google", "gcsfs")
@@ -52,6 +51,8 @@ def connection_of(path: str) -> str:
 def _with_connection(path: str) -> Any:
     from airflow.sdk import ObjectStoragePath  # noqa: PLC0415 - slow to import, and few need it
     from airflow.sdk.io import has_fs  # noqa: PLC0415 - as above
+
+    from airflow_config_providers.job.hook_connection import readable_by_hooks  # noqa: PLC0415 - executors lack it
 
     scheme = urlsplit(path).scheme
     if scheme in _PACKAGES and not has_fs(scheme):

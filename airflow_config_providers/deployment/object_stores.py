@@ -10,17 +10,15 @@ from typing import Any, Final
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.hook_connection import readable_by_hooks
+from airflow_config_providers.job.records.folder import PACKAGES
 from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.object_store import Objects, ObjectStore
 from airflow_config_providers.spark.audit.leaks.s3_objects import S3Objects
 from airflow_config_providers.spark.audit.leaks.stored_path import StoredPath, is_stored
 
 _S3: Final = frozenset({"s3", "s3a", "s3n"})
-_AMAZON: Final = ("apache-airflow-providers-amazon", "boto3")
-_GOOGLE: Final = ("apache-airflow-providers-google", "gcsfs")
-_AZURE: Final = ("apache-airflow-providers-microsoft-azure", "adlfs")
-_PACKAGES: Final = {**dict.fromkeys(_S3, _AMAZON), "gs": _GOOGLE, "gcs": _GOOGLE, "abfs": _AZURE, "abfss": _AZURE}
-"""For each scheme, the package with which Airflow's connections open it, and the one that reads it."""
+_PACKAGES: Final = {**PACKAGES, **dict.fromkeys(_S3, (PACKAGES["s3"][0], "boto3"))}
+"""As ``PACKAGES``; but audits read S3 with boto3."""
 _OTHER_NAMES: Final = {"az": "abfs", "wasb": "abfs", "wasbs": "abfss"}
 """What the provider packages of Airflow call a scheme."""
 

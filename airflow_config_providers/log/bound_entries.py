@@ -15,7 +15,7 @@ def reverse_bound(reverser: ReverseTransformer) -> None:
     """
     if not reverser or "structlog" not in sys.modules:
         return
-    from structlog.contextvars import bind_contextvars, get_contextvars, unbind_contextvars  # noqa: PLC0415 - as above
+    from structlog.contextvars import bind_contextvars, get_contextvars, unbind_contextvars  # noqa: PLC0415 - only where it is used
 
     for key, value in get_contextvars().items():
         name, shown = str(reverse_object(key, (reverser,))), reverse_object(value, (reverser,))

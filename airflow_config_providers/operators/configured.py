@@ -652,9 +652,7 @@ class ConfiguredOperator(ReloadingOperator):
             self._reverse_deferral(context, deferred, reverser)
             raise
         except BaseException as error:
-            from airflow_config_providers.log.exceptions import reverse_exception
-
-            reverse_exception(error, reverser)
+            self.reverse_error(error)
             raise
         finally:
             self._clear_runs()

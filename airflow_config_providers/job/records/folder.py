@@ -12,7 +12,7 @@ from airflow_config_providers.exceptions import ConfigException
 _AMAZON: Final = ("apache-airflow-providers-amazon", "s3fs")
 _GOOGLE: Final = ("apache-airflow-providers-google", "gcsfs")
 _AZURE: Final = ("apache-airflow-providers-microsoft-azure", "adlfs")
-_PACKAGES: Final = {
+PACKAGES: Final = {
     **dict.fromkeys(("s3", "s3a", "s3n"), _AMAZON),
     **dict.fromkeys(("gs", "gcs"), _GOOGLE),
     **dict.fromkeys(("abfs", "abfss"), _AZURE),
@@ -55,8 +55,8 @@ def _with_connection(path: str) -> Any:
     from airflow_config_providers.job.hook_connection import readable_by_hooks  # noqa: PLC0415 - executors lack it
 
     scheme = urlsplit(path).scheme
-    if scheme in _PACKAGES and not has_fs(scheme):
-        raise ImportError(name=_PACKAGES[scheme][0])
+    if scheme in PACKAGES and not has_fs(scheme):
+        raise ImportError(name=PACKAGES[scheme][0])
     with readable_by_hooks(connection_of(path)):
         folder = ObjectStoragePath(path)
         _ = folder.fs  # raises what the path only logs before it goes on with the machine's own credentials
@@ -68,18 +68,18 @@ def _without_connection(path: str) -> Any:
     from fsspec.core import get_filesystem_class  # noqa: PLC0415 - as above
 
     scheme = urlsplit(path).scheme
-    if scheme in _PACKAGES:
+    if scheme in PACKAGES:
         try:
             get_filesystem_class(scheme)
         except ValueError:  # fsspec knows some schemes only once their package is installed
-            raise ImportError(name=_PACKAGES[scheme][1]) from None
+            raise ImportError(name=PACKAGES[scheme][1]) from None
     return ObjectStoragePath(path)
 
 
 def _needs(path: str, missing: str) -> str:
     """Return the message for a missing package. Both are named if a connection needs both."""
     scheme = urlsplit(path).scheme
-    airflow, package = _PACKAGES.get(scheme, ("", missing))
+    airflow, package = PACKAGES.get(scheme, ("", missing))
     packages = f"packages {airflow} and {package}" if airflow and connection_of(path) else f"package {package}"
     return (
         f"Install the {packages} on workers, and wherever records are read: [config_providers] records_path begins "

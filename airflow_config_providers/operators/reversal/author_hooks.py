@@ -66,7 +66,7 @@ def _guarded(call: Callable[..., Any], operator: Any) -> Callable[..., Any]:
 def _reversing(operator: Any) -> Iterator[None]:
     try:
         yield
-    except SUSPENSIONS:  # what Airflow gets of these is reversed as a message
+    except SUSPENSIONS:  # from execute on, what Airflow gets of these is reversed as a message
         raise
     except BaseException as error:
         operator.reverse_error(error)

@@ -15,7 +15,6 @@ from airflow_config_providers.exceptions import AccessDeniedError, ConfigExcepti
 SYSTEM: Final = frozenset({"sys", "auth"})
 """Vault's own paths: policies, mounts, tokens, logins."""
 
-_STEPS: Final = frozenset({".", ".."})
 _VERSION: Final = re.compile(r"version=([0-9]{1,9})")
 _DECODINGS: Final = 5
 """How many times a name is decoded, because each proxy in front of Vault can decode it again."""
@@ -84,12 +83,11 @@ def could_be_own(segments: Segments) -> bool:
 
 
 def _refuse_wandering(text: str, segments: tuple[str, ...]) -> None:
-    names = _names(segments)
-    if not _STEPS.isdisjoint(names):
+    if any(_decoded(segment) in {".", ".."} for segment in segments):
         raise AccessDeniedError(
             f"The path '{printable(text)}' of a reference to Vault contains '.' or '..'. Write it without them."
         )
-    first = next(iter(names), "")
+    first = next(iter(_names(segments)), "")
     if first in SYSTEM:
         raise AccessDeniedError(
             f"The path '{printable(text)}' begins with '{first}', which belongs to Vault itself; no reference can "

@@ -53,25 +53,6 @@ class Ending:
         self._finalizer.detach()
 
 
-class Once:
-    """A call that is made at most once; it does nothing afterwards."""
-
-    __slots__ = ("_call",)
-
-    def __init__(self, call: Callable[[], object] | None) -> None:
-        self._call = call
-
-    def __call__(self) -> None:
-        """Make the call, unless it was made before, or is being made."""
-        call, self._call = self._call, None
-        if call is not None:
-            call()
-
-    def __bool__(self) -> bool:
-        """Whether the call is still to be made."""
-        return self._call is not None
-
-
 class _Process:
     """What one process still has to end."""
 

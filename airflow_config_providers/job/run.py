@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from airflow_config_providers.core.content_hash import ContentHash
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.ending import Ending, Once
+from airflow_config_providers.core.ending import Ending
 from airflow_config_providers.core.keys import key_problems
 from airflow_config_providers.core.layers import ConfigSource, LayeredConfig
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.nested import ITEMS
+from airflow_config_providers.core.once import Once
 from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer

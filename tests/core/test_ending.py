@@ -11,7 +11,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from airflow_config_providers.core.ending import Ending, Once
+from airflow_config_providers.core.ending import Ending
 from tests.limits import LONGEST, eventually
 
 _who: ContextVar[str] = ContextVar("_who", default="nobody")
@@ -92,16 +92,6 @@ def test_it_never_ends_if_it_was_given_up() -> None:
     gc.collect()
 
     assert ended == []
-
-
-def test_a_call_is_made_once() -> None:
-    made: list[int] = []
-    once = Once(lambda: made.append(1))
-    before = bool(once)
-    once()
-    once()
-
-    assert (before, bool(once), made) == (True, False, [1])
 
 
 _START = """

@@ -10,7 +10,7 @@ from typing import Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.foreign import has_supervisor
+from airflow_config_providers.foreign import BACKENDS_OF_PROCESS, has_supervisor, require
 from airflow_config_providers.providers import airflow_secrets
 
 _PROCESS: Final = "_AIRFLOW_PROCESS_CONTEXT"
@@ -33,6 +33,7 @@ def readable_by_hooks(conn_id: str) -> Iterator[None]:
     :raises ProviderDefinitionError: the environment variable that defines it is broken
     :raises AccessDeniedError: a secrets backend refuses
     :raises ProviderUnavailableError: a secrets backend cannot answer now
+    :raises UnsupportedVersionError: the installed Airflow does not read this variable
     """
     if airflow_secrets.connection(conn_id) is None:
         raise ConfigException(f"There is no connection '{printable(conn_id)}'. Add it, or correct its id in the path.")
@@ -40,6 +41,7 @@ def readable_by_hooks(conn_id: str) -> Iterator[None]:
         if has_supervisor() or _PROCESS in os.environ:
             yield
             return
+        require(BACKENDS_OF_PROCESS)
         os.environ[_PROCESS] = "server"
         try:
             yield

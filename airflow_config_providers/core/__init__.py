@@ -3,7 +3,7 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 
 - References and their values: ``variable``, ``data``, ``transformer``, ``templates``.
 - Providers: ``provider``, ``provider_definition``, ``unknown_provider``, ``registry``, ``entry_points``, ``on_demand``;
-  asking them: ``lookup``, ``retries``, ``diagnosis``, ``environment_names``.
+  asking them: ``lookup``, ``retries``, ``diagnosis``.
 - Layers of precedence: ``layers``, ``environment``, ``keys`` with their ``older_names``; ``resolver`` combines them
   with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.

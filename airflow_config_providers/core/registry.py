@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.entry_points import NamedClasses, distribution_of
-from airflow_config_providers.core.environment_names import can_have_names, names_in_time, names_of
 from airflow_config_providers.core.errors import guarded
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
@@ -21,10 +20,15 @@ from airflow_config_providers.core.provider_definition import (
     unlisted_names,
 )
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.core.wording import nearest
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError, refuse
+from airflow_config_providers.core.wording import counted, nearest
+from airflow_config_providers.exceptions import (
+    ConfigException,
+    ConfigProvidersError,
+    ProviderDefinitionError,
+    ProviderUnavailableError,
+    refuse,
+)
 
 ENTRY_POINT_GROUP: Final = "airflow_config_providers.providers"
 
@@ -120,6 +124,8 @@ class ProviderRegistry:
         :param home: where the providers are defined, for messages
         :raises ProviderDefinitionError: the list of providers cannot be read
         """
+        from airflow_config_providers.core.unknown_provider import unknown_provider  # noqa: PLC0415 - for a preview only
+
         defined = _listed(props)
         found = {
             variable: self._refusal(defined[variable.provider], variable)
@@ -156,16 +162,16 @@ class ProviderRegistry:
             if (provider := opened.get(definition.name)) is None:
                 asked[definition.name] = partial(self._names_unopened, definition)
             else:
-                found |= names_of(provider, definition.params)
-        return names_in_time(asked, timeout) | found
+                found |= _names_of(provider, definition.params)
+        return _names_in_time(asked, timeout) | found
 
     def _names_unopened(self, definition: ProviderDefinition) -> frozenset[str]:
         with suppress(Exception, SystemExit):  # a provider can raise anything
             make = self._maker(definition)
-            if can_have_names(make):
+            if _can_have_names(make):
                 provider = make()
                 if not self._missing_params(provider, definition):
-                    return names_of(provider, definition.params)
+                    return _names_of(provider, definition.params)
         return frozenset()
 
     def _opened(self, definitions: Collection[ProviderDefinition]) -> dict[str, ConfigProvider]:
@@ -294,3 +300,43 @@ def _forgiving(configure: Callable[[], object]) -> None:
         raise
     except (Exception, SystemExit):  # noqa: BLE001 - as in guarded; that the parameter is missing is reported
         return
+
+
+def _can_have_names(kind: object) -> bool:
+    """Return whether a class, or a function that makes providers, could have names; not if it inherits the method."""
+    return getattr(kind, "environment_names", None) is not ConfigProvider.environment_names
+
+
+def _names_of(provider: ConfigProvider, params: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names that a provider with these parameters has: those that it gave before an error, if it raises."""
+    found: set[str] = set()
+    with suppress(Exception, SystemExit):  # a provider can raise anything
+        found.update(provider.environment_names(params))
+    return frozenset(found)
+
+
+def _names_in_time(asked: Mapping[str, Callable[[], frozenset[str]]], timeout: float | None) -> frozenset[str]:
+    """
+    Return the names of several providers, each of which is asked in a thread of its own.
+
+    :param asked: the name of a provider -> returns the names that it has
+    :param timeout: the seconds for all of them together; None for no limit
+    :raises ProviderUnavailableError: a provider did not answer in time
+    """
+    if not asked:
+        return frozenset()
+    from airflow_config_providers.core.concurrency.timed_calls import call_each  # noqa: PLC0415 - slow to import, and rarely needed
+
+    ended = call_each(asked, patience=timeout)
+    late = [name for name, outcome in ended.items() if outcome.value is None]
+    refuse(ProviderUnavailableError, (_late(name, timeout, " ".join(ended[name].problems)) for name in late))
+    return frozenset[str]().union(*(outcome.value or () for outcome in ended.values()))
+
+
+def _late(name: str, timeout: float | None, problem: str) -> str:
+    doing = f"Provider '{printable(name)}' did not name the environment variables that it can read"
+    why = f": {problem}" if problem else f" within {counted(timeout or 0, 'second')}."
+    return (
+        f"{doing}{why} Processes of the job must not inherit them, so it does not start. If importing or creating its "
+        f"class takes long, correct the class, or remove the provider from config.providers."
+    )

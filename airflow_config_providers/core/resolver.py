@@ -18,7 +18,6 @@ from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.transformer import DEFAULT_LIMITS, ConfigTransformer, ConfigTransformerResult, Limits
-from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import (
     ConfigVariable,
     form_hint,
@@ -327,6 +326,8 @@ class ConfigResolver:
 
     def _why(self, variable: ConfigVariable, result: ConfigTransformerResult) -> str:
         if variable.provider not in self._providers:
+            from airflow_config_providers.core.unknown_provider import unknown_provider  # noqa: PLC0415 - for a message only
+
             unlisted = getattr(self._providers, "unlisted", ())  # known if definitions were read
             return unknown_provider(variable, self._providers, unlisted=unlisted, home=self._home)
         absence = result.answers.absences.get((variable.provider, variable.path))

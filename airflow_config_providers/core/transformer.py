@@ -41,17 +41,14 @@ class ConfigTransformerResult:
     @cached_property
     def unresolved(self) -> Mapping[str, list[ConfigVariable]]:
         """Config key -> the references in its value without an answer, for keys that have any."""
-        missing: dict[str, list[ConfigVariable]] = {}
-        if not self._is_answered():
-            for name, variable, value in self._found():
-                if value is None:
-                    missing.setdefault(name, []).append(variable)
-        return missing
-
-    def _is_answered(self) -> bool:
-        """Return whether surely no reference lacks an answer; faster than to look at each."""
         data = self.answers.data
-        return not self._spans or all(keys <= data.get(place, _NONE).keys() for place, keys in self._wanted.items())
+        if all(keys <= data.get(place, _NONE).keys() for place, keys in self._wanted.items()):  # faster than each
+            return {}
+        missing: dict[str, list[ConfigVariable]] = {}
+        for name, variable, value in self._found():
+            if value is None:
+                missing.setdefault(name, []).append(variable)
+        return missing
 
     @cached_property
     def used(self) -> Mapping[ConfigVariable, str]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
 from airflow_config_providers.job.mapped_task import authors_params, authors_texts, unrendered_texts
 from airflow_config_providers.job.nested_texts import NestedString, by_label, field_of
 from airflow_config_providers.job.template_references import (
@@ -25,7 +24,9 @@ from airflow_config_providers.job.template_references import (
     without_pushes,
 )
 from airflow_config_providers.spark.expansion import has_inserted, is_substituted
-from airflow_config_providers.spark.layer_files import AllowedDirectories
+
+if TYPE_CHECKING:
+    from airflow_config_providers.spark.layer_files import AllowedDirectories
 
 
 class Authorship:
@@ -104,6 +105,8 @@ class Authorship:
         self._bounds = {}
         if not (paths := list(paths)):
             return
+        from airflow_config_providers.job.chosen_paths import PathTemplate  # noqa: PLC0415 - many jobs have no files
+
         fill_in = partial(text_of, environment=environment, context=context)
         config_paths, params = settings.config_paths(), authors_params(operator, context)
         self._bounds = {
@@ -118,6 +121,8 @@ class Authorship:
 
     def bounds(self, label: str) -> tuple[AllowedDirectories, ...]:
         """Return where the file must be that the author named at ``label``; elsewhere, where any file must be."""
+        from airflow_config_providers.job.chosen_paths import bounds_of_deployment  # noqa: PLC0415 - see above
+
         found = self._bounds.get(label)
         return bounds_of_deployment(settings.config_paths()) if found is None else found
 

@@ -61,10 +61,10 @@ class JobConfiguration:
         notes += [f"{place} contains a reference, so the file is not shown." for place in self._referring_paths()]
         layers = self._collect(files, previewed_layers(self.resource, warn=notes.append))
         with JobProviders(self.job.options.conn_id) as providers:
-            settled = self._settled(providers, layers)
+            settled = self._settled(self._worker(providers), layers)
             layered, (texts, own) = settled.layered, settled.texts()
             checks: Sequence[Callable[[], object]] = (
-                lambda: self._require_allowed(layers, notes.append),
+                lambda: self.verdict(layers, warn=notes.append),
                 lambda: refuse_odd_references(layered, {**texts, **{item.name: item.text for item in own}}),
                 lambda: settled.resolver().checked_providers(layered, texts, own),
                 lambda: self._require_unreferring(settled.worker),
@@ -89,15 +89,20 @@ class JobConfiguration:
             providers = stack.enter_context(JobProviders(self.job.options.conn_id))
             worker, dynamic = self._worker(providers), dynamic_config(self.resource)
             layers = self._collect(worker.locate(self.files), dynamic.layers)
-            yield replace(self._settled(providers, layers), dynamic=dynamic, providers_open=stack)
+            yield replace(self._settled(worker, layers), dynamic=dynamic, providers_open=stack)
 
-    def verdict(self, layers: Sequence[ConfigLayer]) -> TaskVerdict:
+    def verdict(self, layers: Sequence[ConfigLayer], *, warn: Callable[[str], object] | None = None) -> TaskVerdict:
         """
-        Return what the deployment's policies say about the configuration, after a warning of each that only warns.
+        Return what the deployment's policies say about the configuration.
 
+        :param warn: is called with each reason of a policy that only warns; None to warn in the task log
         :raises PolicyViolation: policies deny it
         """
-        return self._require_allowed(layers, self.sources.warn)
+        verdict = self._verdict(layers) if settings.policies_file() else NO_VERDICT
+        for text in verdict.warnings:
+            (warn or self.sources.warn)(text)
+        refuse(PolicyViolation, verdict.denials)
+        return verdict
 
     def run_of(self, settled: SettledJob, verdict: TaskVerdict, *, earlier: ReverseTransformer | None = None) -> JobRun:
         """
@@ -141,8 +146,7 @@ class JobConfiguration:
     def _worker(self, providers: JobProviders) -> JobResolver:
         return _worker(providers, self.job.options, self.sources.spark_version)
 
-    def _settled(self, providers: JobProviders, layers: Sequence[ConfigLayer]) -> SettledJob:
-        worker = self._worker(providers)
+    def _settled(self, worker: JobResolver, layers: Sequence[ConfigLayer]) -> SettledJob:
         return SettledJob(self.job, self.driver, worker, layers, worker.settle(layers))
 
     def _collect(self, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> list[ConfigLayer]:
@@ -157,19 +161,6 @@ class JobConfiguration:
         )
         layers = self.sources.collect(files, [*self.job.layers, *dynamic], self.run_conf)
         return _without_beaten(layers, clusters) if clusters else layers
-
-    def _require_allowed(self, layers: Sequence[ConfigLayer], warn: Callable[[str], object]) -> TaskVerdict:
-        """
-        Return what the deployment's policies say about the configuration.
-
-        :param warn: is called with each reason of a policy that only warns
-        :raises PolicyViolation: policies deny it
-        """
-        verdict = self._verdict(layers) if settings.policies_file() else NO_VERDICT
-        for text in verdict.warnings:
-            warn(text)
-        refuse(PolicyViolation, verdict.denials)
-        return verdict
 
     def _verdict(self, layers: Sequence[ConfigLayer]) -> TaskVerdict:
         if not (clusters := self.job.clusters):

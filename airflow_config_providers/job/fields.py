@@ -89,8 +89,7 @@ class JobFields:
         """
         conf, named = self.conf, self.spec.named
         layers = [] if conf is None else [self._layer(conf)]
-        if named.keys:
-            configs = named.configs(self.argument)
+        if configs := named.configs(self.argument):
             layers.append(replace(_dag_layer("arguments", configs), origins=named.origins()))
         return tuple(layers)
 

@@ -15,7 +15,6 @@ from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError, refuse
 from airflow_config_providers.job.authored_job import AuthoredJob
-from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.exposed_values import PlacedText
 from airflow_config_providers.job.steered_layers import refuse_keys_of_author, run_layers, with_kept_redaction
 from airflow_config_providers.job.template_references import FilledIn, brought_problem, inserted_problem
@@ -225,6 +224,8 @@ def file_as_deployed(
         warn(f"The properties file '{printable(path)}' is not shown: its path is known only when the task runs.")
         return None
     if bounds is None:
+        from airflow_config_providers.job.chosen_paths import bounds_of_deployment  # noqa: PLC0415 - no run needs it
+
         bounds = bounds_of_deployment(settings.config_paths())
     try:
         return _file_layer(ConfigFile(path, read_from or path, bounds=tuple(bounds)))

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.content_hash import ContentHash
 from airflow_config_providers.core.data import ConfigData
@@ -31,10 +31,12 @@ from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log.installation import Installation, install
 from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.spark.arguments import ENVIRONMENT_ON_KUBERNETES, IN_COMMAND
-from airflow_config_providers.spark.delivery import Delivery, Submission, plan
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.processes.child_process import refuse_unpassable, room
 from airflow_config_providers.spark.redaction import OF_SESSION, REDACTION_KEY, is_hidden_by_spark
+
+if TYPE_CHECKING:
+    from airflow_config_providers.spark.delivery import Delivery, Submission
 
 _JAVA_COMMAND = "sun.java.command"
 """The property with the command that started Spark, which Spark shows."""
@@ -313,6 +315,8 @@ class JobRun:
     def _submitted(
         self, read: ReadField, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
+        from airflow_config_providers.spark.delivery import Submission  # noqa: PLC0415 - as in _planned
+
         configs, added = self._with_added(conf, values)
         written: Mapping[str, Any] = read("env_vars") or {}
         environment = self._environment(written)
@@ -333,6 +337,8 @@ class JobRun:
         self, configs: Mapping[str, str], added: Set[str], *, hidden: Set[str] = frozenset(), in_process: bool = False
     ) -> Delivery:
         """Return ``configs``, split into what may be in a command and what may not, like the keys in ``hidden``."""
+        from airflow_config_providers.spark.delivery import plan  # noqa: PLC0415 - only if Spark starts on this machine
+
         layered = self._needed.layered
         return plan(
             configs,

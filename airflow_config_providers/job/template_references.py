@@ -13,7 +13,6 @@ from jinja2.nativetypes import NativeEnvironment
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.job.chosen_paths import reads
 from airflow_config_providers.job.nested_texts import strings
 
 if TYPE_CHECKING:
@@ -341,6 +340,8 @@ def inserted_problem(name: str) -> str:
 
 
 def _used(template: str) -> str:
+    from airflow_config_providers.job.chosen_paths import reads  # noqa: PLC0415 - for a message only
+
     try:
         names = {".".join(keys) for keys in reads(Environment().parse(template))}  # noqa: S701 - renders nothing
     except TemplateError:

@@ -33,23 +33,20 @@ def unresolved_arguments(
     :param keeps_unresolved: whether references that nothing resolves are left as they are
     """
     values = vars(operator)
-    known = {_argument(name) for name in (*operator.template_fields, *resolved)}  # an operator can also keep a copy
+    known = {name.lstrip("_") for name in (*operator.template_fields, *resolved)}  # an operator can also keep a copy
     others = [
-        name
+        (argument, value)
         for name, value in values.items()
-        if type(value) not in _TEXTLESS and not name.startswith(_OF_AIRFLOW) and _argument(name) not in known
+        if type(value) not in _TEXTLESS and not name.startswith(_OF_AIRFLOW)
+        if (argument := name.lstrip("_")) not in known
     ]
-    held = {_argument(name): found for name in others if (found := list(_references(values[name])))}
+    held = {argument: found for argument, value in others if (found := list(_references(value)))}
     parameters = _parameters(type(operator)) if held and not keeps_unresolved else frozenset()
     for argument in sorted(held):
         is_connection = argument.endswith("conn_id")
         if is_connection or (argument in parameters and not all(map(_is_foreign, held[argument]))):
             way_out = _CONNECTION if is_connection else _OTHER
             yield argument, f"{printable(argument)}: a reference is not resolved here. {way_out}"
-
-
-def _argument(attribute: str) -> str:
-    return attribute.lstrip("_")
 
 
 def _references(value: object) -> Iterator[ConfigVariable]:

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.concurrency.per_process import hold_forks
 from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.log.bound_entries import reverse_bound
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.log.guards import (
     FormatterGuard,
     GuardedStream,
@@ -21,7 +20,6 @@ from airflow_config_providers.log.guards import (
     Processor,
     RenderGuard,
 )
-from airflow_config_providers.log.sentry import guard_sentry
 
 _Undo = Callable[[], None]
 
@@ -91,6 +89,24 @@ def reversing(reverser: ReverseTransformer) -> Iterator[None]:
         installation.uninstall()
 
 
+def reverse_bound(reverser: ReverseTransformer) -> None:
+    """
+    Replace values by references in what was bound to this context with ``structlog.contextvars``.
+
+    Loggers that code has bound itself keep what they have.
+    """
+    if not reverser or "structlog" not in sys.modules:
+        return
+    from structlog.contextvars import bind_contextvars, get_contextvars, unbind_contextvars  # noqa: PLC0415 - only where it is used
+
+    for key, value in get_contextvars().items():
+        name, shown = str(reverse_object(key, (reverser,))), reverse_object(value, (reverser,))
+        if name != key:
+            unbind_contextvars(key)
+        if name != key or shown is not value:
+            bind_contextvars(**{name: shown})
+
+
 def _remove(reverser: ReverseTransformer) -> None:
     try:
         for stream in list(_streams):
@@ -120,7 +136,10 @@ def _guard_all() -> None:
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, GuardedStream):
             _put(sys, name, _guard_of(stream) or _new_guard(stream))
-    guard_sentry(_active)
+    if "sentry_sdk" in sys.modules:
+        from airflow_config_providers.log.sentry import guard_sentry  # noqa: PLC0415 - a process that has not loaded its SDK sends nothing
+
+        guard_sentry(_active)
 
 
 def _handlers() -> set[logging.Handler]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -44,16 +43,14 @@ class SentryGuard:
 
 def guard_sentry(active: ActiveReversers) -> None:
     """
-    Guard all that the SDK sends from now on, if this process has loaded it; the guards stay.
+    Guard all that the SDK, which this process has loaded, sends from now on; the guards stay.
 
     :raises UnsupportedVersionError: the installed SDK takes no such guard
     """
-    if "sentry_sdk" not in sys.modules:
-        return
     require(SENTRY)
     require(SENTRY_API)
-    from sentry_sdk import scope  # noqa: PLC0415 - as below
-    from sentry_sdk.api import get_client  # noqa: PLC0415 - a process that has not loaded it sends nothing
+    from sentry_sdk import scope  # noqa: PLC0415 - once its names are checked
+    from sentry_sdk.api import get_client  # noqa: PLC0415 - as above
 
     if not any(isinstance(each, SentryGuard) for each in scope.global_event_processors):
         scope.add_global_event_processor(SentryGuard(active))

@@ -421,10 +421,10 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _resuming_notes(self, context: Any, run: JobRun) -> list[str]:
         """Return how what is shown differs from what the job got, if that was submitted before a deferral."""
-        from airflow_config_providers.operators.record_keeper import RecordKeeper
-
         if not self._has_run_its_job(context):
             return []
+        from airflow_config_providers.operators.record_keeper import RecordKeeper
+
         keeper = RecordKeeper.of(context, self.log)
         changed = keeper.changed_keys(context["ti"], run.layered, run.reverser)
         if changed is None:
@@ -512,9 +512,7 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _default_files(self, spark: SparkInstallation | None) -> list[ConfigFile]:
         """Return Spark's defaults file, which the job reads in any case."""
-        from airflow_config_providers.spark.defaults_file import defaults_of
-
-        found = defaults_of(spark) if spark else None
+        found = spark.defaults if spark else None
         return [found] if found else []
 
     def _job_spark(self) -> SparkInstallation | None:
@@ -679,7 +677,7 @@ class ConfiguredOperator(ReloadingOperator):
 
     def reverse_bound_entries(self) -> None:
         """Replace the values of this run by references in what was bound to the lines of this context's log."""
-        from airflow_config_providers.log.bound_entries import reverse_bound
+        from airflow_config_providers.log.installation import reverse_bound
 
         reverse_bound(self._job_run.reverser)
 

@@ -26,10 +26,10 @@ from airflow_config_providers.foreign import SESSION_BUILDER, SPARK_CONTEXT, req
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import fidelity, specification
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.defaults_file import defaults_in
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.exposed_keys import is_early
+from airflow_config_providers.spark.installation import defaults_in
 from airflow_config_providers.spark.jvm import reading_properties, spark_home
 from airflow_config_providers.spark.layer_files import file_layer, read_text
 from airflow_config_providers.spark.processes import child_process

@@ -1,4 +1,4 @@
-"""The Spark that is installed: its command, its home and its version."""
+"""The Spark that is installed: its command, its home, its version and its ``spark-defaults.conf``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Final, Self
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.spark.layer_files import ConfigFile
 
 Which = Callable[..., str | None]
 """``shutil.which``, or a replacement that takes a command and ``path=``."""
@@ -52,6 +53,17 @@ class SparkInstallation:
         if directory := self.environ.get("SPARK_CONF_DIR"):
             return Path(directory)
         return self.home / "conf" if self.home else None
+
+    @property
+    def defaults(self) -> ConfigFile | None:
+        """
+        The ``spark-defaults.conf`` that it reads if it gets no properties file.
+
+        None if there is no such file, or if its program is a script from which Spark cannot be located; set
+        ``SPARK_CONF_DIR`` or ``SPARK_HOME`` then.
+        """
+        directory = self.conf_directory
+        return defaults_in(directory) if directory else None
 
     @property
     def version(self) -> str | None:
@@ -108,6 +120,12 @@ def version_at_hand(environ: Mapping[str, str]) -> str | None:
     :param environ: empty for a process whose Spark, if it has one, runs no job, such as an API server
     """
     return SparkInstallation.of("spark-submit", environ).version if environ.get("PATH") else None
+
+
+def defaults_in(directory: Path) -> ConfigFile | None:
+    """Return the defaults file in a directory of Spark's configuration files; None if there is none."""
+    path = directory / "spark-defaults.conf"
+    return ConfigFile(str(path), str(path), is_lenient=True) if is_file(path) else None
 
 
 def find_command(command: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path | None:

@@ -6,7 +6,6 @@ from functools import cache, lru_cache
 from typing import Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
-from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_HADOOP
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.catalogue import READ_ONLY
 from airflow_config_providers.spark.catalogue_file import all_names
@@ -98,6 +97,8 @@ def _names() -> frozenset[str]:
 
 @cache
 def _beginnings_of_hadoop() -> frozenset[str]:
+    from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_HADOOP  # noqa: PLC0415 - for a mistake only
+
     older = (name.removeprefix(HADOOP_PREFIX) for name in older_names() if name.startswith(HADOOP_PREFIX))
     return frozenset(name.partition(".")[0] for name in (*CODE_LOADING_HADOOP, *older, *_OF_HADOOP))
 

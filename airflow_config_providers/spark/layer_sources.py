@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
-from airflow_config_providers.core.environment import EnvironmentOverrides
 from airflow_config_providers.core.java_text import written
 from airflow_config_providers.core.keys import is_reserved
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
@@ -64,6 +63,8 @@ def environment_layer(
     :return: the layer, and a sentence for each ignored variable and for each key that several variables set to
         different values
     """
+    from airflow_config_providers.core.environment import EnvironmentOverrides  # noqa: PLC0415 - few deployments allow it
+
     overrides, definition = EnvironmentOverrides(environ), definition or ConfigDef()
     found = {key: name for key in keys if not _is_of_deployment(key) and (name := overrides.origin(key)) is not None}
     origins = {key: name for key, name in found.items() if not _is_service_link(key, environ[name], definition)}

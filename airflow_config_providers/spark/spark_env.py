@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.spark.defaults_file import defaults_in
-from airflow_config_providers.spark.installation import SparkInstallation, is_file
+from airflow_config_providers.spark.installation import SparkInstallation, defaults_in, is_file
 
 _SETS: Final = re.compile(rb"^[^#\n]*\bSPARK_CONF_DIR=", re.MULTILINE)
 

@@ -21,7 +21,6 @@ import psutil
 import pytest
 
 from airflow_config_providers.core.properties import dump
-from airflow_config_providers.spark.defaults_file import defaults_of
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.installation import SparkInstallation
 from airflow_config_providers.spark.private_file import private_file
@@ -382,7 +381,7 @@ def test_spark_reads_the_defaults_that_we_find(tmp_path: Path) -> None:
         [binary, "--verbose", "--version"], env=environ, capture_output=True, text=True, check=True, timeout=LONGEST
     )
 
-    found = defaults_of(SparkInstallation.of("spark-submit", environ))
+    found = SparkInstallation.of("spark-submit", environ).defaults
     assert found
     assert found.path == str(tmp_path / "spark-defaults.conf")
     assert shutil.which("spark-submit", path=environ["PATH"]) == str(binary)

@@ -8,8 +8,7 @@ import pytest
 from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
 from airflow_config_providers.core import ConfigVariable, ReverseTransformer
-from airflow_config_providers.log.bound_entries import reverse_bound
-from airflow_config_providers.log.installation import reversing
+from airflow_config_providers.log.installation import reverse_bound, reversing
 from tests.operators.stock import CANARY
 
 REFERENCE = "${vault:apps/db:password}"

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import SubmitError
-from airflow_config_providers.spark.defaults_file import defaults_of
 from airflow_config_providers.spark.installation import SparkInstallation
 
 
@@ -40,7 +39,7 @@ def pip_scripts(path: Path) -> Path:
 
 
 def located(binary: str = "spark-submit", **environ: object) -> Path | None:
-    found = defaults_of(SparkInstallation.of(binary, {name: str(value) for name, value in environ.items()}))
+    found = SparkInstallation.of(binary, {name: str(value) for name, value in environ.items()}).defaults
     return Path(found.path) if found else None
 
 

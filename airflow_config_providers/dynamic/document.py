@@ -105,7 +105,11 @@ class Document:
 
     def config(self, resource: ConfigResource) -> StoredConfig:
         """Return the configuration of ``resource``, which belongs to this document."""
-        return self.tasks.get(resource.task_id, StoredConfig()) if resource.task_id else self.own
+        return self.of(resource.task_id)
+
+    def of(self, task_id: str) -> StoredConfig:
+        """Return the configuration of a task; of the deployment or of the DAG if ``task_id`` is empty."""
+        return self.tasks.get(task_id, StoredConfig()) if task_id else self.own
 
     def changed(
         self, changes: Mapping[ConfigResource, Mapping[str, Value]], refreshed: Iterable[ConfigResource] = ()

@@ -247,7 +247,7 @@ class ConfigAdmin:
             raise reasons.together()
         names = {name_of(resource) for resource in (DEPLOYMENT, *resources)}
         before = self._attempts.until_done(partial(self._refresh, resources), names)
-        return {resource: before.version(resource) + 1 for resource in resources}
+        return {resource: before.base(resource).version + 1 for resource in resources}
 
     def history(self, resource: ConfigResource) -> list[Change]:
         """
@@ -279,10 +279,10 @@ class ConfigAdmin:
         _refuse_odd(resource)
         snapshot = Snapshot.read(self._store, [resource], histories=True)
         changes = self._changes(resource, snapshot)
-        current = snapshot.config(resource).version
+        current = snapshot.base(resource).config(resource).version
         _refuse_stale(resource, current, if_version)
         version = _before_last(resource, changes) if to_version is None else to_version
-        versions = recorded(snapshot.history(resource), changes, snapshot.version(resource))
+        versions = recorded(snapshot.history(resource), changes, snapshot.base(resource).version)
         edit = returning(version, changes, versions=versions, name=str(resource))
         request = _ChangeRequest(
             {resource: edit}, validate_only, {resource: current}, cache(self._static_layers), restored=version
@@ -488,8 +488,7 @@ def _stored(resource: ConfigResource, snapshot: Snapshot) -> StoredConfig:
     """Return the stored configuration of ``resource``, after a check that everything the change needs can be read."""
     for one in inherited(resource):
         snapshot.document(one)
-    snapshot.history(resource)
-    return snapshot.config(resource)
+    return snapshot.base(resource).config(resource)
 
 
 def _unknown(error: UnknownResourceError, before: StoredConfig) -> UnknownResourceError:
@@ -514,7 +513,7 @@ def _configs_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -
 
 
 def _config_after(plan: PlannedChange, snapshot: Snapshot) -> StoredConfig:
-    version = snapshot.version(plan.resource) + 1 if plan.keys else plan.before.version
+    version = snapshot.base(plan.resource).version + 1 if plan.keys else plan.before.version
     return StoredConfig(plan.after, version)
 
 

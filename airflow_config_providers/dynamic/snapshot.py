@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from airflow_config_providers.core.alter import ConfigResource
@@ -79,14 +79,18 @@ class Snapshot:
             self._histories[name] = past
         return self._histories[name]
 
-    def version(self, resource: ConfigResource) -> int:
+    def base(self, resource: ConfigResource) -> Document:
         """
-        Return the newest version of the document that contains ``resource``, which goes on after a loss.
+        Return the document that contains ``resource`` as a change finds it. If it is lost, the loss is a change, too.
 
         :raises ConfigException: the document or its history cannot be read
         """
+        found, past = self.document(resource), self.history(resource)
+        if self.is_lost(resource):
+            lost = {change.task_id for change in past.changes if change.version == past.version and change.was}
+            found = found.at(past.version, lost)
         besides = self._besides() if resource == DEPLOYMENT else ()
-        return max(self.document(resource).version, self.history(resource).version, *besides)
+        return replace(found, version=max(found.version, *besides, 0))
 
     def is_lost(self, resource: ConfigResource) -> bool:
         """Return whether ``history`` ends with a loss of the document that is not written yet."""

@@ -87,12 +87,12 @@ class Writer:
         texts: dict[str, str] = {}
         documents: dict[str, Document] = {}
         groups = _by_document(plans)
-        beside = snapshot.version(DEPLOYMENT) + 1 if name_of(DEPLOYMENT) in groups else 0
+        beside = snapshot.base(DEPLOYMENT).version + 1 if name_of(DEPLOYMENT) in groups else 0
         for name, group in groups.items():
             resource = group[0].resource
             changing = [plan for plan in group if plan.keys]
             refreshed = [plan.resource for plan in group if not plan.keys]
-            after = _base(snapshot, resource).changed({plan.resource: plan.after for plan in changing}, refreshed)
+            after = snapshot.base(resource).changed({plan.resource: plan.after for plan in changing}, refreshed)
             after = replace(after, beside=after.beside if name == name_of(DEPLOYMENT) else beside or after.beside)
             documents[name] = after
             changes = [self._change(plan, after.version, event, restored) for plan in changing]
@@ -173,7 +173,7 @@ def take_back(
     :param snapshot: the documents from which the plans were made
     :returns: a sentence about the result for each resource
     """
-    written = {plan.resource: snapshot.version(plan.resource) + 1 for plan in plans}
+    written = {plan.resource: snapshot.base(plan.resource).version + 1 for plan in plans}
     try:
         return attempts.until_done(partial(_attempt, plans, written, author), {name_of(one) for one in written})
     except Exception as error:  # noqa: BLE001 - after any error, the result must be reported
@@ -213,11 +213,6 @@ def _is_gone(snapshot: Snapshot) -> bool:
     return snapshot.document(DEPLOYMENT) is EMPTY and snapshot.is_lost(DEPLOYMENT)
 
 
-def _base(snapshot: Snapshot, resource: ConfigResource) -> Document:
-    """Return the document to change: what is stored, at the version that its next one follows."""
-    return replace(snapshot.document(resource), version=snapshot.version(resource))
-
-
 def _with_list(documents: Mapping[str, Document], snapshot: Snapshot, store: ConfigStore) -> dict[str, Document]:
     """
     Return ``documents``, which will be written, and the deployment's document if it is missing or lists too few.
@@ -234,7 +229,7 @@ def _with_list(documents: Mapping[str, Document], snapshot: Snapshot, store: Con
     listed = None if known is None else known | {listed_as(one) for one in documents if one != name}
     if listed == before.listed and before is not EMPTY:
         return dict(documents)
-    own = documents.get(name) or (_base(snapshot, DEPLOYMENT) if before is EMPTY else before)
+    own = documents.get(name) or (snapshot.base(DEPLOYMENT) if before is EMPTY else before)
     return {**documents, name: replace(own, listed=listed)}
 
 
@@ -260,12 +255,12 @@ def _attempt(
 
 
 def _taken_back(resource: ConfigResource, now: Snapshot) -> str:
-    version = now.version(resource) + 1
+    version = now.base(resource).version + 1
     return f"The change of {resource} was taken back: version {version} has the previous configuration."
 
 
 def _left(resource: ConfigResource, now: Snapshot) -> str:
-    version = now.config(resource).version
+    version = now.base(resource).config(resource).version
     return (
         f"Others changed {resource} meanwhile, so its change was not taken back: version {version} is stored, but the "
         f"previous configuration stays in effect. Describe {resource}, and decide again."

@@ -155,6 +155,24 @@ def test_a_version_that_was_seen_before_a_loss_is_stale(store):
         ConfigAdmin(store).incremental_alter_configs({DAG: [AlterConfigOp("a", "2")]}, if_version={DAG: 1})
 
 
+@pytest.mark.parametrize("is_changed", [False, True], ids=["at once", "after a change of the DAG"])
+def test_the_version_of_a_loss_is_the_one_to_name(lost, is_changed):
+    if is_changed:
+        change(lost, DAG, a="4")
+    admin, operations = ConfigAdmin(lost), {TASK: [AlterConfigOp("a", "5")]}
+
+    for version in (0, 3):
+        with pytest.raises(StaleVersionError, match="has version 4"):
+            admin.incremental_alter_configs(operations, if_version={TASK: version})
+    admin.incremental_alter_configs(operations, if_version={TASK: 4})
+
+    assert values(lost, TASK)["a"] == "5"
+
+
+def test_a_rollback_names_the_version_of_a_loss(lost):
+    ConfigAdmin(lost).rollback(DAG, 4, if_version=4)
+
+
 def test_a_follower_notices_a_document_that_is_as_new_as_the_lost_one_was(store):
     change(store, DAG, a="1")
     members = Reconfigurables({})

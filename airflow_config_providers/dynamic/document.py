@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -111,11 +111,16 @@ class Document:
         """Return the configuration of a task; of the deployment or of the DAG if ``task_id`` is empty."""
         return self.tasks.get(task_id, StoredConfig()) if task_id else self.own
 
-    def at(self, version: int, task_ids: Collection[str]) -> Document:
-        """Return the document at ``version``, which has changed what ``of`` returns for ``task_ids``."""
-        own = replace(self.own, version=version) if "" in task_ids else self.own
-        tasks = {task_id: replace(self.of(task_id), version=version) for task_id in task_ids if task_id}
-        return replace(self, version=version, own=own, tasks={**self.tasks, **tasks})
+    def at(self, version: int, versions: Mapping[str, int]) -> Document:
+        """
+        Return the document with other versions, and the same values.
+
+        :param version: that of the document
+        :param versions: argument of ``of`` -> the version of what it returns, if that is another one
+        """
+        found = {task_id: replace(self.of(task_id), version=one) for task_id, one in versions.items()}
+        own = found.pop("", self.own)
+        return replace(self, version=version, own=own, tasks={**self.tasks, **found})
 
     def changed(
         self, changes: Mapping[ConfigResource, Mapping[str, Value]], refreshed: Iterable[ConfigResource] = ()

@@ -81,14 +81,16 @@ class Snapshot:
 
     def base(self, resource: ConfigResource) -> Document:
         """
-        Return the document that contains ``resource`` as a change finds it. If it is lost, the loss is a change, too.
+        Return the document that contains ``resource`` as a change finds it.
+
+        If it is lost, the loss is a change too: versions are those of the last changes that are recorded.
 
         :raises ConfigException: the document or its history cannot be read
         """
         found, past = self.document(resource), self.history(resource)
         if self.is_lost(resource):
-            lost = {change.task_id for change in past.changes if change.version == past.version and change.was}
-            found = found.at(past.version, lost)
+            versions = {change.task_id: change.version for change in past.changes if change.was}
+            found = found.at(past.version, versions)
         besides = self._besides() if resource == DEPLOYMENT else ()
         return replace(found, version=max(found.version, *besides, 0))
 

@@ -169,6 +169,21 @@ def test_the_version_of_a_loss_is_the_one_to_name(lost, is_changed):
     assert values(lost, TASK)["a"] == "5"
 
 
+@pytest.mark.parametrize("is_changed", [False, True], ids=["at once", "after a change of the DAG"])
+@pytest.mark.parametrize("is_lost", [False, True], ids=["and the DAG lost nothing", "and the DAG lost something"])
+def test_a_task_that_had_nothing_to_lose_keeps_its_version(store, is_lost, is_changed):
+    change(store, DAG, a="1" if is_lost else None, b="1")
+    change(store, DAG, b=None)
+    change(store, TASK, a="1")
+    change(store, TASK, a=None)
+    store.lose(name_of(DAG))
+    if is_changed:
+        change(store, DAG, a="4")
+
+    assert past(store, TASK)[-1][0] == 4
+    ConfigAdmin(store).incremental_alter_configs({TASK: [AlterConfigOp("a", "5")]}, if_version={TASK: 4})
+
+
 def test_a_rollback_names_the_version_of_a_loss(lost):
     ConfigAdmin(lost).rollback(DAG, 4, if_version=4)
 

@@ -313,9 +313,10 @@ def test_tasks_can_read_what_was_written_together_with_the_lost_default(together
     assert of_task(together) == [{}, {"a": "3"}, {"c": "9"} if changed == DEFAULT else {}]
 
 
-def test_a_change_of_a_dag_records_the_loss_of_the_default_that_it_writes_anew(together):
+@pytest.mark.parametrize("first", [[], [OTHER]], ids=["of the deployment", "of another DAG"])
+def test_the_next_change_records_the_loss_of_the_default_that_it_writes_anew(together, first):
     together.lose(name_of(DEFAULT))
-    change(together, OTHER, c="9")
+    change(together, *first, c="9")
     change(together, DEFAULT, a="4")
 
     assert past(together, DEFAULT)[3:] == [(4, LOSS, {"a": "3"}, {"a": None}), (5, "alter", {"a": None}, {"a": "4"})]

@@ -121,7 +121,8 @@ def with_authors(differences: Iterable[Row], task: ConfigResource, history: Hist
     """
     Return ``differences`` with the user and the time of the change that caused each.
 
-    Both are None if the cause is not a recorded change of dynamic configuration, but a new version of the DAG, say.
+    Both are None if the cause is not a recorded change of dynamic configuration, but a new version of the DAG, say, or
+    if a stored document was lost.
 
     :param history: called once for each resource that has a part in a difference
     """
@@ -157,4 +158,4 @@ def _of_key(key: str, changes: Iterable[Row]) -> list[Row]:
 
 
 def _first_author(found: Sequence[Row]) -> Row:
-    return {"changed_by": found[0]["by"], "changed_at": found[0]["at"]} if found else _UNKNOWN
+    return {"changed_by": found[0]["by"] or None, "changed_at": found[0]["at"] or None} if found else _UNKNOWN

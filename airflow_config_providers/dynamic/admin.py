@@ -17,7 +17,7 @@ from airflow_config_providers.core.text import in_all, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.document import DEPLOYMENT, StoredConfig, Value, name_of
 from airflow_config_providers.dynamic.followers import DEFAULT_INTERVAL, ConfigFollower, Fetch, Followers, Settle
-from airflow_config_providers.dynamic.history import Change, recorded
+from airflow_config_providers.dynamic.history import LOSS, Change, recorded
 from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, settled, shown
 from airflow_config_providers.dynamic.planner import (
     CheckedChange,
@@ -247,7 +247,7 @@ class ConfigAdmin:
             raise reasons.together()
         names = {name_of(resource) for resource in (DEPLOYMENT, *resources)}
         before = self._attempts.until_done(partial(self._refresh, resources), names)
-        return {resource: before.document(resource).version + 1 for resource in resources}
+        return {resource: before.base(resource).version + 1 for resource in resources}
 
     def history(self, resource: ConfigResource) -> list[Change]:
         """
@@ -279,15 +279,10 @@ class ConfigAdmin:
         _refuse_odd(resource)
         snapshot = Snapshot.read(self._store, [resource], histories=True)
         changes = self._changes(resource, snapshot)
-        current = snapshot.config(resource).version
+        current = snapshot.base(resource).config(resource).version
         _refuse_stale(resource, current, if_version)
-        if to_version is None and not changes:
-            raise ConfigException(
-                f"No changes of {resource} are recorded, so there is nothing to roll back. To remove all that it has, "
-                f"name version 0."
-            )
-        version = changes[-1].version - 1 if to_version is None else to_version
-        versions = recorded(snapshot.history(resource), changes, snapshot.document(resource).version)
+        version = _before_last(resource, changes) if to_version is None else to_version
+        versions = recorded(snapshot.history(resource), changes, snapshot.base(resource).version)
         edit = returning(version, changes, versions=versions, name=str(resource))
         request = _ChangeRequest(
             {resource: edit}, validate_only, {resource: current}, cache(self._static_layers), restored=version
@@ -307,7 +302,7 @@ class ConfigAdmin:
 
     def _refresh(self, resources: Collection[ConfigResource], store: ConfigStore) -> Snapshot | None:
         """Ask once for the values of references to be read again; return None if others wrote meanwhile."""
-        snapshot = Snapshot.read(store, resources)
+        snapshot = Snapshot.read(store, resources, histories=True)
         configs = {resource: snapshot.config(resource) for resource in resources}
         plans = [PlannedChange(resource, config, config.values) for resource, config in configs.items()]
         return snapshot if Writer(store, self._author).write(snapshot, plans, event=REFRESH) else None
@@ -493,8 +488,7 @@ def _stored(resource: ConfigResource, snapshot: Snapshot) -> StoredConfig:
     """Return the stored configuration of ``resource``, after a check that everything the change needs can be read."""
     for one in inherited(resource):
         snapshot.document(one)
-    snapshot.history(resource)
-    return snapshot.config(resource)
+    return snapshot.base(resource).config(resource)
 
 
 def _unknown(error: UnknownResourceError, before: StoredConfig) -> UnknownResourceError:
@@ -519,7 +513,7 @@ def _configs_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -
 
 
 def _config_after(plan: PlannedChange, snapshot: Snapshot) -> StoredConfig:
-    version = snapshot.document(plan.resource).version + 1 if plan.keys else plan.before.version
+    version = snapshot.base(plan.resource).version + 1 if plan.keys else plan.before.version
     return StoredConfig(plan.after, version)
 
 
@@ -538,6 +532,25 @@ def _refuse_stale(resource: ConfigResource, version: int, wanted: int | None) ->
             f"{resource} has version {version}, but the change is for version {printable(str(wanted))}. Describe it, "
             f"and decide again."
         )
+
+
+def _before_last(resource: ConfigResource, changes: Sequence[Change]) -> int:
+    """
+    Return the version before the last change of a resource.
+
+    :raises ConfigException: it is not known
+    """
+    if not changes:
+        raise ConfigException(
+            f"No changes of {resource} are recorded, so there is nothing to roll back. To remove all that it has, name "
+            f"version 0."
+        )
+    if changes[-1].event == LOSS:
+        raise ConfigException(
+            f"The last change of {resource} is that its variable was deleted or replaced by an older one, which cannot "
+            f"be rolled back. Its history shows what it had: set that again."
+        )
+    return changes[-1].version - 1
 
 
 def _raise_refusals(planned: PlansOrErrors, *, is_written: bool) -> None:

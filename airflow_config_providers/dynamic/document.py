@@ -105,7 +105,22 @@ class Document:
 
     def config(self, resource: ConfigResource) -> StoredConfig:
         """Return the configuration of ``resource``, which belongs to this document."""
-        return self.tasks.get(resource.task_id, StoredConfig()) if resource.task_id else self.own
+        return self.of(resource.task_id)
+
+    def of(self, task_id: str) -> StoredConfig:
+        """Return the configuration of a task; of the deployment or of the DAG if ``task_id`` is empty."""
+        return self.tasks.get(task_id, StoredConfig()) if task_id else self.own
+
+    def at(self, version: int, versions: Mapping[str, int]) -> Document:
+        """
+        Return the document with other versions, and the same values.
+
+        :param version: that of the document
+        :param versions: argument of ``of`` -> the version of what it returns, if that is another one
+        """
+        found = {task_id: replace(self.of(task_id), version=one) for task_id, one in versions.items()}
+        own = found.pop("", self.own)
+        return replace(self, version=version, own=own, tasks={**self.tasks, **found})
 
     def changed(
         self, changes: Mapping[ConfigResource, Mapping[str, Value]], refreshed: Iterable[ConfigResource] = ()

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, Final
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.dynamic.document import FORMAT, Value, read_json, unknown, value_of, written_value
+from airflow_config_providers.dynamic.document import (
+    FORMAT,
+    Document,
+    Value,
+    read_json,
+    unknown,
+    value_of,
+    written_value,
+)
 from airflow_config_providers.exceptions import ConfigException
+
+LOSS: Final = "lost"
+"""The event of a change without this package: the document was deleted, or replaced by an older one."""
 
 MOST_CHANGES: Final = 200
 """The most changes of a document that are kept."""
@@ -58,10 +69,39 @@ class History:
     changes: Sequence[Change] = ()
     more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def version(self) -> int:
+        """The version of the last change; 0 if there is none."""
+        return self.changes[-1].version if self.changes else 0
+
 
 def difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> list[str]:
     """Return the keys that differ, in order."""
     return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+
+
+def with_loss(history: History, document: Document) -> History:
+    """
+    Return ``history``; if ``document`` is older than its last change, it ends with that loss as another change.
+
+    So versions go on, and none of them has two meanings. When and by whom it was made is unknown, and so is the value
+    before it of a key whose changes are all forgotten.
+    """
+    if document.version >= history.version:
+        return history
+    held: dict[str, dict[str, Value | None]] = {}
+    for change in history.changes:
+        held.setdefault(change.task_id, {}).update(change.became)
+    version = history.version + 1
+    losses = [_loss(version, task_id, was, document) for task_id, was in held.items()]
+    seen = [loss for loss in losses if loss.was] or losses[:1]  # at least one, since it limits what is recorded
+    return replace(history, changes=[*history.changes, *seen])
+
+
+def _loss(version: int, task_id: str, held: Mapping[str, Value | None], document: Document) -> Change:
+    now = document.of(task_id).values
+    was = {key: value for key, value in held.items() if value != now.get(key)}
+    return Change(version, task_id, "", "", was, {key: now.get(key) for key in was}, LOSS)
 
 
 def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change]) -> dict[str, Value]:
@@ -83,14 +123,15 @@ def recorded(history: History, changes: Sequence[Change], version: int) -> range
     Return the versions, besides 0, for which all later changes of a resource are kept.
 
     Other changes of the oldest kept version can be forgotten, so the version before it is known only to a resource that
-    it changed.
+    it changed. What there was before a loss is not known.
 
     :param history: the history of the document
     :param changes: those changes in it that are of the resource
     :param version: the version of the document now
     """
     known = [*(change.version for change in history.changes[:1]), *(change.version - 1 for change in changes[:1])]
-    return range(min(known, default=version), version + 1)
+    lost = (change.version for change in history.changes if change.event == LOSS)
+    return range(max(min(known, default=version), *lost, 0), version + 1)
 
 
 def refuse_unrecorded(version: int, versions: range, *, name: str) -> None:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.dynamic import document, history
-from airflow_config_providers.dynamic.document import DEPLOYMENT, Document, StoredConfig, history_name, name_of
+from airflow_config_providers.dynamic.document import (
+    DEPLOYMENT,
+    PREFIX,
+    Document,
+    StoredConfig,
+    history_name,
+    name_of,
+)
 from airflow_config_providers.dynamic.history import History
 from airflow_config_providers.dynamic.inheritance import inherited
-from airflow_config_providers.dynamic.store import ConfigStore, Kept
+from airflow_config_providers.dynamic.store import ConfigStore, Kept, Listing
+from airflow_config_providers.exceptions import ConfigException
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +42,16 @@ class Snapshot:
         """
         Return the documents of ``resources`` and of the deployment.
 
-        :param histories: whether to read the histories of ``resources`` at the same moment
+        :param histories: whether to read the histories of ``resources`` at the same moment, as a change needs them;
+            then also what tells the next version of the deployment if it has no document
         """
         wanted = list(resources)
         names = [name_of(resource) for resource in (DEPLOYMENT, *wanted)]
         names += [history_name(resource) for resource in wanted if histories]
-        return cls(store.read(list(dict.fromkeys(names))))
+        kept = store.read(list(dict.fromkeys(names)))
+        if histories and kept[name_of(DEPLOYMENT)].text is None:
+            kept = {**store.read(_traces(store)), **kept}
+        return cls(kept)
 
     def document(self, resource: ConfigResource) -> Document:
         """
@@ -46,10 +59,7 @@ class Snapshot:
 
         :raises ConfigException: it cannot be read
         """
-        name = name_of(resource)
-        if name not in self._documents:
-            self._documents[name] = document.read(self._text(name), name=name)
-        return self._documents[name]
+        return self._document(name_of(resource))
 
     def config(self, resource: ConfigResource) -> StoredConfig:
         """Return the configuration of ``resource`` itself."""
@@ -57,17 +67,53 @@ class Snapshot:
 
     def history(self, resource: ConfigResource) -> History:
         """
-        Return the changes of the document that contains ``resource``.
+        Return the changes of the document that contains ``resource``, and its loss if it was deleted or replaced.
 
         :raises ConfigException: the history cannot be read
         """
         name = history_name(resource)
         if name not in self._histories:
-            self._histories[name] = history.read(self._text(name), name=name)
+            past = history.read(self.kept[name].text, name=name)
+            with suppress(ConfigException):  # a document that cannot be read is not lost
+                past = history.with_loss(past, self.document(resource))
+            self._histories[name] = past
         return self._histories[name]
 
-    def _text(self, name: str) -> str | None:
-        return self.kept.get(name, Kept()).text
+    def base(self, resource: ConfigResource) -> Document:
+        """
+        Return the document that contains ``resource`` as a change finds it.
+
+        If it is lost, the loss is a change too: versions are those of the last changes that are recorded.
+
+        :raises ConfigException: the document or its history cannot be read
+        """
+        found, past = self.document(resource), self.history(resource)
+        if self.is_lost(resource):
+            versions = {change.task_id: change.version for change in past.changes if change.was}
+            found = found.at(past.version, versions)
+        besides = self._besides() if resource == DEPLOYMENT else ()
+        return replace(found, version=max(found.version, *besides, 0))
+
+    def is_lost(self, resource: ConfigResource) -> bool:
+        """Return whether ``history`` ends with a loss of the document that is not written yet."""
+        return self.document(resource).version < self.history(resource).version
+
+    def _document(self, name: str) -> Document:
+        if name not in self._documents:
+            self._documents[name] = document.read(self.kept[name].text, name=name)
+        return self._documents[name]
+
+    def _besides(self) -> Iterator[int]:
+        """Yield the versions of the deployment's document that others were written together with, if they are read."""
+        for name in document.documents(self.kept):
+            with suppress(ConfigException):
+                yield self._document(name).beside
+
+
+def _traces(store: ConfigStore) -> list[str]:
+    """Return the names of what can know a version of the deployment's document: its history, and other documents."""
+    names = document.documents(store.names(PREFIX)) if isinstance(store, Listing) else []
+    return [*names, history_name(DEPLOYMENT)]
 
 
 @dataclass(frozen=True, slots=True)

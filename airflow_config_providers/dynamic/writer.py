@@ -86,21 +86,22 @@ class Writer:
         """
         texts: dict[str, str] = {}
         documents: dict[str, Document] = {}
-        default = snapshot.document(DEPLOYMENT).version
         groups = _by_document(plans)
-        beside = default + 1 if name_of(DEPLOYMENT) in groups else 0
+        beside = snapshot.base(DEPLOYMENT).version + 1 if name_of(DEPLOYMENT) in groups else 0
         for name, group in groups.items():
-            before = snapshot.document(group[0].resource)
+            resource = group[0].resource
             changing = [plan for plan in group if plan.keys]
             refreshed = [plan.resource for plan in group if not plan.keys]
-            after = before.changed({plan.resource: plan.after for plan in changing}, refreshed)
+            after = snapshot.base(resource).changed({plan.resource: plan.after for plan in changing}, refreshed)
             after = replace(after, beside=after.beside if name == name_of(DEPLOYMENT) else beside or after.beside)
             documents[name] = after
-            if changes := [self._change(plan, after.version, event, restored) for plan in changing]:
-                past = snapshot.history(group[0].resource)
-                past = replace(past, changes=[*past.changes, *changes])
-                texts[history_name(group[0].resource)] = history.write(past)
-        listing = _with_list(documents, snapshot.document(DEPLOYMENT), self.store)
+            changes = [self._change(plan, after.version, event, restored) for plan in changing]
+            if changes or snapshot.is_lost(resource):
+                past = snapshot.history(resource)
+                texts[history_name(resource)] = history.write(replace(past, changes=[*past.changes, *changes]))
+        listing = _with_list(documents, snapshot, self.store)
+        if name_of(DEPLOYMENT) not in groups and _is_gone(snapshot):
+            texts[history_name(DEPLOYMENT)] = history.write(snapshot.history(DEPLOYMENT))
         texts |= {name: document.write(one) for name, one in listing.items()}
         expected = {name: snapshot.kept[name] for name in texts}
         entries = [_audit(plan, event, documents[name_of(plan.resource)].version, restored) for plan in plans]
@@ -172,7 +173,7 @@ def take_back(
     :param snapshot: the documents from which the plans were made
     :returns: a sentence about the result for each resource
     """
-    written = {plan.resource: snapshot.document(plan.resource).version + 1 for plan in plans}
+    written = {plan.resource: snapshot.base(plan.resource).version + 1 for plan in plans}
     try:
         return attempts.until_done(partial(_attempt, plans, written, author), {name_of(one) for one in written})
     except Exception as error:  # noqa: BLE001 - after any error, the result must be reported
@@ -207,23 +208,29 @@ def _references(value: Value | None) -> str | list[str]:
     return [str(variable) for variable in variables(value)] if isinstance(value, str) else []
 
 
-def _with_list(documents: Mapping[str, Document], before: Document, store: ConfigStore) -> dict[str, Document]:
+def _is_gone(snapshot: Snapshot) -> bool:
+    """Return whether the deployment's document was deleted without its history."""
+    return snapshot.document(DEPLOYMENT) is EMPTY and snapshot.is_lost(DEPLOYMENT)
+
+
+def _with_list(documents: Mapping[str, Document], snapshot: Snapshot, store: ConfigStore) -> dict[str, Document]:
     """
     Return ``documents``, which will be written, and the deployment's document if it is missing or lists too few.
 
     A change that writes an unlisted document also writes the list, and names are never removed from it. So the list is
-    complete if ``before`` is what is stored, which the store ensures.
+    complete if ``snapshot`` has what is stored, which the store ensures.
 
     :param documents: name -> document
-    :param before: the deployment's document as it was read
+    :param snapshot: has the deployment's document as it was read
     :param store: provides the names if there is no list
     """
-    name = name_of(DEPLOYMENT)
+    name, before = name_of(DEPLOYMENT), snapshot.document(DEPLOYMENT)
     known = _known(before, store)
     listed = None if known is None else known | {listed_as(one) for one in documents if one != name}
     if listed == before.listed and before is not EMPTY:
         return dict(documents)
-    return {**documents, name: replace(documents.get(name, before), listed=listed)}
+    own = documents.get(name) or (snapshot.base(DEPLOYMENT) if before is EMPTY else before)
+    return {**documents, name: replace(own, listed=listed)}
 
 
 def _known(before: Document, store: ConfigStore) -> frozenset[str] | None:
@@ -248,12 +255,12 @@ def _attempt(
 
 
 def _taken_back(resource: ConfigResource, now: Snapshot) -> str:
-    version = now.document(resource).version + 1
+    version = now.base(resource).version + 1
     return f"The change of {resource} was taken back: version {version} has the previous configuration."
 
 
 def _left(resource: ConfigResource, now: Snapshot) -> str:
-    version = now.config(resource).version
+    version = now.base(resource).config(resource).version
     return (
         f"Others changed {resource} meanwhile, so its change was not taken back: version {version} is stored, but the "
         f"previous configuration stays in effect. Describe {resource}, and decide again."

@@ -87,6 +87,15 @@ def test_a_change_that_is_no_longer_recorded_has_no_author():
     assert author(None, of_dag(3), Histories(DAG={9: "ben"})) == (None, None)
 
 
+def test_nobody_is_named_for_the_loss_of_a_document():
+    rows = [{"version": 4, "at": "", "by": "", "event": "lost", "key": "spark.a", "is": None}]
+    row = {"key": "spark.a", "before_layer": of_dag(3), "after_layer": CONF}
+
+    (found,) = with_authors([row], TASK, lambda resource: rows)
+
+    assert (found["changed_by"], found["changed_at"]) == (None, None)
+
+
 def test_changes_of_another_key_are_ignored():
     row = {"key": "spark.b", "before_layer": None, "after_layer": of_dag(3)}
 

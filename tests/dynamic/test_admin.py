@@ -717,6 +717,16 @@ def test_a_rollback_can_be_rolled_back(store):
     assert one.describe_configs([DAG])[DAG]["cores"].value == "2"
 
 
+def test_a_rollback_is_recorded_with_the_version_that_it_restored(store):
+    one = admin(store)
+    for number in ("2", "3"):
+        one.incremental_alter_configs({DAG: [set_("cores", number)]})
+    one.rollback(DAG)
+
+    assert [(change.event, change.restored) for change in one.history(DAG)[1:]] == [("alter", None), ("rollback", 1)]
+    assert [entry.details.get("restored") for entry in store.audit] == [None, None, 1]
+
+
 def test_a_rollback_brings_a_sealed_secret_back(store):
     one = admin(store, seal=lambda password: f"sealed {password.value[::-1]}")
     one.incremental_alter_configs({DAG: [set_("password", "hunter2")]})

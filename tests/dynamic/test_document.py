@@ -16,7 +16,7 @@ TASK = ConfigResource.of_task("flights", "report")
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 VALUES = st.dictionaries(TEXT, st.one_of(TEXT, st.builds(Sealed, TEXT)), max_size=5)
-CONFIGS = st.builds(StoredConfig, VALUES, st.integers(0, 1000))
+CONFIGS = st.builds(StoredConfig, VALUES, st.integers(0, 1000), refreshed=st.integers(0, 1000))
 DOCUMENTS = st.builds(
     Document, st.integers(0, 1000), CONFIGS, st.dictionaries(TEXT, CONFIGS, max_size=3), st.integers(0, 1000)
 )
@@ -25,6 +25,16 @@ DOCUMENTS = st.builds(
 @given(DOCUMENTS)
 def test_what_is_written_is_read(written: Document):
     assert document.read(document.write(written), name="d") == written
+
+
+def test_what_this_version_knows_is_not_kept_a_second_time_as_a_member_of_a_newer_one():
+    config = StoredConfig({"k": Sealed("s")}, 1, refreshed=2)
+    written = Document(2, config, {"report": config}, 1, frozenset("a"))
+
+    found = document.read(document.write(written), name=name_of(document.DEPLOYMENT))
+
+    assert found == written
+    assert [one.more for one in (found, found.own, found.own.values["k"], found.tasks["report"])] == [{}] * 4
 
 
 def test_what_is_not_there_is_empty():

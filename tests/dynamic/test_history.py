@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.dynamic import history
-from airflow_config_providers.dynamic.document import Sealed
+from airflow_config_providers.dynamic.document import Document, Sealed
 from airflow_config_providers.dynamic.history import MOST_CHANGES, MOST_CHARACTERS, Change, History
 
 
@@ -32,6 +33,34 @@ VERSIONS = st.integers(min_value=1)
 )
 def test_what_was_written_is_read(one):
     assert kept(one) == [one]
+
+
+def test_what_this_version_knows_is_not_kept_a_second_time_as_a_member_of_a_newer_one():
+    written = History([Change(2, "report", "now", "ann", {"k": None}, {"k": "v"}, "rollback", restored=1)])
+
+    found = history.read(history.write(written), name="n")
+
+    assert (found.more, found.changes[0].more) == ({}, {})
+
+
+def test_what_was_not_restored_says_nothing_of_it():
+    assert "restored" not in history.write(History([change(1)]))
+
+
+@pytest.mark.parametrize("lost", [{}, {"a": "1"}], ids=["nothing", "something"])
+def test_a_loss_is_recorded_with_what_is_known_to_be_gone(lost):
+    past = History([Change(3, "", "now", "ann", {"a": None, "b": "1"}, {"a": lost.get("a"), "b": None})])
+
+    (loss,) = history.with_loss(past, Document(2)).changes[1:]
+
+    assert (loss.version, loss.was, loss.became) == (4, lost, dict.fromkeys(lost))
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_document_that_is_as_new_as_its_history_is_not_lost(version):
+    past = History([change(3)])
+
+    assert history.with_loss(past, Document(version)) is past
 
 
 def test_nothing_was_changed():

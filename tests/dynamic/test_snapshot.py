@@ -24,7 +24,22 @@ def store() -> InMemoryConfigStore:
 
 def test_it_holds_what_was_read_and_the_deployment(store):
     assert Snapshot.read(store, [TASK]).kept.keys() == {name_of(DEPLOYMENT), name_of(DAG)}
-    assert Snapshot.read(store, [TASK], histories=True).kept.keys() >= {history_name(DAG)}
+    assert Snapshot.read(store, [TASK], histories=True).kept.keys() == {
+        name_of(DEPLOYMENT),
+        name_of(DAG),
+        history_name(DAG),
+    }
+
+
+def test_without_a_document_of_the_deployment_it_holds_what_a_change_would_write_it_from(store):
+    del store.texts[name_of(DEPLOYMENT)]
+    other = ConfigResource(ResourceType.DAG, "trains")
+
+    assert Snapshot.read(store, [other]).kept.keys() == {name_of(DEPLOYMENT), name_of(other)}
+    assert Snapshot.read(store, [other], histories=True).kept.keys() == {
+        *(name_of(one) for one in (DEPLOYMENT, DAG, other)),
+        *(history_name(one) for one in (DEPLOYMENT, other)),
+    }
 
 
 def test_what_was_parsed_for_one_resource_is_not_parsed_for_another(store):

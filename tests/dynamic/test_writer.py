@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from functools import partial
 from types import SimpleNamespace
 
@@ -11,9 +12,11 @@ import pytest
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import history_name, name_of, read_json
+from airflow_config_providers.dynamic.writer import ChangeAuthor
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.testing import InMemoryConfigStore
 from tests.dynamic.written import task_layers
+from tests.limits import LONGEST
 
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
 DAG = ConfigResource(ResourceType.DAG, "flights")
@@ -85,6 +88,13 @@ def test_a_store_that_cannot_list_what_it_keeps_has_a_document_of_the_deployment
     change(SimpleNamespace(read=store.read, swap=store.swap), DAG)
 
     assert reads(store) == [name_of(DEFAULT), name_of(DAG)]
+
+
+def test_the_time_of_a_change_is_in_utc_to_the_second():
+    at = datetime.fromisoformat(ChangeAuthor().clock())
+
+    assert (at.tzinfo, at.microsecond) == (UTC, 0)
+    assert abs((datetime.now(UTC) - at).total_seconds()) < LONGEST
 
 
 def test_histories_are_not_listed(store):

@@ -182,7 +182,7 @@ def _bound(key: str, given: Any) -> _KeyBounds:
     limits = {name: limit for name in ("min", "max") if (limit := params.value(name)) is not None}
     unit = params.text("unit", PLAIN_UNITS.get(newest_name(key), ""))
     takes_references = params.flag("references")
-    read = _number if all(map(_is_number, limits.values())) else _sizes(unit)
+    read = _number if all(isinstance(limit, int) for limit in limits.values()) else _sizes(unit)
     params.problems += [where + problem for problem in _wrong(limits, read, unit)]
     params.finish()
     least, most = (None if name not in limits else printable(str(limits[name])) for name in ("min", "max"))
@@ -197,15 +197,11 @@ def _wrong(limits: Mapping[str, Any], read: _Read, unit: str) -> Iterator[str]:
         return
     numbers = {name: read(str(limit)) for name, limit in limits.items()}
     for name, number in numbers.items():
-        if number is None or isinstance(limits[name], bool):
+        if number is None:
             yield f"{name} is neither a number nor a size such as 16g. Correct it."
     least, most = numbers.get("min"), numbers.get("max")
     if least is not None and most is not None and least > most:
         yield "min is more than max. Correct them."
-
-
-def _is_number(limit: object) -> bool:
-    return isinstance(limit, int) and not isinstance(limit, bool)
 
 
 def _number(text: str) -> int | None:

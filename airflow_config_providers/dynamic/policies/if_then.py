@@ -116,7 +116,7 @@ def _equal(text: str, wanted: str) -> bool | None:
     """Return whether values are equal; None if only one of two numbers has a unit: the key decides the other unit."""
     one, other = parse_integer(text), parse_integer(wanted)
     if text == wanted or (one is not None and other is not None):
-        return text == wanted or one == other
+        return one == other
     if one is None and other is None:
         read = [(read_quantity(text, units), read_quantity(wanted, units)) for units in (SIZES, TIMES)]
         return any(mine is not None and mine == theirs for mine, theirs in read)

@@ -78,6 +78,11 @@ def test_the_policies_of_a_file_are_asked(opened):
     assert asked(policies, {"spark.executor.memory": "17g", "spark.jars": "x"}) == ["memory-bounds", "frozen-jars"]
 
 
+def test_a_denial_has_the_message_of_the_file(opened):
+    with pytest.raises(PolicyViolation, match=r"Executors get 16g at most\."):
+        validate_all(opened(EXAMPLE), RequestMetadata(DAG, {}, {"spark.executor.memory": "17g"}, Moment.ALTER))
+
+
 @pytest.mark.parametrize(
     ("match", "resource", "at", "is_asked"),
     [

@@ -101,6 +101,18 @@ def test_bounds_tell_of_every_key():
     assert keys_of(denied(made(Bounds, BOUNDS), {MEMORY: "1t", CORES: "99"})) == [CORES, MEMORY]
 
 
+def test_bounds_with_one_value_allow_that():
+    policy = made(Bounds, {CORES: {"min": 4, "max": 4}})
+
+    assert [bool(denied(policy, {CORES: text})) for text in ("3", "4", "5")] == [True, False, True]
+
+
+def test_a_value_that_cannot_be_compared_is_told_a_bound_to_compare_it_with():
+    (problem,) = denied(made(Bounds, {CORES: {"min": 4}}), {CORES: "many"})
+
+    assert "cannot be compared with 4." in problem
+
+
 def test_bounds_hold_for_the_older_name_of_a_key():
     policy = made(Bounds, {"spark.executor.memoryOverhead": {"max": "2g"}})
 
@@ -130,6 +142,9 @@ def test_bounds_hold_for_the_older_name_of_a_key():
         ("spark.app.rows", {"min": -1, "max": 8}, "-1", None),
         ("spark.app.rows", {"max": 0}, "0", None),
         ("spark.app.rows", {"min": 0}, "0", None),
+        ("spark.app.rows", {"max": 1}, "0", "which can mean no limit"),
+        ("spark.app.rows", {"max": 8}, "1", None),
+        ("spark.sql.files.maxRecordsPerFile", {"min": 0}, "0", None),
         ("spark.dynamicAllocation.minExecutors", {"max": 8}, "0", None),
         ("spark.sql.autoBroadcastJoinThreshold", {"max": "1g", "unit": "b"}, "-1", None),
         ("spark.executor.memoryOverhead", {"max": "1g"}, "0", None),
@@ -254,6 +269,13 @@ def test_bounds_that_cannot_be_used(params, problem):
         made(Bounds, params)
 
 
+def test_all_bounds_that_cannot_be_used_are_told_at_once():
+    with pytest.raises(ConfigException) as error:
+        made(Bounds, {MEMORY: {}, CORES: {"max": "8"}})
+
+    assert len(error.value.problems) == 2
+
+
 # --- keys -------------------------------------------------------------------------------------------
 
 
@@ -275,6 +297,7 @@ def test_forbidden_keys():
         ("spark.hadoop.fs.s3a.endpoint", "fs.s3a.bucket.a.dotted.bucket.endpoint"),
         ("spark.hadoop.fs.azure.account.auth.type", "spark.hadoop.fs.azure.account.auth.type.a.dfs.core.windows.net"),
         ("spark.hadoop.fs.azure.account.auth.type", "fs.azure.account.auth.type.box.a.dfs.core.windows.net"),
+        ("spark.hadoop.fs.azure.sas", "fs.azure.sas.a.dfs.core.windows.net"),
         ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris"),
         ("spark.hadoop.hive.metastore.uris", "hive.metastore.uris"),
         ("spark.hadoop.net.topology.script.file.name", "spark.hadoop.topology.script.file.name"),
@@ -291,6 +314,10 @@ def test_a_key_is_meant_however_it_is_spelled(pattern, key):
 @pytest.mark.parametrize("dots", [100, 100_000])
 def test_a_key_stands_for_few_names_however_long_it_is(start, dots):
     assert len(names_of(start + ".x" * dots)) < 50
+
+
+def test_the_name_of_a_bucket_is_no_part_of_a_general_key():
+    assert not denied(made(ForbiddenKeys, {"keys": ["fs.s3a.endpoint.*"]}), {"fs.s3a.bucket.endpoint.region": "x"})
 
 
 def test_a_spelling_can_be_excepted_like_the_key():
@@ -426,6 +453,18 @@ def test_immutable_keys_may_be_deletable():
 def test_keys_that_are_no_list_of_texts_are_refused(kind, keys):
     with pytest.raises(ConfigException, match=r"'keys': .*Correct it|'keys': .*Add it"):
         made(kind, {} if keys is None else {"keys": keys})
+
+
+@pytest.mark.parametrize("kind", [CodeLoadingKeys, ReferencesOnly])
+def test_an_exception_that_is_misspelt_is_refused(kind):
+    with pytest.raises(ConfigException, match="'excepts' is unknown, did you mean 'except'"):
+        made(kind, {"excepts": ["spark.jars"]})
+
+
+@pytest.mark.parametrize(("params", "what"), [({}, "Add"), ({"keys": 5}, "Correct")], ids=["missing", "wrong"])
+def test_a_parameter_is_to_be_added_or_corrected(params, what):
+    with pytest.raises(ConfigException, match=rf"'keys': expected a list of strings\. {what} it\."):
+        made(RequiredKeys, params)
 
 
 def test_one_key_needs_no_list():
@@ -636,6 +675,10 @@ def test_if_then_lets_pass_what_surely_holds():
         (4, "4m", True),
         (0, "0m", True),
         (0, "4m", False),
+        (4, "0m", False),
+        ("0m", "4", False),
+        ("4m", "0", False),
+        (4, "many", False),
         ("1g", "1024m", True),
         ("1g", "1048576k", True),
         ("1g", "1025m", False),
@@ -650,6 +693,10 @@ def test_if_then_lets_pass_what_surely_holds():
 )
 def test_if_then_compares_what_values_mean(wanted, text, is_denied):
     assert bool(denied(made(IfThen, {"if": {"k": wanted}, "then": {"x": 1}}), {"k": text})) is is_denied
+
+
+def test_if_then_denies_where_only_one_of_two_equal_numbers_has_a_unit():
+    assert denied(made(IfThen, {"if": {"k": 1}, "then": {"x": 4}}), {"k": "1", "x": "4m"})
 
 
 def test_if_then_denies_where_a_key_has_two_values_under_two_names():
@@ -682,6 +729,7 @@ def test_if_then_sees_older_names():
         {"if": "a", "then": {"a": 1}},
         {"if": [{"a": 1}, {"b": 1}], "then": {"a": 1}},
         {"if": {"a": [1]}, "then": {"a": 1}},
+        {"if": {1: 1}, "then": {"a": 1}},
         {"if": {"a": 1}, "then": {"a": 1}, "else": {}},
         {"if": {"spark.unsafe.offHeap": 1, "spark.memory.offHeap.enabled": 2}, "then": {"a": 1}},
         {"if": {"a": 1}, "then": {"fs.s3a.b": 1, "spark.hadoop.fs.s3a.b": 2}},
@@ -846,7 +894,7 @@ def test_allowed_references(text, is_denied):
 
 
 @pytest.mark.parametrize(
-    "text", ["${p}${q}", "${s}${q}", "${r}${u}", "${spark.app.p}${q}", "${spark.app.whole}", "${t}"]
+    "text", ["${p}${q}", "${s}${q}", "${r}${u}", "${p}${q}$", "${spark.app.p}${q}", "${spark.app.whole}", "${t}"]
 )
 def test_allowed_references_do_not_let_hadoop_put_a_name_together_from_the_values_of_other_keys(text):
     dollars = {"spark.hadoop.p": "$", "spark.app.p": "x$", "spark.hadoop.s": "${p}", "spark.hadoop.r": "${s}"}
@@ -862,6 +910,25 @@ def test_allowed_references_let_names_follow_each_other():
     configs = {"spark.hadoop.k": "${fs.defaultFS}${fs.wh}", "spark.hadoop.fs.wh": "/wh", "spark.redaction.regex": "x$"}
 
     assert not denied(made(AllowedReferences, RULES), configs)
+
+
+def test_allowed_references_may_end_with_what_begins_a_name():
+    configs = {"spark.hadoop.p": "$", "spark.hadoop.k": "${p}", "spark.hadoop.l": "x${p}"}
+
+    assert not denied(made(AllowedReferences, RULES), configs)
+
+
+def test_references_outside_of_the_configuration_are_judged_too():
+    request = RequestMetadata(TASK, {}, {}, at=Moment.RENDER, texts={"env_vars": "${env:HOME}"})
+
+    with pytest.raises(PolicyViolation, match="'env_vars' may not refer to"):
+        made(AllowedReferences, RULES).validate(request)
+
+
+def test_a_reference_without_a_path_fits_a_pattern_of_all_paths():
+    policy = made(AllowedReferences, {"allow": [{"providers": ["env"], "paths": ["*"]}]})
+
+    assert not denied(policy, {"k": "${env:HOME}"})
 
 
 def test_allowed_references_leave_names_to_the_keys_that_hadoop_does_not_read():
@@ -895,7 +962,15 @@ def test_allowed_references_per_dag(resource, is_denied):
 
 @pytest.mark.parametrize(
     "params",
-    [{}, {"allow": []}, {"allow": [{}]}, {"allow": [{"paths": ["x"]}]}, {"allow": [{"providers": "a", "path": "x"}]}],
+    [
+        {},
+        {"allow": []},
+        {"allow": 7},
+        {"allow": ["vault"]},
+        {"allow": [{}]},
+        {"allow": [{"paths": ["x"]}]},
+        {"allow": [{"providers": "a", "path": "x"}]},
+    ],
     ids=str,
 )
 def test_allowed_references_that_cannot_be_used(params):
@@ -907,7 +982,11 @@ def test_all_that_is_wrong_with_the_rules_is_told_at_once():
     with pytest.raises(ConfigException) as error:
         made(AllowedReferences, {"allow": [{"providers": []}, {"providers": "a", "key": "b"}], "deny": []})
 
-    assert len(error.value.problems) == 3
+    assert sorted(error.value.problems) == [
+        "'deny' is unknown. Remove it.",
+        "rule 1 of 'allow': 'providers': the list is empty. Correct it.",
+        "rule 2 of 'allow': 'key' is unknown, did you mean 'keys'?",
+    ]
 
 
 # --- all --------------------------------------------------------------------------------------------

@@ -1,0 +1,348 @@
+"""A document that somebody deletes, or replaces by an older one, without its history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+pytest.importorskip("airflow")
+
+from airflow.models.variable import Variable
+from sqlalchemy import delete
+from sqlalchemy.orm import Session, sessionmaker
+
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
+from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
+from airflow_config_providers.dynamic.admin import ConfigAdmin
+from airflow_config_providers.dynamic.airflow_store import VariableStore
+from airflow_config_providers.dynamic.document import history_name, name_of
+from airflow_config_providers.dynamic.history import LOSS, MOST_CHANGES
+from airflow_config_providers.dynamic.inheritance import task_configs
+from airflow_config_providers.exceptions import ConfigException, StaleVersionError
+from airflow_config_providers.testing import InMemoryConfigStore
+
+DEFAULT = ConfigResource(ResourceType.DEFAULT)
+DAG = ConfigResource(ResourceType.DAG, "flights")
+TASK = ConfigResource.of_task("flights", "report")
+OTHER = ConfigResource(ResourceType.DAG, "trains")
+
+
+class Memory(InMemoryConfigStore):
+    """A store in memory, in which somebody can delete something."""
+
+    def lose(self, *names: str) -> None:
+        for name in names:
+            del self.texts[name]
+
+
+class Variables(VariableStore):
+    """Airflow's variables, of which somebody can delete some in Airflow's UI."""
+
+    def __init__(self, sessions: sessionmaker[Session]) -> None:
+        super().__init__("ann", sessions)
+        self.sessions = sessions
+
+    def lose(self, *names: str) -> None:
+        with self.sessions.begin() as session:
+            session.execute(delete(Variable).where(Variable.key.in_(names)))
+
+
+class Failing(Reconfigurable):
+    """Accepts each configuration, and fails when it gets it."""
+
+    def reconfigurable_configs(self) -> Sequence[str]:
+        return ["a"]
+
+    def validate_reconfiguration(self, configs: Mapping[str, object]) -> None:
+        pass
+
+    def reconfigure(self, configs: Mapping[str, object]) -> None:
+        raise OSError
+
+
+@pytest.fixture(params=["memory", "variables"])
+def store(request: pytest.FixtureRequest) -> Memory | Variables:
+    return Memory() if request.param == "memory" else Variables(request.getfixturevalue("sessions"))
+
+
+def change(store: Memory | Variables, *resources: ConfigResource, **values: str | None) -> None:
+    operations = [AlterConfigOp(key, value, OpType.SET if value else OpType.DELETE) for key, value in values.items()]
+    ConfigAdmin(store).incremental_alter_configs(dict.fromkeys(resources, operations))
+
+
+def restore(store: Memory | Variables, texts: Mapping[str, str]) -> None:
+    """Write older variables, as from a backup."""
+    assert store.swap(store.read(list(texts)), texts, [])
+
+
+def values(store: Memory | Variables, resource: ConfigResource = DAG) -> dict[str, str | None]:
+    return {key: entry.value for key, entry in ConfigAdmin(store).describe_configs([resource])[resource].items()}
+
+
+def past(store: Memory | Variables, resource: ConfigResource = DAG) -> list[tuple[object, ...]]:
+    changes = ConfigAdmin(store).history(resource)
+    return [(one.version, one.event, dict(one.was), dict(one.became)) for one in changes]
+
+
+def of_task(store: Memory | Variables) -> list[dict[str, object]]:
+    """Return what a task reads of its own, of its DAG and of the deployment."""
+    configs = task_configs(TASK, lambda name: store.read([name])[name].text)
+    return [dict(config.values) for config in configs.values()]
+
+
+@pytest.fixture
+def lost(store: Memory | Variables) -> Memory | Variables:
+    """A store that had two changes of a DAG and one of its task, whose document is deleted."""
+    change(store, DAG, a="1")
+    change(store, DAG, a="2", b="1")
+    change(store, TASK, a="3")
+    store.lose(name_of(DAG))
+    return store
+
+
+def test_versions_go_on(lost):
+    change(lost, DAG, a="4")
+
+    assert [version for version, *_ in past(lost)] == [1, 2, 4, 5]
+
+
+@pytest.mark.parametrize("is_changed", [False, True], ids=["at once", "after a change"])
+def test_the_history_has_what_was_lost(lost, is_changed):
+    if is_changed:
+        change(lost, DAG, a="4")
+
+    assert (4, LOSS, {"a": "2", "b": "1"}, {"a": None, "b": None}) in past(lost)
+    assert past(lost, TASK)[1:] == [(4, LOSS, {"a": "3"}, {"a": None})]
+
+
+def test_nobody_is_said_to_have_lost_it(lost):
+    loss = ConfigAdmin(lost).history(DAG)[-1]
+
+    assert (loss.by, loss.at) == ("", "")
+
+
+@pytest.mark.parametrize("resource", [DAG, TASK], ids=["DAG", "task"])
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_what_was_before_a_loss_cannot_be_restored(lost, resource, version):
+    change(lost, DAG, c="4")
+
+    with pytest.raises(ConfigException, match=rf"version {version} is not recorded.* are 0, and 4 to 5[.]"):
+        ConfigAdmin(lost).rollback(resource, version)
+
+
+def test_a_loss_cannot_be_rolled_back(lost):
+    with pytest.raises(ConfigException, match="DAG 'flights' is that its variable was deleted or replaced"):
+        ConfigAdmin(lost).rollback(DAG)
+
+
+@pytest.mark.parametrize(("version", "expected"), [(None, {"c": "5"}), (5, {"c": "5"}), (4, {}), (0, {})])
+def test_what_was_after_a_loss_can_be_restored(lost, version, expected):
+    change(lost, DAG, c="5")
+    change(lost, DAG, a="6")
+
+    ConfigAdmin(lost).rollback(DAG, version)
+
+    assert values(lost) == expected
+
+
+def test_a_version_that_was_seen_before_a_loss_is_stale(store):
+    change(store, DAG, a="1")
+    store.lose(name_of(DAG))
+    change(store, DAG, c="9")
+
+    with pytest.raises(StaleVersionError, match="has version 3, but the change is for version 1"):
+        ConfigAdmin(store).incremental_alter_configs({DAG: [AlterConfigOp("a", "2")]}, if_version={DAG: 1})
+
+
+@pytest.mark.parametrize("is_changed", [False, True], ids=["at once", "after a change of the DAG"])
+def test_the_version_of_a_loss_is_the_one_to_name(lost, is_changed):
+    if is_changed:
+        change(lost, DAG, a="4")
+    admin, operations = ConfigAdmin(lost), {TASK: [AlterConfigOp("a", "5")]}
+
+    for version in (0, 3):
+        with pytest.raises(StaleVersionError, match="has version 4"):
+            admin.incremental_alter_configs(operations, if_version={TASK: version})
+    admin.incremental_alter_configs(operations, if_version={TASK: 4})
+
+    assert values(lost, TASK)["a"] == "5"
+
+
+@pytest.mark.parametrize("is_changed", [False, True], ids=["at once", "after a change of the DAG"])
+@pytest.mark.parametrize("is_lost", [False, True], ids=["and the DAG lost nothing", "and the DAG lost something"])
+def test_a_task_that_had_nothing_to_lose_keeps_its_version(store, is_lost, is_changed):
+    change(store, DAG, a="1" if is_lost else None, b="1")
+    change(store, DAG, b=None)
+    change(store, TASK, a="1")
+    change(store, TASK, a=None)
+    store.lose(name_of(DAG))
+    if is_changed:
+        change(store, DAG, a="4")
+
+    assert past(store, TASK)[-1][0] == 4
+    ConfigAdmin(store).incremental_alter_configs({TASK: [AlterConfigOp("a", "5")]}, if_version={TASK: 4})
+
+
+def test_a_rollback_names_the_version_of_a_loss(lost):
+    ConfigAdmin(lost).rollback(DAG, 4, if_version=4)
+
+
+def test_a_follower_notices_a_document_that_is_as_new_as_the_lost_one_was(store):
+    change(store, DAG, a="1")
+    members = Reconfigurables({})
+    with ConfigAdmin(store, followers={DAG: members}).follow(interval=3600) as follower:
+        follower.catch_up()
+        store.lose(name_of(DAG))
+        change(store, DAG, c="9")
+        follower.catch_up()
+
+    assert members.current == {"c": "9"}
+
+
+def test_a_change_that_is_taken_back_after_a_loss_leaves_what_there_was(lost):
+    members = Reconfigurables({})
+    members.add(Failing())
+
+    with pytest.raises(ConfigException, match="was taken back: version 6 has the previous configuration"):
+        ConfigAdmin(lost, followers={DAG: members}).incremental_alter_configs({DAG: [AlterConfigOp("a", "4")]})
+
+    assert values(lost) == {}
+    assert [event for _, event, *_ in past(lost)[2:]] == [LOSS, "alter", "take_back"]
+
+
+def test_a_refresh_after_a_loss_has_a_version_after_it(lost):
+    assert ConfigAdmin(lost).refresh([DAG]) == {DAG: 5}
+    change(lost, DAG, a="4")
+
+    assert [(version, event) for version, event, *_ in past(lost)[2:]] == [(4, LOSS), (6, "alter")]
+
+
+def test_the_result_of_a_change_names_the_version_that_is_written(lost):
+    done = ConfigAdmin(lost).incremental_alter_configs({DAG: [AlterConfigOp("a", "4")]})[DAG]
+
+    assert done.layers[0].name.endswith("version 5")
+
+
+def test_an_older_document_that_somebody_restores_is_a_loss_of_what_came_later(store):
+    change(store, DAG, a="1", b="1")
+    older = {name: kept.text for name, kept in store.read([name_of(DAG)]).items()}
+    change(store, DAG, a="2", b=None, c="3")
+
+    restore(store, older)
+    change(store, DAG, d="4")
+
+    assert past(store)[2:] == [
+        (3, LOSS, {"a": "2", "b": None, "c": "3"}, {"a": "1", "b": "1", "c": None}),
+        (4, "alter", {"d": None}, {"d": "4"}),
+    ]
+    ConfigAdmin(store).rollback(DAG, 3)
+    assert values(store) == {"a": "1", "b": "1"}
+
+
+def test_the_loss_of_a_document_that_was_empty_still_ends_what_can_be_restored(store):
+    """A key whose change is forgotten can have been in it."""
+    change(store, DAG, a="1")
+    change(store, DAG, a=None)
+    store.lose(name_of(DAG))
+    change(store, DAG, a="2")
+
+    with pytest.raises(ConfigException, match="The recorded versions are 0, and 3 to 4"):
+        ConfigAdmin(store).rollback(DAG, 1)
+
+
+def test_a_resource_whose_changes_are_forgotten_has_none_of_the_versions_before_a_loss():
+    store = Memory()
+    change(store, TASK, a="1")
+    for number in range(MOST_CHANGES):
+        change(store, DAG, a=str(number + 1))
+    store.lose(name_of(DAG))
+    change(store, DAG, a="0")
+
+    with pytest.raises(ConfigException, match=rf"The recorded versions are 0, and {MOST_CHANGES + 2} to"):
+        ConfigAdmin(store).rollback(TASK, MOST_CHANGES)
+
+
+def test_a_second_loss_is_another_one(lost):
+    change(lost, DAG, a="4")
+    lost.lose(name_of(DAG))
+    change(lost, DAG, a="5")
+
+    assert [(version, event) for version, event, *_ in past(lost)[2:]] == [
+        (4, LOSS),
+        (5, "alter"),
+        (6, LOSS),
+        (7, "alter"),
+    ]
+
+
+def test_a_history_that_was_deleted_with_its_document_begins_anew(lost):
+    lost.lose(history_name(DAG))
+    change(lost, DAG, a="1")
+
+    assert past(lost) == [(1, "alter", {"a": None}, {"a": "1"})]
+
+
+def test_the_history_of_a_document_that_cannot_be_read_is_shown_without_a_loss(store):
+    change(store, DAG, a="1")
+    restore(store, {name_of(DAG): "odd"})
+
+    assert past(store) == [(1, "alter", {"a": None}, {"a": "1"})]
+
+
+# The deployment's document
+
+
+@pytest.fixture
+def together(store: Memory | Variables) -> Memory | Variables:
+    """A store in which a DAG was changed three times together with the deployment."""
+    for value in "123":
+        change(store, DEFAULT, DAG, a=value)
+    return store
+
+
+CHANGES = [pytest.param(DEFAULT, id="of the deployment"), pytest.param(OTHER, id="of another DAG")]
+
+
+@pytest.mark.parametrize("changed", CHANGES)
+@pytest.mark.parametrize("is_whole", [False, True], ids=["without its history", "with its history"])
+def test_tasks_can_read_what_was_written_together_with_the_lost_default(together, changed, is_whole):
+    together.lose(name_of(DEFAULT), *([history_name(DEFAULT)] if is_whole else []))
+    change(together, changed, c="9")
+
+    assert of_task(together) == [{}, {"a": "3"}, {"c": "9"} if changed == DEFAULT else {}]
+
+
+@pytest.mark.parametrize("first", [[], [OTHER]], ids=["of the deployment", "of another DAG"])
+def test_the_next_change_records_the_loss_of_the_default_that_it_writes_anew(together, first):
+    together.lose(name_of(DEFAULT))
+    change(together, *first, c="9")
+    change(together, DEFAULT, a="4")
+
+    assert past(together, DEFAULT)[3:] == [(4, LOSS, {"a": "3"}, {"a": None}), (5, "alter", {"a": None}, {"a": "4"})]
+
+
+def test_an_older_default_that_somebody_restores_can_be_read_after_its_next_change(store):
+    change(store, DEFAULT, DAG, a="1")
+    older = {name: kept.text for name, kept in store.read([name_of(DEFAULT)]).items()}
+    change(store, DEFAULT, DAG, a="2")
+    restore(store, older)
+
+    change(store, DEFAULT, b="3")
+
+    assert of_task(store) == [{}, {"a": "2"}, {"a": "1", "b": "3"}]
+
+
+def test_a_document_that_cannot_be_read_does_not_keep_the_default_from_being_written_anew(together):
+    together.lose(name_of(DEFAULT), history_name(DEFAULT))
+    restore(together, {name_of(OTHER): "odd"})
+
+    change(together, DEFAULT, c="9")
+
+    assert of_task(together) == [{}, {"a": "3"}, {"c": "9"}]
+
+
+def test_the_first_change_of_a_dag_writes_no_history_of_the_deployment(store):
+    change(store, DAG, a="1")
+
+    assert store.read([history_name(DEFAULT)])[history_name(DEFAULT)].text is None

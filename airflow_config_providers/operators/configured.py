@@ -338,14 +338,13 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         """Get the values of this run, and show where they come from. Values of an earlier one stay hidden."""
+        from airflow_config_providers.operators.reversal.task_output import guard_output
+
         before, run = self._job_run, self._resolved_run(context, jinja_env)
         if before.reverser:  # code renders or runs once more
             run.know(before.reverser)
         self._job_run = run
-        if self._is_executing:
-            from airflow_config_providers.operators.reversal.task_output import guard_output
-
-            guard_output(run.reverser)
+        guard_output(run.reverser)  # an author's pre_execute sends messages, too
         self._show_run(run, self._resuming_notes(context, run))
 
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:

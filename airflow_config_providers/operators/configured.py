@@ -34,6 +34,8 @@ from airflow_config_providers.operators.reloading import ReloadingOperator, attr
 from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_methods
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.authorship import Authorship
@@ -668,6 +670,12 @@ class ConfiguredOperator(ReloadingOperator):
         from airflow_config_providers.log.bound_entries import reverse_bound
 
         reverse_bound(self._job_run.reverser)
+
+    def reversing_reports(self, context: Any) -> AbstractContextManager[None]:
+        """Replace the values of this run by references in the lineage and events that are reported in the block."""
+        from airflow_config_providers.operators.reversal.task_output import reversing_reports
+
+        return reversing_reports(context, self._known_values)
 
     def _reverse_deferral(self, context: Any, deferred: Any, reverser: ReverseTransformer) -> None:
         """Keep values out of a deferral, except sealed ones for the process that resumes the task."""

@@ -1,4 +1,4 @@
-"""Reverses errors and bound entries of the author's functions that Airflow calls right before and after ``execute``."""
+"""Reverses what the author's functions that Airflow calls right before and after ``execute`` raise, bind and report."""
 
 from __future__ import annotations
 
@@ -48,24 +48,25 @@ def guard_methods(kind: type) -> None:
 
 
 def _guarded(call: Callable[..., Any], operator: Any) -> Callable[..., Any]:
-    """Return ``call`` with references in what it raises, and binds to the lines of its context's log."""
+    """Return ``call`` with references in what it raises, reports, and binds to the lines of its context's log."""
 
-    def called(*args: Any, **kwargs: Any) -> Any:
-        with _reversing(operator):
-            return call(*args, **kwargs)
+    def called(context: Any, *args: Any, **kwargs: Any) -> Any:
+        with _reversing(operator, context):
+            return call(context, *args, **kwargs)
 
-    def generated(*args: Any, **kwargs: Any) -> Any:
-        with _reversing(operator):
-            return (yield from call(*args, **kwargs))
+    def generated(context: Any, *args: Any, **kwargs: Any) -> Any:
+        with _reversing(operator, context):
+            return (yield from call(context, *args, **kwargs))
 
     guarded = generated if isgeneratorfunction(call) else called  # of a generator, Airflow takes what it yields
     return update_wrapper(guarded, call)
 
 
 @contextmanager
-def _reversing(operator: Any) -> Iterator[None]:
+def _reversing(operator: Any, context: Any) -> Iterator[None]:
     try:
-        yield
+        with operator.reversing_reports(context):
+            yield
     except SUSPENSIONS:  # from execute on, what Airflow gets of these is reversed as a message
         raise
     except BaseException as error:

@@ -88,16 +88,31 @@ def reversing_context(context: Any, known: Callable[[], ReverseTransformer]) -> 
     :param known: returns what knows the values; at the end these are more if fields were rendered meanwhile
     """
     before = dict(context)
+    try:
+        with reversing_reports(context, known):
+            guard_output(known())
+            yield
+    finally:
+        reverser = known()
+        added = {key: value for key, value in context.items() if before.get(key) is not value}
+        context.update({key: reverse_object(value, (reverser,)) for key, value in added.items()})
+
+
+@contextmanager
+def reversing_reports(context: Any, known: Callable[[], ReverseTransformer]) -> Iterator[None]:
+    """
+    Replace values by references in what is reported in the block: lineage, and events of assets.
+
+    :param context: the context of the task
+    :param known: returns what knows the values
+    """
     declared = _declared_names(context.get("outlets"))
     try:
-        guard_output(known())
         yield
     finally:
         reverser = known()
         reverse_lineage(reverser)
         _reverse_events(context.get("outlet_events"), declared, reverser)
-        added = {key: value for key, value in context.items() if before.get(key) is not value}
-        context.update({key: reverse_object(value, (reverser,)) for key, value in added.items()})
 
 
 def guard_output(reverser: ReverseTransformer) -> None:

@@ -198,12 +198,13 @@ def test_attack_04_a_link_into_proc_is_refused_in_a_directory(root: Path, allowe
         AllowedFiles.of({"allowed.paths": allowed}).read_directory(f"{root}/data", None)
 
 
+@pytest.mark.parametrize("keys", [None, ["file", "other"]], ids=["all", "some"])
 @pytest.mark.parametrize(
     ("successor", "found"),
     [pytest.param("data2", {"file": "data2"}, id="replaced"), pytest.param(None, None, id="removed")],
 )
 def test_a_directory_that_goes_while_it_is_read_is_read_anew(
-    root: Path, successor: str | None, found: dict[str, str] | None
+    root: Path, successor: str | None, found: dict[str, str] | None, keys: list[str] | None
 ) -> None:
     def link(path: Steps) -> str | None:
         if path[-1] == "file" and not (root / "old").exists():
@@ -212,7 +213,7 @@ def test_a_directory_that_goes_while_it_is_read_is_read_anew(
                 (root / successor).rename(root / "data")
         return link_target(path)
 
-    assert AllowedFiles.of({"allowed.paths": str(root)}, link=link).read_directory(f"{root}/data", None) == found
+    assert AllowedFiles.of({"allowed.paths": str(root)}, link=link).read_directory(f"{root}/data", keys) == found
 
 
 def test_a_directory_that_is_replaced_while_it_is_read_may_give_all_that_was_asked_for(root: Path) -> None:

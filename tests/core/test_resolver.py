@@ -383,6 +383,20 @@ def test_denied_is_told_apart_from_unavailable_and_missing():
         assert type(caught.value) is kind
 
 
+def test_a_failure_names_only_the_references_that_it_affects(vault):
+    providers = {"vault": vault, "down": InMemoryConfigProvider(error=ProviderUnavailableError("later."))}
+
+    with pytest.raises(ProviderUnavailableError) as caught:
+        ConfigResolver(providers, attempts=1).resolve([dag({"a": "${vault:db:port} ${down:x:y} ${down:x:y}"})])
+    assert caught.value.problems == ("a (conf): ${down:x:y} is not resolved. later.",)
+
+
+def test_references_are_listed_as_they_were_written(vault):
+    resolved = resolver(vault).resolve([dag({"a": "${vault:db:port}"})], {"b": "${vault:db:password}"})
+
+    assert resolved.references == ("${vault:db:password}", "${vault:db:port}")
+
+
 def test_a_failure_that_many_paths_share_is_told_once_with_the_keys_that_it_affects():
     refused = InMemoryConfigProvider(error=AccessDeniedError("the login was refused."))
     configs = {f"spark.k{number:03}": f"${{p:path{number}:k}}" for number in range(200)}

@@ -170,7 +170,7 @@ def test_an_unknown_key_is_an_error_with_the_nearest_name():
 
 
 def test_an_unknown_key_that_is_like_no_other_is_set_by_no_layer():
-    with pytest.raises(ConfigException, match="Unknown configuration 'x'. No layer sets it."):
+    with pytest.raises(ConfigException, match=r"Unknown configuration 'x'\. No layer sets it\."):
         LayeredConfig([layer(S.DAG_CONFIG, {"spark.executor.memory": "1g"})]).describe("x")
 
 

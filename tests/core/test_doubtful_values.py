@@ -22,6 +22,7 @@ ENDED = "The value of ${mounted:/x:k} ends with a line end, which is part of the
         pytest.param("c4nary ", "", id="a blank"),
         pytest.param("-----BEGIN\nc4nary\n-----END\n", "", id="several lines"),
         pytest.param("c4nary\n\n", "", id="an empty line at the end"),
+        pytest.param("one\rc4nary\n", "", id="several lines of an old Mac"),
     ],
 )
 def test_a_value_is_told_by_its_reference(value: str, expected: str) -> None:

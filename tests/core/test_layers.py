@@ -8,7 +8,16 @@ import pytest
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.layers import UNDEFINED, ConfigLayer, ConfigSource, ConfigSynonym, LayeredConfig
+from airflow_config_providers.core.definition.resource_type import ResourceType
+from airflow_config_providers.core.keys import LONGEST_KEY
+from airflow_config_providers.core.layers import (
+    UNDEFINED,
+    ConfigLayer,
+    ConfigSource,
+    ConfigSynonym,
+    LayeredConfig,
+    layer_problems,
+)
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition
 
@@ -114,6 +123,39 @@ def test_a_secret_beside_a_reference_is_not_shown(text, shown):
     assert config.describe("k").value == (text if shown is ... else shown)
 
 
+@pytest.mark.parametrize(
+    ("key", "text", "shown"),
+    [
+        pytest.param("k", "hunter2", None, id="a secret"),
+        pytest.param("k", "", "", id="nothing"),
+        pytest.param("k", "${v:k}", "${v:k}", id="a reference"),
+        pytest.param("k", "${", None, id="an open reference"),
+        pytest.param("other", "hunter2", "hunter2", id="no secret"),
+    ],
+)
+def test_only_a_plaintext_under_a_key_that_is_a_password_is_not_shown(key, text, shown):
+    config = LayeredConfig([layer(S.DAG_CONFIG, {key: text})], ConfigDef().define("k", ConfigType.PASSWORD, None))
+
+    assert config.describe(key).value == shown
+
+
+@pytest.mark.parametrize(
+    ("source", "is_refused"),
+    [(source, source not in {S.DYNAMIC_TASK_CONFIG, S.DYNAMIC_DAG_CONFIG, S.DYNAMIC_DEFAULT_CONFIG}) for source in S],
+)
+def test_a_key_that_is_too_long_is_refused_unless_it_was_stored_before(source, is_refused):
+    found = layer_problems(layer(source, {"k" * LONGEST_KEY: "x", "l" * (LONGEST_KEY + 1): "x"}))
+
+    assert [problem for problem in found if "Shorten it" in str(problem)] == found
+    assert len(found) == is_refused
+
+
+def test_each_value_that_is_no_text_is_refused():
+    (problem,) = layer_problems(layer(S.DAG_CONFIG, {"k": "\ud800", "l": "\u00e9"}))
+
+    assert "'k' in dag_config" in str(problem)
+
+
 def test_an_entry_is_made_once():
     config = LayeredConfig([layer(S.DAG_CONFIG, {"k": "1"})])
 
@@ -125,6 +167,19 @@ def test_an_unknown_key_is_an_error_with_the_nearest_name():
 
     with pytest.raises(ConfigException, match=r"did you mean 'spark.executor.memory'"):
         config.describe("spark.executor.memry")
+
+
+def test_an_unknown_key_that_is_like_no_other_is_set_by_no_layer():
+    with pytest.raises(ConfigException, match=r"Unknown configuration 'x'\. No layer sets it\."):
+        LayeredConfig([layer(S.DAG_CONFIG, {"spark.executor.memory": "1g"})]).describe("x")
+
+
+def test_an_entry_says_what_the_definition_says_of_its_key():
+    definition = ConfigDef().define("k", ConfigType.INT, 1, doc="How many.", alterable_at=(ResourceType.DAG,))
+    entry = LayeredConfig([], definition).describe("k")
+
+    assert (entry.type, entry.documentation, entry.alterable_at) == ("INT", "How many.", (ResourceType.DAG,))
+    assert not entry.is_read_only
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import traceback
 
 import pytest
 
+from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
@@ -24,6 +25,7 @@ from airflow_config_providers.exceptions import (
     UnresolvedReferenceError,
 )
 from airflow_config_providers.providers.directory import DirectoryConfigProvider
+from airflow_config_providers.providers.env import EnvVarConfigProvider
 from airflow_config_providers.testing import InMemoryConfigProvider
 
 CANARY = "c4nary-s3cret"
@@ -209,6 +211,20 @@ def test_of_many_references_without_a_value_most_are_only_counted(vault):
     assert last == "... and 1,002 more references. Correct the ones above first."
 
 
+def test_as_many_references_as_are_explained_are_all_explained(vault):
+    assert len(problems(vault, {f"spark.x{number}": "${nope:x}" for number in range(100)})) == 100
+
+
+def test_of_many_references_without_a_value_those_to_denied_keys_are_explained_first(vault):
+    configs = {**{f"spark.x{number}": "${nope:x}" for number in range(200)}, "spark.y": "${env:HIDDEN}"}
+    env = EnvVarConfigProvider()
+    env.configure({"allowlist.pattern": "SHOWN"})
+
+    with pytest.raises(AccessDeniedError) as caught:
+        ConfigResolver({"env": env}).resolve([dag(configs)])
+    assert caught.value.problems[0].startswith("spark.y (conf): ${env:HIDDEN} is denied. ")
+
+
 def test_of_many_references_without_a_value_those_that_are_denied_are_explained(vault, tmp_path):
     files = DirectoryConfigProvider()
     files.configure({"allowed.paths": str(tmp_path)})
@@ -243,6 +259,46 @@ def test_a_provider_takes_a_foreign_name_over():
     env = InMemoryConfigProvider({"": {"HOME": "/h"}})
 
     assert ConfigResolver({"env": env}, foreign={"env"}).resolve([dag({"a": "${env:HOME}"})]).configs() == {"a": "/h"}
+
+
+def test_a_reference_without_an_answer_to_a_provider_with_a_foreign_name_fails():
+    env = InMemoryConfigProvider({"": {"HOME": "/h"}})
+
+    with pytest.raises(UnresolvedReferenceError):
+        ConfigResolver({"env": env}, foreign={"env"}).resolve([dag({"a": "${env:HOMES}"})])
+
+
+def test_a_reference_without_an_answer_is_not_also_a_value_of_the_wrong_type(vault):
+    definition = ConfigDef().define("n", ConfigType.INT, 1)
+
+    with pytest.raises(UnresolvedReferenceError) as caught:
+        resolver(vault, definition=definition).resolve([dag({"n": "${vault:db:nope}"})])
+    assert len(caught.value.problems) == 1
+
+
+def test_values_without_references_must_fit_before_any_is_read(vault):
+    definition = ConfigDef().define("n", ConfigType.INT, 1).define("m", ConfigType.INT, 1)
+    resolving = resolver(vault, definition=definition)
+
+    with pytest.raises(ConfigException) as caught:
+        resolving.require_fitting(resolving.settle([dag({"n": "two", "m": "${vault:db:password}"})]))
+    assert ([problem[:9] for problem in caught.value.problems], vault.calls) == (["n (conf):"], [])
+
+
+@pytest.mark.parametrize(
+    ("place", "password", "expected"),
+    [
+        pytest.param(("vault", "db"), CANARY, False, id="same value"),
+        pytest.param(("vault", "db"), "new", True, id="other value"),
+        pytest.param(("vault", "db"), None, True, id="no value"),
+        pytest.param(("vault", "other"), "new", False, id="other place"),
+    ],
+)
+def test_a_later_answer_differs_if_a_value_at_its_place_does(vault, place, password, expected):
+    resolved = resolver(vault).resolve([dag({"a": "${vault:db:password}"})])
+    later = ConfigData({} if password is None else {"password": password})
+
+    assert resolved.differs(place, later) is expected
 
 
 def test_all_problems_are_reported_together(vault):
@@ -310,6 +366,12 @@ def test_attack_05_an_odd_character_in_a_reference_is_refused_with_its_place(vau
     assert vault.calls == []
 
 
+def test_attack_05_so_is_one_in_a_further_text(vault):
+    with pytest.raises(ConfigException, match=r"^env_vars\['B'\]: ") as caught:
+        resolver(vault).resolve([], {"env_vars['B']": "${vault:d\u200bb:password}"})
+    assert (type(caught.value), vault.calls) == (ConfigException, [])
+
+
 def test_denied_is_told_apart_from_unavailable_and_missing():
     errors = {"denied": AccessDeniedError("no"), "down": ProviderUnavailableError("later"), "odd": RuntimeError(CANARY)}
     providers = {name: InMemoryConfigProvider(error=error) for name, error in errors.items()}
@@ -319,6 +381,20 @@ def test_denied_is_told_apart_from_unavailable_and_missing():
         with pytest.raises(kind) as caught:
             ConfigResolver(providers, attempts=1).resolve([dag({"a": f"${{{name}:k}}"})])
         assert type(caught.value) is kind
+
+
+def test_a_failure_names_only_the_references_that_it_affects(vault):
+    providers = {"vault": vault, "down": InMemoryConfigProvider(error=ProviderUnavailableError("later."))}
+
+    with pytest.raises(ProviderUnavailableError) as caught:
+        ConfigResolver(providers, attempts=1).resolve([dag({"a": "${vault:db:port} ${down:x:y} ${down:x:y}"})])
+    assert caught.value.problems == ("a (conf): ${down:x:y} is not resolved. later.",)
+
+
+def test_references_are_listed_as_they_were_written(vault):
+    resolved = resolver(vault).resolve([dag({"a": "${vault:db:port}"})], {"b": "${vault:db:password}"})
+
+    assert resolved.references == ("${vault:db:password}", "${vault:db:port}")
 
 
 def test_a_failure_that_many_paths_share_is_told_once_with_the_keys_that_it_affects():
@@ -442,6 +518,7 @@ def test_a_cleared_configuration_has_no_values(vault):
     resolved = resolver(vault).resolve([dag({"a": "${vault:db:password}"})])
     resolved.clear()
 
+    assert resolved.is_cleared
     with pytest.raises(ConfigException, match="cleared"):
         resolved.configs()
 

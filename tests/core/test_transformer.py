@@ -113,6 +113,12 @@ def test_used_maps_references_to_values(transformer):
     assert result.used == {ConfigVariable("vault", "db", "user"): "ann"}
 
 
+def test_a_used_reference_is_shown_as_it_was_written(transformer):
+    result = transformer.transform({"a": "x ${vault::k}"})
+
+    assert list(map(str, result.used)) == ["${vault::k}"]
+
+
 def test_the_result_does_not_show_values(transformer):
     assert "s3cret" not in repr(transformer.transform({"a": "${vault:db:password}"}))
 
@@ -311,6 +317,13 @@ def test_attack_15_what_passes_a_limit_is_refused(limits, configs):
 
     with pytest.raises(LimitExceededError):
         ConfigTransformer({"p": provider}, limits).transform(configs)
+
+
+def test_what_reaches_each_limit_passes():
+    provider = InMemoryConfigProvider({"": {"k": "x" * 10}})
+    limits = Limits(references=1, paths=1, characters=10)
+
+    assert ConfigTransformer({"p": provider}, limits).transform({"a": "${p:k}"}).data == {"a": "x" * 10}
 
 
 def test_attack_15_one_value_named_often_cannot_fill_the_memory():

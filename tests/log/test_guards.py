@@ -337,4 +337,5 @@ def test_each_method_of_a_formatter_shows_references_in_the_way_of_the_wrapped_o
     assert guard.formatException((ValueError, error, None)) == 'own: ValueError: ${v:a"b}'
     assert guard.formatStack(f"in {VALUE}") == 'in ${v:a"b}'
     assert guard.formatTime(record, guard.datefmt) == inner.formatTime(record, "%Y")
+    assert guard.formatTime(record, VALUE) == '${v:a"b}'
     assert guard.usesTime()

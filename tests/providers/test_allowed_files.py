@@ -188,3 +188,45 @@ def test_attack_04_a_link_into_proc_is_refused(root: Path) -> None:
 
     with pytest.raises(AccessDeniedError, match="is in /proc"):
         read("/", root / "link")
+
+
+@pytest.mark.parametrize("allowed", ["/", ""], ids=["root", "everything"])
+def test_attack_04_a_link_into_proc_is_refused_in_a_directory(root: Path, allowed: str) -> None:
+    (root / "data" / "link").symlink_to("/proc/self/environ")
+
+    with pytest.raises(AccessDeniedError, match="is in /proc"):
+        AllowedFiles.of({"allowed.paths": allowed}).read_directory(f"{root}/data", None)
+
+
+@pytest.mark.parametrize("keys", [None, ["file", "other"]], ids=["all", "some"])
+@pytest.mark.parametrize(
+    ("successor", "found"),
+    [pytest.param("data2", {"file": "data2"}, id="replaced"), pytest.param(None, None, id="removed")],
+)
+def test_a_directory_that_goes_while_it_is_read_is_read_anew(
+    root: Path, successor: str | None, found: dict[str, str] | None, keys: list[str] | None
+) -> None:
+    def link(path: Steps) -> str | None:
+        if path[-1] == "file" and not (root / "old").exists():
+            (root / "data").rename(root / "old")
+            if successor:
+                (root / successor).rename(root / "data")
+        return link_target(path)
+
+    assert AllowedFiles.of({"allowed.paths": str(root)}, link=link).read_directory(f"{root}/data", keys) == found
+
+
+def test_a_directory_that_is_replaced_while_it_is_read_may_give_all_that_was_asked_for(root: Path) -> None:
+    def link(path: Steps) -> str | None:
+        if path[-1] == "file":
+            (root / "data").rename(root / f"old{len(list(root.iterdir()))}")
+            (root / "data").mkdir()
+            (root / "data" / "file").write_text("newer")
+        return link_target(path)
+
+    files = AllowedFiles.of({"allowed.paths": str(root)}, link=link)
+    assert files.read_directory(f"{root}/data", ["file"]) == {"file": "data"}
+
+
+def test_a_path_that_may_not_be_known_is_no_directory(root: Path) -> None:
+    assert not AllowedFiles.of({"allowed.paths": f"{root}/data"}).is_directory(f"{root}/data2")

@@ -89,6 +89,8 @@ def test_a_form_covers_the_whole_of_what_a_tool_writes(tool):
 
 @pytest.mark.parametrize("tool", TOOLS)
 @example(text="000\x08\x7f")
+@example(text="000\x01\xa0\xff\u0100\ufffd")
+@example(text="000\uffff\U00010000\U0010ffff")
 @given(text=st.text(min_size=5))
 def test_any_text_has_a_form_in_what_a_tool_writes(tool, text):
     assert any(form in octets(tool(text)) for form in forms(text))

@@ -142,6 +142,13 @@ def test_a_reference_in_which_a_value_is_stays_also_if_another_has_the_same_valu
     assert reverser.reverse_text(f"{inside}: {VALUE}") == f"{inside}: ${{v:{VALUE}}}"
 
 
+@pytest.mark.parametrize("name", ["u", "w"], ids=["before", "after"])
+def test_each_reference_in_which_a_value_is_stays(name):
+    one, other = ConfigVariable("v", "", VALUE), ConfigVariable(name, "", VALUE)
+
+    assert ReverseTransformer({}, {one: VALUE, other: VALUE}).reverse_text(f"{one} {other}") == f"{one} {other}"
+
+
 def test_a_value_of_spaces_only_is_not_searched_for_in_texts():
     assert _reverser("        ").reverse_text(f"a{' ' * 20}b") == f"a{' ' * 20}b"
 
@@ -151,6 +158,11 @@ SEVERAL_LINES = "-----BEGIN KEY-----\nZq8-s3\n{}\npassword\n-----END KEY-----\n"
 
 def test_a_short_line_of_a_value_is_hidden_on_its_own():
     assert _reverser(SEVERAL_LINES).reverse_text("line Zq8-s3 is wrong") == "line ${v:a} is wrong"
+
+
+@pytest.mark.parametrize("line", ["Zq8-s3cr3", "t/val+1"])
+def test_each_of_two_lines_of_a_value_is_hidden_on_its_own(line):
+    assert _reverser("Zq8-s3cr3\nt/val+1").reverse_text(f"line {line} is wrong") == "line ${v:a} is wrong"
 
 
 @pytest.mark.parametrize("line", ["-----BEGIN KEY-----", "{}", "password", "-----END KEY-----"])

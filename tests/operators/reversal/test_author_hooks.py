@@ -1,4 +1,4 @@
-"""What listeners and callbacks get of errors that an author's functions raise right before and after ``execute``."""
+"""What an author's functions raise and report right before and after ``execute``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import traceback
 from functools import partial
 
 import pytest
-from airflow.sdk import Asset, Metadata
+from airflow.providers.standard.triggers.file import FileTrigger
+from airflow.sdk import Asset, AssetAlias, Metadata
+from airflow.sdk.exceptions import TaskDeferred
 from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
 from tests.operators.stock import CANARY, OurOperator
@@ -99,3 +101,51 @@ def test_what_an_authors_function_binds_to_later_lines_of_the_log_shows_the_refe
         assert get_contextvars()["token"] == password
     finally:
         clear_contextvars()
+
+
+def test_a_class_can_name_the_arguments_for_that_of_its_base(dag, run_task, password, moment, kept):
+    def call_base(self, context, result=None):
+        getattr(super(kind, self), moment)(context=context)
+
+    kind = type("CallingOperator", (failing_method(moment, "method", kept),), {moment: call_base})
+    run = run_task(kind(task_id="job", dag=dag, payload=password, do=keeping(kept)))
+
+    assert str(run.error) == f"{password} or another is refused"
+
+
+def test_a_task_that_an_authors_function_defers_waits_for_the_reference(dag, run_task, password, moment, kept):
+    def defer(*_):
+        raise TaskDeferred(trigger=FileTrigger(filepath=kept.token), method_name="go_on")
+
+    job = OurOperator(task_id="job", dag=dag, payload=password, do=keeping(kept), **{moment: defer})
+    run = run_task(job, finalize=False)
+
+    assert run.state == "deferred"
+    assert run.supervisor.sent("DeferTask")[0].trigger_kwargs["filepath"] == password
+
+
+def set_event(context, token):
+    context["outlet_events"][Asset("table")].extra = {"token": token}
+
+
+def add_event(context, token):
+    context["outlet_events"][AssetAlias("tables")].add(Asset("table"), extra={"token": token})
+
+
+@pytest.mark.parametrize("report", [set_event, add_event])
+def test_an_event_that_an_authors_function_records_shows_the_reference(dag, run_task, password, moment, kept, report):
+    def record(context, result=None):
+        report(context, kept.token)
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=keeping(kept), **{moment: record}))
+
+    assert [event["extra"] for event in run.supervisor.sent("SucceedTask")[0].outlet_events] == [{"token": password}]
+
+
+def test_an_event_that_an_authors_generator_yields_shows_the_reference(dag, run_task, password, moment, kept):
+    def record(context, result=None):
+        yield Metadata(Asset("table"), {"token": kept.token})
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=keeping(kept), **{moment: record}))
+
+    assert [event["extra"] for event in run.supervisor.sent("SucceedTask")[0].outlet_events] == [{"token": password}]

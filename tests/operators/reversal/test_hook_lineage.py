@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from airflow.listeners import hookimpl
 from airflow.providers.common.sql.hooks.sql import DbApiHook
-from airflow.sdk import lineage
+from airflow.sdk import Asset, lineage
 from airflow.sdk.listener import get_listener_manager
 
 from airflow_config_providers.core import ConfigVariable, ReverseTransformer
@@ -141,7 +141,29 @@ def test_lineage_that_cannot_be_searched_is_dropped(dag, run_task, password, col
     assert not collector().has_collected
 
 
-def test_a_task_whose_hooks_report_nothing_creates_no_collector(dag, run_task, password, collector):
+def test_a_task_whose_hooks_report_nothing_creates_no_collector(dag, run_task, password, collector, caplog):
     run_task(OurOperator(task_id="job", dag=dag, payload=password, do=lambda self, context: None))
 
     assert collector.cache_info().currsize == 0
+    assert "lineage" not in caplog.text
+
+
+def test_the_key_of_an_extra_shows_the_reference_also_if_its_value_is_no_secret():
+    collector, one = lineage.get_hook_lineage_collector(), ConfigVariable("a", "p", "k")
+    collector.add_extra(SqliteHook(), f"of {CANARY}", "none")
+
+    reverse_lineage(ReverseTransformer({}, {one: CANARY}))
+
+    assert [(extra.key, extra.value) for extra in collector.collected_assets.extra] == [(f"of {one}", "none")]
+
+
+@pytest.mark.parametrize("part", ["name", "group"])
+def test_a_part_of_an_asset_shows_the_reference_also_if_its_uri_is_no_secret(part):
+    collector, one = lineage.get_hook_lineage_collector(), ConfigVariable("a", "p", "k")
+    asset = Asset(**{"name": "table", "uri": "file:///data/table", part: CANARY})
+    collector.create_asset = lambda **_: asset  # as the provider of a scheme does
+    collector.add_input_asset(SqliteHook(), uri=asset.uri)
+
+    reverse_lineage(ReverseTransformer({}, {one: CANARY}))
+
+    assert getattr(collector.collected_assets.inputs[0].asset, part) == str(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from airflow.sdk import Asset
 from airflow.sdk.execution_time.task_runner import _serialize_outlet_events
 
 from airflow_config_providers.core import ConfigVariable, ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import UNCHECKED
 from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
 from tests.operators.stock import CANARY, OurOperator, everything_shown
@@ -97,6 +99,27 @@ class Private(Slotted):
 
 def frame(value):
     return pytest.importorskip("pandas").DataFrame({"x": [*map(str, range(50)), value, *map(str, range(50))]})
+
+
+def buffered(value):
+    """Return an object that has its content in no attribute."""
+    return io.BytesIO(value.encode())
+
+
+class Closed(Login):
+    """Refuses to show its attributes."""
+
+    def __getattribute__(self, name):
+        if name == "__dict__":
+            raise PermissionError(name)
+        return super().__getattribute__(name)
+
+
+class Sent(Closed):
+    """Is pickled without its attributes being asked for."""
+
+    def __reduce__(self):
+        return Login, (self.user, self.password)
 
 
 HIDING = [
@@ -266,3 +289,30 @@ def test_short_numbers_of_two_tasks_are_hidden_side_by_side():
     ]
 
     assert reverse_stored({"both": "1234567890"}, *reversers) == {"both": "${v:a}${v:b}"}
+
+
+@pytest.mark.parametrize("made", [buffered, lambda value: Sent("ann", value)], ids=["content", "closed"])
+def test_attack_30_a_value_that_only_the_pickle_shows_is_hidden(made):
+    reverser = ReverseTransformer({}, {ConfigVariable("dir", "/d", "password"): CANARY})
+    kept = made(CANARY)
+
+    assert reverse_stored(kept, reverser) == str(kept)
+
+
+def test_an_object_whose_pickle_has_no_value_need_not_show_its_attributes():
+    reverser, kept = ReverseTransformer({}, {ConfigVariable("dir", "/d", "password"): CANARY}), Sent("ann", "x")
+
+    assert reverse_stored(kept, reverser) is kept
+
+
+def test_attack_30_an_object_that_cannot_be_searched_is_not_stored():
+    reverser = ReverseTransformer({}, {ConfigVariable("dir", "/d", "password"): CANARY})
+
+    assert reverse_stored(Closed("ann", threading.Lock()), reverser) == UNCHECKED
+
+
+def test_an_object_with_an_empty_slot_stays_as_it_is():
+    reverser, kept = ReverseTransformer({}, {ConfigVariable("dir", "/d", "password"): CANARY}), Slotted("x")
+    del kept.inside
+
+    assert reverse_stored(kept, reverser) is kept

@@ -6,9 +6,7 @@ import traceback
 from functools import partial
 
 import pytest
-from airflow.providers.standard.triggers.file import FileTrigger
 from airflow.sdk import Asset, AssetAlias, Metadata
-from airflow.sdk.exceptions import TaskDeferred
 from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
 from tests.operators.stock import CANARY, OurOperator
@@ -111,17 +109,6 @@ def test_a_class_can_name_the_arguments_for_that_of_its_base(dag, run_task, pass
     run = run_task(kind(task_id="job", dag=dag, payload=password, do=keeping(kept)))
 
     assert str(run.error) == f"{password} or another is refused"
-
-
-def test_a_task_that_an_authors_function_defers_waits_for_the_reference(dag, run_task, password, moment, kept):
-    def defer(*_):
-        raise TaskDeferred(trigger=FileTrigger(filepath=kept.token), method_name="go_on")
-
-    job = OurOperator(task_id="job", dag=dag, payload=password, do=keeping(kept), **{moment: defer})
-    run = run_task(job, finalize=False)
-
-    assert run.state == "deferred"
-    assert run.supervisor.sent("DeferTask")[0].trigger_kwargs["filepath"] == password
 
 
 def set_event(context, token):

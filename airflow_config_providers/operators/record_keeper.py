@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -136,8 +137,11 @@ class RecordKeeper:
 
 
 def _problem(error: Exception) -> str:
-    """Return the message of an error of this package; only the type of any other, whose message can have a value."""
-    return " ".join(error.problems) if isinstance(error, ConfigProvidersError) else type(error).__name__
+    """Return what an error says, if it is of this package or the system's; the text of any other can have a value."""
+    if isinstance(error, ConfigProvidersError):
+        return " ".join(error.problems)
+    is_of_system = isinstance(error, OSError) and isinstance(error.errno, int)
+    return os.strerror(error.errno) if is_of_system else type(error).__name__
 
 
 def _own_xcom(ti: Any, key: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from types import SimpleNamespace
 
 import pytest
@@ -151,6 +152,16 @@ def test_a_store_that_is_away_is_one_warning_without_what_it_says(log):
     keeper.keep_job("driver-1", NOTHING)
 
     assert log.warnings == ["The record of this try could not be kept: ConnectionError"]
+
+
+def test_the_reason_of_the_system_is_given_in_its_own_words(log):
+    class Full(Away):
+        def set(self, key, value):
+            raise OSError(errno.ENOSPC, CANARY, f"/records/{CANARY}")
+
+    RecordKeeper(Full(), None, log).keep(record, NOTHING)
+
+    assert log.warnings == ["The record of this try could not be kept: No space left on device"]
 
 
 def test_a_record_that_cannot_be_made_is_a_warning_too(keeper, log):

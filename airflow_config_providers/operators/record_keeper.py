@@ -140,8 +140,9 @@ def _problem(error: Exception) -> str:
     """Return what an error says, if it is of this package or the system's; the text of any other can have a value."""
     if isinstance(error, ConfigProvidersError):
         return " ".join(error.problems)
-    is_of_system = isinstance(error, OSError) and isinstance(error.errno, int)
-    return os.strerror(error.errno) if is_of_system else type(error).__name__
+    if isinstance(error, OSError) and isinstance(error.errno, int):
+        return os.strerror(error.errno)
+    return type(error).__name__
 
 
 def _own_xcom(ti: Any, key: str) -> Any:

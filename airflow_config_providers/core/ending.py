@@ -53,7 +53,7 @@ class Ending:
         self._finalizer.detach()
 
 
-class _Process:
+class _ToEnd:
     """What one process still has to end."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class _Process:
             wait(begun, LONGEST_CLOSE)
 
 
-_PROCESS: Final = PerProcess(_Process)
+_PROCESS: Final = PerProcess(_ToEnd)
 
 
 def _end_here(finalizer: weakref.finalize[..., object]) -> None:

@@ -46,8 +46,9 @@ class Snapshot:
             then also what tells the next version of the deployment if it has no document
         """
         wanted = list(resources)
-        names = [name_of(resource) for resource in (DEPLOYMENT, *wanted)]
-        names += [history_name(resource) for resource in wanted if histories]
+        # histories first: beside an older document, a newer one tells of a loss
+        names = [history_name(resource) for resource in wanted if histories]
+        names += [name_of(resource) for resource in (DEPLOYMENT, *wanted)]
         kept = store.read(list(dict.fromkeys(names)))
         if histories and kept[name_of(DEPLOYMENT)].text is None:
             kept = {**store.read(_traces(store)), **kept}

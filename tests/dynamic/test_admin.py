@@ -275,6 +275,7 @@ def test_half_of_a_surrogate_pair_is_in_no_name(store, resource):
         lambda: one.describe_configs([resource]),
         lambda: one.settled(resource),
         lambda: one.incremental_alter_configs({resource: [set_("cores", "1")]}),
+        lambda: one.refresh([resource]),
         lambda: one.history(resource),
         lambda: one.rollback(resource),
     ]
@@ -475,6 +476,31 @@ def test_a_change_for_another_version_is_refused(store, version):
     with pytest.raises(ConfigException, match=f"version 1, but the change is for version {version}"):
         one.incremental_alter_configs({DAG: [set_("cores", "3")]}, if_version={DAG: version})
     one.incremental_alter_configs({DAG: [set_("cores", "3")]}, if_version={DAG: 1})
+
+
+def test_a_replacement_for_another_version_is_refused(store):
+    one = admin(store)
+    one.alter_configs({DAG: {"cores": "2"}})
+
+    with pytest.raises(StaleVersionError, match="version 1, but the change is for version 2"):
+        one.alter_configs({DAG: {"cores": "3"}}, if_version={DAG: 2})
+    one.alter_configs({DAG: {"cores": "3"}}, if_version={DAG: 1})
+
+
+def test_nothing_is_refreshed_if_a_resource_is_unknown_and_all_that_are_unknown_are_told(store):
+    unknown = [ConfigResource.of_task("flights", "repor"), ConfigResource.of_task("trains", "repor")]
+
+    with pytest.raises(UnknownResourceError) as error:
+        admin(store, layers=_no_task).refresh([DAG, *unknown])
+
+    assert len(error.value.problems) == 2
+    assert store.audit == []
+
+
+def _no_task(resource: ConfigResource) -> Sequence[ConfigLayer]:
+    if resource.task_id:
+        raise UnknownResourceError(f"There is no {resource}.")
+    return []
 
 
 def test_what_changes_nothing_is_no_new_version(store):

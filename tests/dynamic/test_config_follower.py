@@ -426,6 +426,21 @@ def test_values_that_cannot_be_read_now_are_read_at_the_next_time(process, elsew
     assert "the values of its references cannot be read (KeyError)" in caplog.text
 
 
+def test_an_administrator_has_values_read_by_the_function_that_it_is_given(store, elsewhere):
+    members, asked = Reconfigurables({}), []
+    members.add(Pool())
+
+    def fetch(texts: Mapping[str, str]) -> Mapping[str, str]:
+        asked.append(dict(texts))
+        return texts
+
+    with ConfigAdmin(store, followers={DAG: members}).follow(interval=3600, fetch=fetch) as follower:
+        elsewhere.incremental_alter_configs({DAG: [AlterConfigOp("a", "${vault:a:b}")]})
+        follower.catch_up()
+
+    assert asked[-1] == {"a": "${vault:a:b}"}
+
+
 def test_a_refresh_that_a_follower_could_not_take_is_not_lost(process, elsewhere, secrets):
     process.pools[DAG].fails = OSError
     secrets[REFERENCE] = "new"

@@ -19,6 +19,7 @@ from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import history_name, name_of
 from airflow_config_providers.dynamic.history import LOSS, MOST_CHANGES
 from airflow_config_providers.dynamic.inheritance import task_configs
+from airflow_config_providers.dynamic.store import ReadOnlyStore
 from airflow_config_providers.exceptions import ConfigException, StaleVersionError
 from airflow_config_providers.testing import InMemoryConfigStore
 
@@ -281,6 +282,18 @@ def test_a_history_that_was_deleted_with_its_document_begins_anew(lost):
     change(lost, DAG, a="1")
 
     assert past(lost) == [(1, "alter", {"a": None}, {"a": "1"})]
+
+
+def test_a_change_while_a_task_reads_one_name_after_the_other_is_no_loss():
+    store = Memory()
+    change(store, DAG, a="0")
+    numbers = iter("123456789")
+
+    def read_one(name: str) -> str | None:
+        change(store, DAG, a=next(numbers))
+        return store.texts.get(name)
+
+    assert {change.event for change in ConfigAdmin(ReadOnlyStore(read_one)).history(DAG)} == {"alter"}
 
 
 def test_the_history_of_a_document_that_cannot_be_read_is_shown_without_a_loss(store):

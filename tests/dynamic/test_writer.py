@@ -196,3 +196,13 @@ def test_who_describes_a_document_that_is_not_listed_is_warned(store, happened):
     ConfigAdmin(store, warn=warnings.append).describe_configs([DAG])
 
     assert "does not list it" in warnings[0]
+
+
+@pytest.mark.parametrize("resource", [DEFAULT, DAG, OTHER], ids=["deployment", "DAG", "a DAG without a document"])
+def test_who_describes_anything_else_is_not_warned(store, resource):
+    change(store, DEFAULT, DAG)
+    warnings = []
+
+    ConfigAdmin(store, warn=warnings.append).describe_configs([resource])
+
+    assert warnings == []

@@ -133,6 +133,31 @@ def test_reading_and_storing_a_dag_loads_nothing_that_only_a_run_needs() -> None
     assert loaded.isdisjoint(f"airflow_config_providers.{name}" for name in (*OF_A_RUN, *OF_A_RUN_OF_A_JOB))
 
 
+OF_FEW_RUNS = (
+    *(
+        "core.environment",
+        "core.unknown_provider",
+        "dynamic",
+        "job.chosen_paths",
+        "log.sentry",
+        "operators.record_keeper",
+    ),
+    *("spark.delivery", "spark.fidelity", "spark.private_file"),
+)
+
+
+@pytest.mark.skipif(find_spec("airflow") is None, reason="a run needs Airflow, which is not installed")
+def test_rendering_a_job_loads_nothing_that_is_for_a_message_a_file_or_the_command() -> None:
+    """Each task that renders pays for what it imports."""
+    modules = "airflow_config_providers.job.authorship, airflow_config_providers.job.configuration"
+    script = f"import sys, {modules}; print(*sys.modules, sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True)
+    loaded = set(done.stdout.split())
+
+    assert "airflow_config_providers.job.run" in loaded
+    assert loaded.isdisjoint(f"airflow_config_providers.{name}" for name in OF_FEW_RUNS)
+
+
 OF_THREADS = (
     "threading",
     "concurrent.futures",

@@ -133,3 +133,12 @@ def test_the_fields_that_get_the_configuration_do_not_change(names):
 
     assert [task["new_cluster"]["spark_conf"] for task in found["tasks"]] == [{"spark.a": "value"}] * len(names)
     assert given == {"tasks": [{"task_key": name, "new_cluster": {"spark_conf": conf}} for name in names]}
+
+
+@pytest.mark.parametrize(("name", "layers"), [("arrow-spark", ["conf"]), ("sales", ["conf", "arguments"])])
+def test_named_arguments_are_a_layer_only_if_one_was_given(name, layers):
+    """The default name of a job is none of its author."""
+    spec = SUPPORTED["airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator"]
+    fields = JobFields.of_arguments(spec, {"conf": {"spark.a": "1"}, "name": name}, ())
+
+    assert layers == [layer.name for layer in fields.layers()]

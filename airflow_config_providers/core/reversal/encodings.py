@@ -205,15 +205,13 @@ _UNESCAPED: Final = frozenset("!*'()")
 _UNESCAPED_IN_URLS: Final = frozenset(";,/?:@&=+$#")
 
 
-def _backslashed(marks: str) -> dict[int, str]:
+def _backslashed(marks: Iterable[str]) -> dict[int, str]:
     return str.maketrans({mark: "\\" + mark for mark in marks})
 
 
 _FEWEST_KNOWN: Final = 5
 """The fewest letters and digits of a form in which other characters were lost."""
-_IN_SHELL: Final = _backslashed(
-    "".join(mark for mark in map(chr, range(128)) if not (mark.isalnum() or mark in "_@%+=:,./-"))
-)
+_IN_SHELL: Final = _backslashed({*map(chr, range(128))} - _UNCHANGED.union("@%+=:,/"))
 _IN_DOUBLE_QUOTES: Final = _backslashed('$`"\\')
 _LINE_ENDS: Final = str.maketrans({"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 _PROPERTIES_ESCAPES: Final = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r", "\f": r"\f"})

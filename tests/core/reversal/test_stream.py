@@ -314,6 +314,14 @@ def test_several_lines_at_once_become_what_they_become_one_by_one(lines, padding
     assert "".join(shown) == "".join(reverse_lines(lines, REVERSERS))
 
 
+@pytest.mark.parametrize("place", range(1, len(VALUE)))
+def test_a_value_across_two_pieces_of_a_short_line_is_hidden(place):
+    stream = StreamReverser()
+    shown = [stream.feed(part.encode(), REVERSERS) for part in (f"it is {VALUE[:place]}", f"{VALUE[place:]} again\n")]
+
+    assert b"".join([*shown, stream.flush(REVERSERS)]) == b"it is ${v:a} again\n"
+
+
 def test_what_was_held_back_and_cannot_be_searched_is_hidden():
     stream = StreamReverser()
     assert stream.feed(f"{VALUE[:9]}\n".encode(), REVERSERS) == b""

@@ -130,6 +130,60 @@ def test_where_vault_keeps_itself_is_no_mount_to_read(kind: str) -> None:
         Mount.of({"path": "child/sys/", "type": kind})
 
 
+@pytest.mark.parametrize("path", ["auth/ldap/", "team/auth/ldap/", "team/sys/", "team/%61uth/ldap/"])
+def test_what_could_be_vault_s_own_is_no_mount_to_read(path: str) -> None:
+    with pytest.raises(AccessDeniedError):
+        Mount.of({"path": path, "type": "ldap"})
+
+
+def test_a_kv_is_read_also_if_it_is_named_like_vault_s_own() -> None:
+    assert Mount.of({"path": "team/auth/", "type": "kv"}) == Mount(("team", "auth"), 1)
+
+
+def test_metadata_is_beside_the_data_of_a_kv_2() -> None:
+    mount, path = Mount(("team", "kv"), 2), ("team", "kv", "apps", "db")
+
+    assert mount.address(path) == ("team", "kv", "data", "apps", "db")
+    assert mount.metadata_address(path) == ("team", "kv", "metadata", "apps", "db")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param({"data": {"data": None, "metadata": {"version": 1}}}, True, id="kv 2"),
+        pytest.param({"data": {"metadata": {"version": 1}}}, False, id="no data"),
+        pytest.param({"data": {"data": {}, "metadata": "version"}}, False, id="no object"),
+        pytest.param({"data": {"data": {}, "metadata": {}}}, False, id="no version"),
+        pytest.param({}, False, id="nothing"),
+    ],
+)
+def test_only_a_kv_2_answers_with_data_and_their_version(body: dict[str, object], expected: bool) -> None:
+    assert Mount(("secret",), 2).proves_itself(body) is expected
+    assert not Mount(("secret",), 1).proves_itself(body)
+
+
+@pytest.mark.parametrize(
+    ("path", "now", "token", "expected"),
+    [
+        pytest.param(("a", "b", "other"), 60.0, "t", True, id="same folder"),
+        pytest.param(("a", "b", "c"), 60.0, None, True, id="any token"),
+        pytest.param(("a", "b", "c"), 60.0, "new", False, id="another token"),
+        pytest.param(("a", "b", "c"), 61.0, "t", False, id="later"),
+        pytest.param(("a", "c"), 60.0, "t", False, id="another folder"),
+    ],
+)
+def test_a_folder_is_closed_for_a_minute_to_the_token_that_was_refused(
+    path: tuple[str, ...],
+    now: float,
+    token: str | None,
+    expected: bool,
+) -> None:
+    mounts = Mounts()
+    mounts.remember_closed(("a", "b", "c"), now=1.0, token="t")
+
+    assert mounts.is_closed(path, now=now, token=token) is expected
+
+
 def test_a_mount_is_found_by_the_names_that_it_holds() -> None:
     mounts = Mounts()
     mounts.remember(Mount(("team", "a", "kv"), 2))

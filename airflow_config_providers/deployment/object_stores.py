@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
-from airflow_config_providers.job.hook_connection import readable_by_hooks
+from airflow_config_providers.job.hook_connection import handed_to_hooks
 from airflow_config_providers.job.records.folder import PACKAGES
 from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.object_store import Objects, ObjectStore
@@ -46,7 +46,7 @@ def _objects(path: StoredPath) -> Objects:
     :raises ConfigException: its connection cannot be used, or a package is missing
     """
     try:
-        with readable_by_hooks(path.connection) if path.connection else nullcontext():
+        with handed_to_hooks(path.connection) if path.connection else nullcontext():
             found = _of_s3(path) if path.scheme in _S3 else _of_fsspec(path)
         pickle.dumps(found)
     except ImportError as error:

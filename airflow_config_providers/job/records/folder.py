@@ -50,17 +50,17 @@ def connection_of(path: str) -> str:
 @cache  # Airflow keeps the store of a connection for as long as a process lives, too
 def _with_connection(path: str) -> Any:
     from airflow.sdk import ObjectStoragePath  # noqa: PLC0415 - slow to import, and few need it
-    from airflow.sdk.io import has_fs  # noqa: PLC0415 - as above
+    from airflow.sdk.io import attach, get_fs, has_fs  # noqa: PLC0415 - as above
 
-    from airflow_config_providers.job.hook_connection import readable_by_hooks  # noqa: PLC0415 - executors lack it
+    from airflow_config_providers.job.hook_connection import handed_to_hooks  # noqa: PLC0415 - executors lack it
 
-    scheme = urlsplit(path).scheme
+    scheme, conn_id = urlsplit(path).scheme, connection_of(path)
     if scheme in PACKAGES and not has_fs(scheme):
         raise ImportError(name=PACKAGES[scheme][0])
-    with readable_by_hooks(connection_of(path)):
-        folder = ObjectStoragePath(path)
-        _ = folder.fs  # raises what the path only logs before it goes on with the machine's own credentials
-    return folder
+    with handed_to_hooks(conn_id):
+        opened = get_fs(scheme, conn_id)
+    attach(scheme, conn_id).fs = opened  # code of a DAG can have attached a store that has the machine's credentials
+    return ObjectStoragePath(path)
 
 
 def _without_connection(path: str) -> Any:

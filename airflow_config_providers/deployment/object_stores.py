@@ -34,6 +34,7 @@ def stores_of(paths: Iterable[str]) -> list[ObjectStore]:
     Without a connection in its path, each machine reads a store with credentials of its own.
 
     :raises ConfigException: a path is wrong, its connection cannot be used, or a package is missing
+    :raises ConfigProvidersError: its connection cannot be read; as ``handed_to_hooks`` raises
     """
     parsed = [StoredPath.parse(path) for path in paths if is_stored(path)]
     return [ObjectStore(root, _objects(one)) for root, one in {one.root: one for one in parsed}.items()]
@@ -44,7 +45,9 @@ def _objects(path: StoredPath) -> Objects:
     Return the objects in the store of ``path``, in a form that can be sent to executors.
 
     :raises ConfigException: its connection cannot be used, or a package is missing
+    :raises ConfigProvidersError: its connection cannot be read; as ``handed_to_hooks`` raises
     """
+    kind: type[ConfigProvidersError] = ConfigException
     try:
         with handed_to_hooks(path.connection) if path.connection else nullcontext():
             found = _of_s3(path) if path.scheme in _S3 else _of_fsspec(path)
@@ -54,12 +57,12 @@ def _objects(path: StoredPath) -> Objects:
     except _UnknownSchemeError as error:
         problem = str(error)
     except ConfigProvidersError as error:
-        problem = " ".join(error.problems)
+        kind, problem = type(error), " ".join(error.problems)  # what can answer later is tried again
     except Exception as error:  # noqa: BLE001 - clients raise what they like, with credentials in it
         problem = f"it cannot be opened ({type(error).__name__}). Correct the path or its connection."
     else:
         return found
-    raise ConfigException(f"{printable(path.root)}: {problem}")
+    raise kind(f"{printable(path.root)}: {problem}")
 
 
 def _of_s3(path: StoredPath) -> Objects:

@@ -16,12 +16,12 @@ pytest.importorskip("airflow")
 from airflow.sdk.io import has_fs
 
 from airflow_config_providers.deployment.object_stores import stores_of
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.spark.audit.leaks.files import FileListing
 from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mounted
 from tests.providers.airflow_process import ScriptedBackend
-from tests.providers.conftest import configure_backend  # noqa: F401 - a fixture
+from tests.providers.conftest import configure_backend, in_task  # noqa: F401 - fixtures
 
 SECRET_KEY = "c4nary-secret-key"
 
@@ -97,9 +97,21 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, path: str, 
         stores_of([path])
 
 
-def test_a_connection_that_does_not_exist_is_an_error() -> None:
-    with pytest.raises(ConfigException, match=r"^s3://gone@bucket: "):
+def test_a_connection_that_does_not_exist_is_an_error(in_task: Callable[..., Any]) -> None:  # noqa: F811 - a fixture
+    in_task()
+
+    with pytest.raises(ConfigException, match=r"^s3://gone@bucket: There is no connection 'gone'"):
         stores_of(["s3://gone@bucket/logs"])
+
+
+def test_a_backend_that_cannot_answer_now_is_unavailable(
+    configure_backend: Callable[..., type[ScriptedBackend]],  # noqa: F811 - a fixture
+) -> None:
+    """A task that fails with it is tried again."""
+    configure_backend({"own": ConnectionError("away")})
+
+    with pytest.raises(ProviderUnavailableError, match=r"^s3://own@bucket: .* Try again later"):
+        stores_of(["s3://own@bucket/logs"])
 
 
 class TestS3:

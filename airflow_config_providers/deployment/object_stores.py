@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any, Final
 
+from airflow_config_providers.core.storage_url import S3
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.hook_connection import handed_to_hooks
@@ -16,8 +17,7 @@ from airflow_config_providers.spark.audit.leaks.object_store import Objects, Obj
 from airflow_config_providers.spark.audit.leaks.s3_objects import S3Objects
 from airflow_config_providers.spark.audit.leaks.stored_path import StoredPath, is_stored
 
-_S3: Final = frozenset({"s3", "s3a", "s3n"})
-_PACKAGES: Final = {**PACKAGES, **dict.fromkeys(_S3, (PACKAGES["s3"][0], "boto3"))}
+_PACKAGES: Final = {**PACKAGES, **dict.fromkeys(S3, (PACKAGES["s3"][0], "boto3"))}
 """As ``PACKAGES``; but audits read S3 with boto3."""
 _OTHER_NAMES: Final = {"az": "abfs", "wasb": "abfs", "wasbs": "abfss"}
 """What the provider packages of Airflow call a scheme."""
@@ -50,7 +50,7 @@ def _objects(path: StoredPath) -> Objects:
     kind: type[ConfigProvidersError] = ConfigException
     try:
         with handed_to_hooks(path.connection) if path.connection else nullcontext():
-            found = _of_s3(path) if path.scheme in _S3 else _of_fsspec(path)
+            found = _of_s3(path) if path.scheme in S3 else _of_fsspec(path)
         pickle.dumps(found)
     except ImportError as error:
         problem = _missing(path.scheme, error)
@@ -147,6 +147,6 @@ def _missing(scheme: str, error: ImportError) -> str:
 
     if (error.name or "").startswith("airflow.providers"):
         return _unknown_to_airflow(scheme)
-    known = "" if scheme in _S3 else str(known_implementations.get(scheme, {}).get("class", ""))
+    known = "" if scheme in S3 else str(known_implementations.get(scheme, {}).get("class", ""))
     package = known.partition(".")[0] or error.name or "for it"
     return f"{scheme}:// needs the package {package}. Install it here and on the executors."

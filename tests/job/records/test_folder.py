@@ -51,11 +51,12 @@ def test_a_connection_without_the_package_that_reads_is_an_error(monkeypatch: py
         folder_of("s3://own@bucket/records")
 
 
-def test_credentials_in_a_path_are_refused_and_not_shown() -> None:
+@pytest.mark.parametrize("path", ["s3://user:c4nary@bucket/records", "s3://user:c4n/ary@bucket", "S3://:c4nary@bucket"])
+def test_credentials_in_a_path_are_refused_and_not_shown(path: str) -> None:
     with pytest.raises(ConfigException, match=r"^\S+ records_path has a colon before the bucket") as caught:
-        folder_of("s3://user:c4nary@bucket/records")
+        folder_of(path)
 
-    assert "c4nary" not in str(caught.value)
+    assert "c4n" not in str(caught.value)
 
 
 class Signed(MemoryFileSystem):
@@ -83,6 +84,16 @@ def test_a_store_that_was_attached_without_the_connection_is_not_used(monkeypatc
     folder = folder_of("memory://late@bucket/records")
 
     assert ((folder / "a.json").fs.login, folder.fs.login) == ("found", "found")
+
+
+@pytest.mark.parametrize("path", ["MEMORY://own@bucket/records", " memory://own@bucket/records"])
+def test_however_a_path_is_written_its_connection_is_used(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_OWN", "aws://found:x@")
+    monkeypatch.setitem(_register_filesystems(), "memory", signed)
+
+    folder = folder_of(path)
+
+    assert (folder.fs.login, folder.conn_id, folder.path) == ("found", "own", "/bucket/records")
 
 
 def test_a_file_system_that_takes_no_connection_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

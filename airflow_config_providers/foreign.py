@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -53,6 +53,7 @@ OUTLET_EVENTS: Final = "airflow.sdk.execution_time.context:OutletEventAccessors"
 LINEAGE: Final = "airflow.sdk.lineage:HookLineageCollector"
 XCOM: Final = "airflow.sdk.bases.xcom:BaseXCom"
 BACKEND: Final = "airflow.sdk.bases.secrets_backend:BaseSecretsBackend"
+BACKENDS_OF_PROCESS: Final = "airflow.sdk.execution_time.supervisor:ensure_secrets_backend_loaded"
 
 _SUBMIT: Final = "airflow.providers.apache.spark.hooks.spark_submit:SparkSubmitHook"
 _JDBC: Final = "airflow.providers.apache.spark.hooks.spark_jdbc:SparkJDBCHook"
@@ -98,8 +99,8 @@ class ForeignName:
     """
     A private name of another package.
 
-    :param owner: ``module:Class``, or ``module``
-    :param name: of an attribute, a method or a function
+    :param owner: ``module:Class``, ``module:function``, or ``module``
+    :param name: of an attribute, a method or a function; of an environment variable, if the owner is a function
     :param purpose: what it is for, in the words of a message
     :param parameters: of a method that a class here overrides or calls; None if only its name matters
     :param since: the first version that has it; empty if every supported one does
@@ -174,6 +175,7 @@ TABLE: Final = (
     ForeignName(SERVER_SECRETS_MASKER, "patterns", "the secrets that it masks"),
     ForeignName(SERVER_SECRETS_MASKER, "replacer", "the secrets that it masks, compiled"),
     ForeignName(BACKEND, "_set_connection_class", "connections of a backend", ("self", "conn_class")),
+    ForeignName(BACKENDS_OF_PROCESS, "_AIRFLOW_PROCESS_CONTEXT", "whether a process may read Airflow's database"),
     # Its Spark provider
     ForeignName(_SUBMIT, "_build_spark_common_args", "the command", ("self",)),
     ForeignName(_SUBMIT, "_build_spark_submit_command", "the command", ("self", "application")),
@@ -307,7 +309,7 @@ def require_rows(rows: Iterable[ForeignName], owner: Any) -> None:
 
 
 def imported_owner(owner: str) -> Any:
-    """Return the class or module that a row names."""
+    """Return the class, function or module that a row names."""
     module, _, path = owner.partition(":")
     return attrgetter(path)(import_module(module)) if path else import_module(module)
 
@@ -331,7 +333,8 @@ def _supervisor() -> Any:
 
 
 def _has(owner: Any, name: str) -> bool:
-    return hasattr(owner, name) or name in getattr(owner, "__annotations__", ()) or name in _set_by_init(owner)
+    declared = getattr(owner, "__annotations__", ())
+    return hasattr(owner, name) or name in declared or name in _set_by_init(owner) or name in _strings_of(owner)
 
 
 @cache
@@ -339,6 +342,12 @@ def _set_by_init(owner: Any) -> frozenset[str]:
     """Return the names in the code of ``__init__``, which has those of the attributes that it sets."""
     makers = [unwrap(base.__init__) for base in getattr(owner, "__mro__", ())]
     return frozenset(name for make in makers if hasattr(make, "__code__") for name in make.__code__.co_names)
+
+
+def _strings_of(owner: Any) -> Collection[Any]:
+    """Return the constants in the code of a function, which has the names of the variables that it reads."""
+    found: Collection[Any] = getattr(getattr(owner, "__code__", None), "co_consts", ())
+    return found
 
 
 def _parameters(function: Any) -> tuple[str, ...] | None:

@@ -57,6 +57,19 @@ def test_what_is_there_is_no_problem(there: ForeignName) -> None:
     require_rows([there], Hook)
 
 
+def reading() -> str | None:
+    return os.environ.get("_A_VARIABLE")
+
+
+def test_a_variable_that_a_function_reads_is_no_problem() -> None:
+    require_rows([row("_A_VARIABLE")], reading)
+
+
+def test_a_variable_that_a_function_no_longer_reads_is_an_error() -> None:
+    with pytest.raises(UnsupportedVersionError, match=r"reading\._ANOTHER \(what it prints\) is missing"):
+        require_rows([row("_ANOTHER")], reading)
+
+
 def test_a_name_that_is_gone_is_an_error_that_says_which_versions_work() -> None:
     with pytest.raises(UnsupportedVersionError) as caught:
         require_rows([row("_log"), row("_gone"), row("_old", since="1.0")], Hook)

@@ -8,7 +8,8 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
   with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``, ``reload``.
-- Threads and processes: ``concurrency``, ``process_environment``, ``cached``, ``closed_on_exit``, ``closing``.
+- Threads and processes: ``concurrency``, ``process_environment``, ``cached``, ``closed_on_exit``, ``closing``,
+  ``ending``, ``once``.
 - Strings and formats: ``text``, ``wording``, ``nested``, ``properties``, ``document``, ``java_text``,
   ``yaml_properties``, ``named_file``, ``storage_url``.
 - What must not be shown: ``password``, ``sensitive``, ``errors``; hashes of it: ``content_hash``.

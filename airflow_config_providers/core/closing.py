@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, Protocol
 
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
+from airflow_config_providers.core.once import Once
 from airflow_config_providers.core.text import printable
 
 if TYPE_CHECKING:
@@ -56,26 +57,29 @@ def close_all(members: Iterable[tuple[str, Closable]], *, patience: float = LONG
     Each is closed in a thread that sees the caller's context variables. One that takes too long is logged, and goes on
     in its thread, which does not keep the process alive.
 
-    If a signal handler raises meanwhile, the rest are closed in a thread that nobody waits for, and perhaps one of them
-    twice.
+    If a signal handler raises meanwhile, the rest are closed in a thread that nobody waits for.
 
     :param patience: the seconds to wait for each
     """
+    _close_each(deque((name, Once(member.close)) for name, member in members), patience)
+
+
+def _close_each(rest: deque[tuple[str, Once]], patience: float) -> None:
     from airflow_config_providers.core.concurrency.workers import in_thread  # noqa: PLC0415 - slow to import, and what only reverses closes nothing
 
-    outer, rest = _COMMON_END.set(_COMMON_END.get() or _CommonEnd()), deque(members)
+    outer = _COMMON_END.set(_COMMON_END.get() or _CommonEnd())
     try:
         while rest:
-            name, member = rest[0]
-            closing = in_thread(member.close)
-            rest.popleft()
+            name, close = rest[0]
+            closing = in_thread(close)
+            rest.popleft()  # a signal can come before, after the thread has started
             if problem := _problem_of_closing(closing, patience):
                 import logging  # noqa: PLC0415 - slow to import, and most members can be closed
 
                 logging.getLogger(__name__).warning("%s could not be closed: %s", printable(name), problem)
     finally:
         if rest:
-            in_thread(close_all, rest, patience=patience)
+            in_thread(_close_each, rest, patience)
         _COMMON_END.reset(outer)
 
 

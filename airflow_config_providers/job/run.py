@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
 from airflow_config_providers.core.content_hash import ContentHash
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.ending import Ending
 from airflow_config_providers.core.keys import key_problems
 from airflow_config_providers.core.layers import ConfigSource, LayeredConfig
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.nested import ITEMS
+from airflow_config_providers.core.once import Once
 from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer
@@ -95,7 +97,7 @@ class JobRun:
     ) -> None:
         self._resolved = resolved
         self._resolver = resolver
-        self._end = end
+        self._end = Once(end)
         self._source = source
         self.reverser = ReverseTransformer({}, {})
         """Replaces values by references, also those before a reload."""
@@ -121,7 +123,9 @@ class JobRun:
     def _install(self) -> None:
         """Show references in logs until this object or the process ends."""
         self._installation = install(self.reverser)
-        self._let_go = weakref.finalize(self, _let_go, self._installation, self.reverser, self._end)
+        end = self._end
+        let_go = partial(_let_go, self._installation, self.reverser, end)
+        self._let_go = Ending(self, let_go, is_quick=lambda: not end)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JobRun:
         return JobRun()
@@ -204,7 +208,7 @@ class JobRun:
         before, let_go = self._installation, self._let_go
         self.reverser = self.reverser.knowing(earlier)
         self._install()
-        let_go.detach()
+        let_go.give_up()
         before.uninstall()
         mask_secrets([*(value for _, value in earlier.pairs), *earlier.hidden])
 
@@ -443,8 +447,7 @@ class JobRun:
         """Forget the values for spark-submit, and end the run. Logs still show references."""
         if self._resolved:
             self._resolved.clear()
-        if self._end:
-            self._end()
+        self._end()
 
     def close(self) -> None:
         """Forget all values, in a process that continues."""
@@ -522,9 +525,8 @@ def _filed(layered: LayeredConfig) -> set[str]:
     return {key for key in layered.settled if layered.source(key) is ConfigSource.STATIC_FILE_CONFIG}
 
 
-def _let_go(installation: Installation, reverser: ReverseTransformer, end: Callable[[], None] | None) -> None:
-    if end:
-        end()
+def _let_go(installation: Installation, reverser: ReverseTransformer, end: Once) -> None:
+    end()
     installation.uninstall()
     reverser.forget()
 

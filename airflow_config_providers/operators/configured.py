@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
+    from airflow_config_providers.operators.reversal.task_output import AddedContext
     from airflow_config_providers.spark.installation import SparkInstallation
     from airflow_config_providers.spark.layer_files import ConfigFile
 
@@ -49,7 +50,7 @@ _OWN: Final = (
     *("config_files", "effective_config", "written_params"),
     *("_authorship", "_job_options", "_held_texts", "_job_run", "_job_reload", "_is_killed", "_is_outdated"),
     *("_kept_record", "_record_keeper", "_referring_texts", "_has_called_base", "_has_submitted"),
-    *("_is_executing", "_before_submit"),
+    *("_is_executing", "_before_submit", "_added_context"),
 )
 """The attributes of a configured operator."""
 
@@ -140,6 +141,7 @@ class ConfiguredOperator(ReloadingOperator):
     _is_executing = False
     _has_called_base = False  # the execute of a subclass
     _has_submitted = False
+    _added_context: AddedContext | None = None  # since it was rendered, if there are values
     _before_submit: Callable[[], object] | None = None  # of a task that goes on, if it submits a job after all
     _referring_texts: Mapping[str, str] | None = None  # label -> string, as rendered; None if a job is followed
     _pre_execute_hook = AuthorHook()
@@ -342,11 +344,17 @@ class ConfiguredOperator(ReloadingOperator):
         if before.reverser:  # code renders or runs once more
             run.know(before.reverser)
         self._job_run = run
-        if self._is_executing:
-            from airflow_config_providers.operators.reversal.task_output import guard_output
-
-            guard_output(run.reverser)
+        if run.reverser:
+            self._begin_reversal(context)
         self._show_run(run, self._resuming_notes(context, run))
+
+    def _begin_reversal(self, context: Any) -> None:
+        """Have all that Airflow gets of this task show references from now on: an author's code runs next."""
+        from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
+
+        guard_output(self._known_values())
+        if self._added_context is None or self._added_context.context is not context:
+            self._added_context = AddedContext(context)
 
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:
         configuration = self._checked_configuration(context, jinja_env)
@@ -604,7 +612,11 @@ class ConfiguredOperator(ReloadingOperator):
         if self._job_run.is_over:  # also if a subclass has called the execute of its base before
             self._resolve_job(context, None)
         self._has_called_base = True
-        return how(context, run)
+        try:
+            return how(context, run)
+        finally:
+            if not self._is_executing:
+                self.reverse_context()
 
     @failing_at_once
     def _run_and_forget(self, context: Any, run: Callable[[], Any]) -> Any:
@@ -621,7 +633,7 @@ class ConfiguredOperator(ReloadingOperator):
                 result = run()
         except SUSPENSIONS as deferred:
             if self._job_run.reverser:  # or the execute of the base has done this
-                self._reverse_deferral(context, deferred, self._job_run.reverser)
+                self._reverse_deferral(context, deferred, self._job_run.reverser, stop=self.on_kill)
             raise
         except BaseException as error:
             self.reverse_error(error)
@@ -630,6 +642,7 @@ class ConfiguredOperator(ReloadingOperator):
             self._is_executing = False
             self._forget_values(before, self._job_run.reverser)
             self._clear_runs()
+            self.reverse_context()
         if self._has_called_base:
             return result
         if has_references and not self._has_submitted:
@@ -649,7 +662,7 @@ class ConfiguredOperator(ReloadingOperator):
             with reversing_context(context, self._known_values), self._values_in_place(reverser):
                 result = run()
         except SUSPENSIONS as deferred:
-            self._reverse_deferral(context, deferred, reverser)
+            self._reverse_deferral(context, deferred, reverser, stop=self.on_kill)
             raise
         except BaseException as error:
             self.reverse_error(error)
@@ -670,11 +683,30 @@ class ConfiguredOperator(ReloadingOperator):
 
         reverse_bound(self._job_run.reverser)
 
-    def _reverse_deferral(self, context: Any, deferred: Any, reverser: ReverseTransformer) -> None:
+    def reverse_context(self) -> None:
+        """Replace the values of this run by references in what was put into the task's context since rendering."""
+        if self._added_context is not None:
+            self._added_context.reverse(self._known_values())
+
+    @failing_at_once
+    def reverse_deferral(self, deferred: Any) -> None:
+        """
+        Keep the values of this run out of a deferral for which ``execute`` is not the reason.
+
+        :param deferred: one of ``SUSPENSIONS``
+        :raises ExposedValueError: its trigger would need a value
+        """
+        if self._added_context is not None:
+            context = self._added_context.context
+            self._reverse_deferral(context, deferred, self._known_values(), stop=lambda: None)
+
+    def _reverse_deferral(
+        self, context: Any, deferred: Any, reverser: ReverseTransformer, *, stop: Callable[[], object]
+    ) -> None:
         """Keep values out of a deferral, except sealed ones for the process that resumes the task."""
         from airflow_config_providers.operators.reversal.deferral import reverse_deferral
 
-        reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=self.on_kill)
+        reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=stop)
         if sealed := self._deferral_seal(context).seal(reverser):
             deferred.kwargs = {**(deferred.kwargs or {}), _SEALED_VALUES: sealed}
 

@@ -7,6 +7,7 @@ import os
 import socket
 from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -102,9 +103,19 @@ def test_wrong_arguments_are_refused(cli: Cli, words: str, problem: str):
     assert problem in done.errors[0]
 
 
+@pytest.fixture
+def config(cli: Cli) -> Path:
+    """The file ``airflow.cfg`` of the deployment, which the first command of Airflow's that is a process writes."""
+    path = cli.deployment.home / "airflow.cfg"
+    if not path.exists():
+        cli.deployment.airflow("config", "get-value", "core", "executor")
+    return path
+
+
 @pytest.mark.parametrize(("seconds", "waits"), [(-3600, True), (3600, False)], ids=["before", "after"])
-def test_a_process_that_began_before_airflow_cfg_was_changed_waits_for_a_restart(cli: Cli, seconds: int, waits: bool):
-    config = cli.deployment.home / "airflow.cfg"
+def test_a_process_that_began_before_airflow_cfg_was_changed_waits_for_a_restart(
+    cli: Cli, config: Path, seconds: int, waits: bool
+):
     began = datetime.fromtimestamp(config.stat().st_mtime + seconds, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     insert = "insert into job (id, job_type, state, start_date, latest_heartbeat) values (4711, 'DagProcessorJob', "

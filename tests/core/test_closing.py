@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from contextvars import ContextVar
 
 import pytest
@@ -126,25 +127,46 @@ def test_a_member_that_is_closed_later_waits_anew():
     assert [member.waited_until for member in members] == [105.0, 110.0, 115.0]
 
 
-def test_a_signal_handler_that_raises_keeps_no_other_open():
-    class Interrupted(Hanging):
-        is_closing = False
+class Interrupting(Hanging):
+    """Sends a signal as soon as it is being closed, mostly before its thread is known to have started."""
 
-        def close(self) -> None:
-            if not self.is_closing:  # it can be closed again, if the signal comes before anybody waits
-                self.is_closing = True
-                os.kill(os.getpid(), signal.SIGUSR1)
-            super().close()
+    def __init__(self) -> None:
+        super().__init__()
+        self.closings = 0
+
+    def close(self) -> None:
+        self.closings += 1
+        if self.closings == 1:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        super().close()
+
+
+@pytest.fixture
+def interrupted() -> Iterator[Interrupting]:
+    """A member during whose closing a signal handler raises a ``LookupError``."""
 
     def stop(*_: object) -> None:
         raise LookupError("stop")
 
-    first, last = Interrupted(), Member()
     before = signal.signal(signal.SIGUSR1, stop)
-    try:
-        with pytest.raises(LookupError, match="stop"):
-            close_all([("Provider a", first), ("Provider b", last)])
-        assert eventually(lambda: last.closed)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-        first.goes_on.set()
+    member = Interrupting()
+    yield member
+    signal.signal(signal.SIGUSR1, before)
+    member.goes_on.set()
+
+
+def test_a_signal_handler_that_raises_keeps_no_other_open(interrupted: Interrupting):
+    with pytest.raises(LookupError, match="stop"):
+        close_all([("Provider a", interrupted), ("Provider b", last := Member())])
+
+    interrupted.goes_on.set()
+    assert eventually(lambda: last.closed)
+
+
+def test_a_member_is_closed_once_though_a_signal_handler_raises(interrupted: Interrupting):
+    with pytest.raises(LookupError, match="stop"):
+        close_all([("Provider a", interrupted), ("Provider b", last := Member())])
+
+    interrupted.goes_on.set()
+    assert eventually(lambda: last.closed)
+    assert (interrupted.closings, last.closed) == (1, 1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -18,6 +20,7 @@ from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.testing import InMemoryConfigProvider
+from tests.limits import LONGEST
 
 NOW = "c4nary/n0w+value"  # no other test has it: a driver's values are known until its process ends
 OLD = "c4nary/f0rmer+value"
@@ -258,3 +261,16 @@ def test_a_run_that_is_interrupted_while_it_prepares_the_search_for_values_is_en
         JobRun(ConfigResolver({}).resolve([]), end=lambda: ended.append(True))
 
     assert ended == [True]
+
+
+def test_a_thread_that_collects_a_run_can_hold_a_lock_that_its_providers_need():
+    lock, closed = threading.Lock(), threading.Event()
+
+    def end():
+        with lock:
+            closed.set()
+
+    with lock:
+        JobRun(ConfigResolver({}).resolve([]), end=end)
+        gc.collect()
+    assert closed.wait(LONGEST)

@@ -31,10 +31,11 @@ class ActiveReversers:
             self._reversers = (*self._reversers, reverser)
 
     def remove(self, reverser: ReverseTransformer) -> None:
-        """Undo one ``add``."""
+        """Undo one ``add``, unless ``prune`` or ``know`` has removed it, since it has forgotten its values."""
         with _changing:
-            position = self._reversers.index(reverser)
-            self._reversers = self._reversers[:position] + self._reversers[position + 1 :]
+            if reverser in self._reversers:
+                position = self._reversers.index(reverser)
+                self._reversers = self._reversers[:position] + self._reversers[position + 1 :]
 
     def prune(self) -> None:
         """Remove those that have forgotten their values."""

@@ -223,10 +223,11 @@ def _texts_of(value: object) -> Iterable[str]:
 
 
 def find(data: bytes, reversers: Sequence[ReverseTransformer]) -> list[Match]:
-    """Return the matches of the values of all ``reversers`` in ``data``; they can overlap."""
+    """Return the matches of the values of all ``reversers`` in ``data``, as one for all would; they can overlap."""
+    finders = [reverser.finder for reverser in reversers]
     matches: list[Match] = []
-    for reverser in reversers:
-        matches += reverser.finder.find(data)
+    for finder in finders:
+        matches += finder.find(data, [each for each in finders if each is not finder])
     return matches
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -129,12 +129,17 @@ class Finder:
         self._windows = Windows(self._labels, self._parts.stretches(), plain=self._parts.plain(), others=marks)
         self._marks = {index: marks[window] for index, window in enumerate(self._windows.windows) if window in marks}
 
-    def find(self, data: bytes) -> list[Match]:
-        """Return the matches in ``data``, in order; overlapping matches are merged."""
+    def find(self, data: bytes, beside: Sequence[Finder] = ()) -> list[Match]:
+        """
+        Return the matches in ``data``, in order; overlapping matches are merged.
+
+        :param beside: others whose matches are replaced in ``data``, too. A short number beside one of these is not
+            part of a longer number
+        """
         if len(data) > _CHUNK:
-            return self._find_long(data)
+            return self._find_long(data, beside)
         hits = self._windows.find(data)
-        return self._confirmed(data, hits) if hits else []
+        return self._confirmed(data, hits, beside) if hits else []
 
     def clues(self, data: bytes) -> Iterator[Range]:
         """
@@ -202,7 +207,7 @@ class Finder:
                 return start
         return len(tail)
 
-    def _find_long(self, data: bytes) -> list[Match]:
+    def _find_long(self, data: bytes, beside: Sequence[Finder]) -> list[Match]:
         """Search piece by piece, each with a bit of the previous piece, and enough of the next for whole matches."""
         matches: list[Match] = []
         size = max(_CHUNK, self.margin)
@@ -210,21 +215,30 @@ class Finder:
         for place in range(0, len(data), size):
             first, last = max(0, place - _BEFORE), place + size + self.margin
             hits = self._windows.find(view[first:last])
-            found = self._confirmed(data[first:last], hits) if hits else []
+            found = self._confirmed(data[first:last], hits, beside) if hits else []
             matches += [
                 (first + start, first + end, label) for start, end, label in found if first + start < place + size
             ]
         return merged(matches)
 
-    def _confirmed(self, data: bytes, hits: Hits, depth: int = 0) -> list[Match]:
+    def _confirmed(self, data: bytes, hits: Hits, beside: Sequence[Finder] = (), depth: int = 0) -> list[Match]:
         if unchanged := self._unchanged(data, hits):
             return unchanged
-        whole = self._whole(data, hits)
+        whole = self._whole(data, hits, beside)
         parts = self._parts.find(data, hits, self._windows.entries, whole)
-        in_copies = self._in_copies(data, hits, depth) if depth < _DEEPEST_COPY else ()
+        in_copies = self._in_copies(data, hits, beside, depth) if depth < _DEEPEST_COPY else ()
         return merged([*whole, *parts, *in_copies])
 
-    def _whole(self, data: bytes, hits: Hits) -> list[Match]:
+    def _whole(self, data: bytes, hits: Hits, beside: Sequence[Finder]) -> list[Match]:
+        matches = self._occurrences(data, hits)
+        found = _without_chance(data, matches)
+        if len(found) == len(matches) or not beside:
+            return found
+        others = [match for each in beside for match in each._occurrences(data, each._windows.find(data))]
+        return _without_chance(data, merged([*matches, *others]))
+
+    def _occurrences(self, data: bytes, hits: Hits) -> list[Match]:
+        """Return where whole patterns are, also numbers that can be there by chance."""
         matches: list[Match] = []
         everywhere = [(0, len(data), b"")] if len(hits) * _DENSE > len(data) else None
         for start, end, _ in everywhere or merged(self._places(data, hits)):
@@ -232,7 +246,7 @@ class Finder:
         if b"\n" in data:
             for start, end, _ in everywhere or merged(self._broken(data, hits)):
                 matches += self._search_broken(data[start:end], start)
-        return _without_chance(data, merged(matches))
+        return merged(matches)
 
     def _unchanged(self, data: bytes, hits: Hits) -> list[Match]:
         """
@@ -261,23 +275,23 @@ class Finder:
             self._unchanging[index] = frozenset((place, len(pattern)) for pattern, place in entries if is_unchanging)
         return self._unchanging[index]
 
-    def _in_copies(self, data: bytes, hits: Hits, depth: int) -> Iterator[Match]:
+    def _in_copies(self, data: bytes, hits: Hits, beside: Sequence[Finder], depth: int) -> Iterator[Match]:
         """Yield the matches in copies of ``data``, for copies that differ from it."""
         places = [(self._marks[index], start) for index, start, _ in hits if index in self._marks]
         kinds = {mark for mark, _ in places}
         if ESCAPE in kinds:
-            yield from self._in_copy(data, uncoloured(data), depth)
+            yield from self._in_copy(data, uncoloured(data), beside, depth)
         if not kinds.isdisjoint(ESCAPED):
-            yield from self._in_copy(data, unescaped(data), depth)
+            yield from self._in_copy(data, unescaped(data), beside, depth)
         if not kinds.isdisjoint(REFERENCES):
-            yield from self._in_copy(data, dereferenced(data), depth)
+            yield from self._in_copy(data, dereferenced(data), beside, depth)
         for first, last in _lines(data, (start for mark, start in places if mark == PREFIX)):
             for copy in decoded(data, first, last):
-                yield from self._in_copy(data, copy, depth)
+                yield from self._in_copy(data, copy, beside, depth)
 
-    def _in_copy(self, data: bytes, copy: Copy, depth: int) -> Iterator[Match]:
+    def _in_copy(self, data: bytes, copy: Copy, beside: Sequence[Finder], depth: int) -> Iterator[Match]:
         hits = self._windows.find(copy.data) if copy.data != data else ()
-        for start, end, label in self._confirmed(copy.data, hits, depth + 1) if hits else ():
+        for start, end, label in self._confirmed(copy.data, hits, beside, depth + 1) if hits else ():
             yield *copy.range(start, end), label  # also unchanged parts: their surroundings can differ
 
     def _places(self, data: bytes, hits: Hits) -> Iterator[Match]:

@@ -95,10 +95,7 @@ class _ReversedSetter:
 
 
 def _stored(value: Any) -> Any:
-    """Return ``value`` as ``reverse_stored`` does, for all reversers."""
-    for each in _known.with_values:
-        value = reverse_stored(value, each)
-    return value
+    return reverse_stored(value, *_known.with_values)
 
 
 def _shown_key(key: str) -> str:

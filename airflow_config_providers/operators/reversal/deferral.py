@@ -34,8 +34,9 @@ def reverse_deferral(
     if not changed <= set(carried):
         with suppress(Exception):  # the reason below is more important than an error of stop
             stop()
+        kind, deferred.trigger = type(deferred.trigger).__name__, None  # the error has it in its context
         raise ExposedValueError(
-            f"The trigger {type(deferred.trigger).__name__} would be stored with values, in "
+            f"The trigger {kind} would be stored with values, in "
             f"{', '.join(printable(name) for name in sorted(changed - set(carried)))}. Run this task with "
             f"deferrable=False, or let the job itself resolve its references."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import logging
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from types import ModuleType
@@ -35,43 +35,43 @@ _DEEPEST: Final = 12
 """How many levels of attributes and items of an object are searched."""
 
 
-def reverse_stored(value: object, reverser: ReverseTransformer) -> object:
+def reverse_stored(value: object, *reversers: ReverseTransformer) -> object:
     """
-    Reverse ``value`` as Airflow would store it.
+    Reverse ``value`` as Airflow would store it, for all ``reversers`` at once.
 
     This does the same as ``reverse_object``. In addition, an object that holds a value without showing it is replaced
     by its string: Airflow stores every field of a dataclass and every row of a data frame, shown or not.
     """
-    shown = reverse_object(value, (reverser,))
-    if not reverser:
+    shown = reverse_object(value, reversers)
+    if not any(reversers):
         return shown
     try:
-        return map_leaves(shown, lambda leaf: _without_values(leaf, reverser))
+        return map_leaves(shown, lambda leaf: _without_values(leaf, reversers))
     except Exception:  # noqa: BLE001 - a foreign object can raise anything; it is not stored then
         return UNCHECKED
 
 
-def _without_values(leaf: object, reverser: ReverseTransformer) -> object:
-    if isinstance(leaf, _SHOWN_WHOLE) or not _holds_value(leaf, reverser):
+def _without_values(leaf: object, reversers: Sequence[ReverseTransformer]) -> object:
+    if isinstance(leaf, _SHOWN_WHOLE) or not _holds_value(leaf, reversers):
         return leaf
     kind = printable(type(leaf).__name__)
     _log.warning("An object of type %s contains a value. Airflow gets the object's string instead.", kind)
-    return reverse_text(str(leaf), (reverser,))
+    return reverse_text(str(leaf), reversers)
 
 
-def _holds_value(leaf: object, reverser: ReverseTransformer) -> bool:
+def _holds_value(leaf: object, reversers: Sequence[ReverseTransformer]) -> bool:
     """Return whether a value is in the pickle of ``leaf``, which some classes make without it, or in its attributes."""
     try:
         content = pickle.dumps(leaf)
     except Exception:  # noqa: BLE001 - many objects cannot be pickled, and say so in many ways
         content = b""
     texts = _texts_in(leaf, is_pickled=bool(content))
-    return _is_value(content, reverser) or any(_is_value(text, reverser) for text in texts)
+    return _is_value(content, reversers) or any(_is_value(text, reversers) for text in texts)
 
 
-def _is_value(text: str | bytes, reverser: ReverseTransformer) -> bool:
+def _is_value(text: str | bytes, reversers: Sequence[ReverseTransformer]) -> bool:
     data = octets(text) if isinstance(text, str) else text
-    return reverse_bytes(data, (reverser,)) != data
+    return reverse_bytes(data, reversers) != data
 
 
 def _texts_in(value: object, *, is_pickled: bool) -> Iterator[str | bytes]:

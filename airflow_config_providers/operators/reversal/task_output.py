@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -87,23 +87,47 @@ def reversing_context(context: Any, known: Callable[[], ReverseTransformer]) -> 
     :param context: the context of the task; its previous content does not change
     :param known: returns what knows the values; at the end these are more if fields were rendered meanwhile
     """
-    before = dict(context)
-    declared = _declared_names(context.get("outlets"))
+    added = AddedContext(context)
     try:
         guard_output(known())
         yield
     finally:
-        reverser = known()
+        added.reverse(known())
+
+
+class AddedContext:
+    """
+    What is added to the context of a task from now on, and what its hooks report of lineage.
+
+    A copy, pickled or not, is of no context, so that it copies nothing of a task that runs.
+
+    :param context: the context of the task; its previous content does not change
+    """
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+        self._before = dict(context)
+        self._declared = _declared_names(context.get("outlets"))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> AddedContext:
+        return AddedContext({})
+
+    def __reduce__(self) -> tuple[type[AddedContext], tuple[Any]]:
+        return AddedContext, ({},)
+
+    def reverse(self, reverser: ReverseTransformer) -> None:
+        """Replace values by references in it, in place."""
         reverse_lineage(reverser)
-        _reverse_events(context.get("outlet_events"), declared, reverser)
-        added = {key: value for key, value in context.items() if before.get(key) is not value}
-        context.update({key: reverse_object(value, (reverser,)) for key, value in added.items()})
+        _reverse_events(self.context.get("outlet_events"), self._declared, reverser)
+        added = {key: value for key, value in self.context.items() if self._before.get(key) is not value}
+        self.context.update({key: reverse_object(value, (reverser,)) for key, value in added.items()})
 
 
 def guard_output(reverser: ReverseTransformer) -> None:
     """Replace values by references in messages and what backends store, for as long as ``reverser`` has values."""
-    _guard_messages(reverser)
-    guard_backends(reverser)
+    if reverser:
+        _guard_messages(reverser)
+        guard_backends(reverser)
 
 
 def _guard_messages(reverser: ReverseTransformer) -> None:
@@ -116,7 +140,7 @@ def _guard_messages(reverser: ReverseTransformer) -> None:
 
     place = vars(task_runner)
     comms = place.get("SUPERVISOR_COMMS")
-    if comms is None or not reverser:
+    if comms is None:
         return
     if not isinstance(comms, _GuardedComms):  # tasks can run inside a task, and in parallel threads
         place["SUPERVISOR_COMMS"] = comms = _GuardedComms(comms)
@@ -151,7 +175,7 @@ class _GuardedComms:
             self._run_ids = {}
             return message
         held = _stored_fields(message)
-        shown = {name: reverse_object(value, reversers) for name, value in held.items()}
+        shown = {name: _reversed_field(name, value, reversers) for name, value in held.items()}
         changed = {name: value for name, value in shown.items() if value is not held[name]}
         if "run_id" in changed:
             changed["run_id"] = self._run_ids[message.run_id] = _legal_run_id(str(changed["run_id"]))
@@ -166,6 +190,14 @@ class _GuardedComms:
             name: map_leaves(value, lambda leaf: self._run_ids.get(str(leaf), leaf)) for name, value in held.items()
         }
         return {name: value for name, value in sent.items() if value is not held[name]}
+
+
+def _reversed_field(name: str, value: Any, reversers: Sequence[ReverseTransformer]) -> Any:
+    """Return ``value`` with references in place of values; the names of an operator's fields do not change."""
+    if name != "rendered_fields":
+        return reverse_object(value, reversers)
+    shown = {field: reverse_object(content, reversers) for field, content in value.items()}
+    return shown if any(shown[field] is not content for field, content in value.items()) else value
 
 
 def _stored_fields(message: Any) -> dict[str, Any]:

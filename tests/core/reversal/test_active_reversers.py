@@ -35,6 +35,17 @@ def test_one_that_was_added_twice_is_active_until_it_was_removed_twice() -> None
     assert active.reversers == (one,)
 
 
+def test_one_that_was_pruned_can_be_removed() -> None:
+    active, one, other = ActiveReversers(), reverser("a"), reverser("b")
+    active.add(one)
+    active.add(other)
+    one.forget()
+    active.prune()
+    active.remove(one)
+
+    assert active.reversers == (other,)
+
+
 def test_one_that_is_known_twice_is_there_once() -> None:
     active, one, other = ActiveReversers(), reverser("a"), reverser("b")
     for each in (one, other, one):

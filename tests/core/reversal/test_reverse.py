@@ -164,6 +164,34 @@ def test_values_of_two_reversers_that_overlap_are_hidden_as_one():
     assert reverse_text("abcdef-ghijkl", (short, long)) == reverse_text("abcdef-ghijkl", (long, short)) == "${v:a}"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("1234567890", "${v:a}${w:b}", id="side by side"),
+        pytest.param("x678901234567890", "x${w:b}${v:a}${w:b}", id="more than two"),
+        pytest.param("12345\x1b[1m67890", "${v:a}\x1b[1m${w:b}", id="coloured"),
+        pytest.param("12345&#54;7890", "${v:a}${w:b}", id="escaped"),
+        pytest.param("9123456789077", "9123456789077", id="inside a longer number"),
+    ],
+)
+def test_short_numbers_of_two_reversers_are_hidden_as_those_of_one(text, shown):
+    one = {ConfigVariable("v", "", "a"): "12345"}, {ConfigVariable("w", "", "b"): "67890"}
+    apart, together = [ReverseTransformer({}, each) for each in one], ReverseTransformer({}, one[0] | one[1])
+
+    assert reverse_text(text, apart) == reverse_text(text, apart[::-1]) == together.reverse_text(text)
+    assert reverse_text(text, apart) == shown
+
+
+_NUMBERS = st.lists(st.text("12", min_size=5, max_size=8), min_size=1, max_size=3)
+
+
+@given(_NUMBERS, _NUMBERS, st.text("12 0", max_size=40))
+def test_two_reversers_of_numbers_hide_what_one_for_all_hides(some, others, text):
+    apart = [ReverseTransformer({}, {}, hidden=hidden) for hidden in (some, others)]
+
+    assert reverse_text(text, apart) == reverse_text(text, [ReverseTransformer({}, {}, hidden=[*some, *others])])
+
+
 @pytest.mark.parametrize("value", [f"{VALUE}\n", f"  {VALUE} ", f"\t{VALUE}\r\n"], ids=repr)
 def test_a_value_that_lost_its_blanks_is_hidden_in_every_encoding(value):
     assert _reverser(value).reverse_text(f"{VALUE} {quote(VALUE, safe='')}") == "${v:a} ${v:a}"

@@ -212,9 +212,9 @@ class Counting:
         self._finder = finder
         self.searched = 0
 
-    def find(self, data):
+    def find(self, data, beside=()):
         self.searched += len(data)
-        return self._finder.find(data)
+        return self._finder.find(data, beside)
 
     def __getattr__(self, name):
         return getattr(self._finder, name)

@@ -258,3 +258,11 @@ def test_attack_30_a_value_in_a_read_only_mapping_is_hidden():
     reverser = ReverseTransformer({}, {ConfigVariable("dir", "/d", "password"): CANARY})
 
     assert reverse_stored(Login("ann", MappingProxyType({"x": CANARY})), reverser) == "Login(user='ann')"
+
+
+def test_short_numbers_of_two_tasks_are_hidden_side_by_side():
+    reversers = [
+        ReverseTransformer({}, {ConfigVariable("v", "", key): value}) for key, value in (("a", "12345"), ("b", "67890"))
+    ]
+
+    assert reverse_stored({"both": "1234567890"}, *reversers) == {"both": "${v:a}${v:b}"}

@@ -11,7 +11,7 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 - Threads and processes: ``concurrency``, ``process_environment``, ``cached``, ``closed_on_exit``, ``closing``,
   ``ending``, ``once``.
 - Strings and formats: ``text``, ``wording``, ``nested``, ``properties``, ``document``, ``java_text``,
-  ``yaml_properties``, ``named_file``.
+  ``yaml_properties``, ``named_file``, ``storage_url``.
 - What must not be shown: ``password``, ``sensitive``, ``errors``; hashes of it: ``content_hash``.
 """
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from airflow_config_providers.core.password import HIDDEN
+from airflow_config_providers.core.storage_url import AZURE, GOOGLE, S3, StorageUrl
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.wording import counted
 from airflow_config_providers.deployment.known_secrets import KnownSecrets
@@ -28,13 +29,12 @@ from airflow_config_providers.spark.audit.session import NO_PATH, Tick, audit_se
 _MOST_NAMED: Final = 20
 """How many files without a record are named."""
 
-
 _HADOOP: Final = {
-    **dict.fromkeys(("s3", "s3a", "s3n"), "s3a://{}"),
-    **dict.fromkeys(("gs", "gcs"), "gs://{}"),
-    **dict.fromkeys(("abfs", "abfss"), "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"),
+    **dict.fromkeys(S3, "s3a://{}/PATH"),
+    **dict.fromkeys(GOOGLE, "gs://{}/PATH"),
+    **dict.fromkeys(AZURE, "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"),
 }
-"""For each scheme that Airflow's connections open, how Hadoop names a path."""
+"""For each scheme that Airflow's connections open, how Hadoop names a path. No key is shown, as it can be a secret."""
 
 
 def require_no_connection(path: str) -> None:
@@ -43,17 +43,17 @@ def require_no_connection(path: str) -> None:
 
     :raises ConfigException: it does
     """
-    scheme, _, rest = path.partition("://")
-    place, slash, key = rest.partition("/")
-    connection, _, bucket = place.rpartition("@")
-    is_of_azure = scheme.startswith("abfs") and "." in bucket  # Hadoop writes the container before the @
-    if connection and scheme in _HADOOP and not is_of_azure:
-        name = _HADOOP[scheme].format(printable(f"{bucket}{slash}{key}"))
-        raise ConfigException(
-            f"The path of the records names a connection of Airflow, with which Spark cannot read. Name the folder as "
-            f"Hadoop does: --records {name}, or records=... of an operator. Give Spark the connector of the store, and "
-            f"credentials, with --conf."
-        )
+    url = StorageUrl.split(path)
+    if url is None or not url.connection or url.scheme not in _HADOOP:
+        return
+    if url.scheme in AZURE and "." in url.host:  # Hadoop writes the container before the @
+        return
+    name = _HADOOP[url.scheme].format(printable(url.host))
+    raise ConfigException(
+        f"The path of the records names a connection of Airflow, with which Spark cannot read. Name the folder as "
+        f"Hadoop does: --records {name}, or records=... of an operator. Give Spark the connector of the store, and "
+        f"credentials, with --conf."
+    )
 
 
 @contextmanager

@@ -148,6 +148,7 @@ def search_for(
     :param tell: is called with a sentence for each reference whose value is not searched for
     :param tick: as for ``audit_leaks``
     :raises ConfigException: there is nothing to search for, or the request cannot be used
+    :raises ProviderUnavailableError: the connection of a path cannot be read now
     """
     request.require_local()
     stores = stores_of(request.paths)

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any, Final
 
+from airflow_config_providers.core.storage_url import S3
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
-from airflow_config_providers.job.hook_connection import readable_by_hooks
+from airflow_config_providers.job.hook_connection import handed_to_hooks
 from airflow_config_providers.job.records.folder import PACKAGES
 from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.object_store import Objects, ObjectStore
 from airflow_config_providers.spark.audit.leaks.s3_objects import S3Objects
 from airflow_config_providers.spark.audit.leaks.stored_path import StoredPath, is_stored
 
-_S3: Final = frozenset({"s3", "s3a", "s3n"})
-_PACKAGES: Final = {**PACKAGES, **dict.fromkeys(_S3, (PACKAGES["s3"][0], "boto3"))}
+_PACKAGES: Final = {**PACKAGES, **dict.fromkeys(S3, (PACKAGES["s3"][0], "boto3"))}
 """As ``PACKAGES``; but audits read S3 with boto3."""
 _OTHER_NAMES: Final = {"az": "abfs", "wasb": "abfs", "wasbs": "abfss"}
 """What the provider packages of Airflow call a scheme."""
@@ -34,6 +34,7 @@ def stores_of(paths: Iterable[str]) -> list[ObjectStore]:
     Without a connection in its path, each machine reads a store with credentials of its own.
 
     :raises ConfigException: a path is wrong, its connection cannot be used, or a package is missing
+    :raises ConfigProvidersError: its connection cannot be read; as ``handed_to_hooks`` raises
     """
     parsed = [StoredPath.parse(path) for path in paths if is_stored(path)]
     return [ObjectStore(root, _objects(one)) for root, one in {one.root: one for one in parsed}.items()]
@@ -44,22 +45,24 @@ def _objects(path: StoredPath) -> Objects:
     Return the objects in the store of ``path``, in a form that can be sent to executors.
 
     :raises ConfigException: its connection cannot be used, or a package is missing
+    :raises ConfigProvidersError: its connection cannot be read; as ``handed_to_hooks`` raises
     """
+    kind: type[ConfigProvidersError] = ConfigException
     try:
-        with readable_by_hooks(path.connection) if path.connection else nullcontext():
-            found = _of_s3(path) if path.scheme in _S3 else _of_fsspec(path)
+        with handed_to_hooks(path.connection) if path.connection else nullcontext():
+            found = _of_s3(path) if path.scheme in S3 else _of_fsspec(path)
         pickle.dumps(found)
     except ImportError as error:
         problem = _missing(path.scheme, error)
     except _UnknownSchemeError as error:
         problem = str(error)
     except ConfigProvidersError as error:
-        problem = " ".join(error.problems)
+        kind, problem = type(error), " ".join(error.problems)  # what can answer later is tried again
     except Exception as error:  # noqa: BLE001 - clients raise what they like, with credentials in it
         problem = f"it cannot be opened ({type(error).__name__}). Correct the path or its connection."
     else:
         return found
-    raise ConfigException(f"{printable(path.root)}: {problem}")
+    raise kind(f"{printable(path.root)}: {problem}")
 
 
 def _of_s3(path: StoredPath) -> Objects:
@@ -144,6 +147,6 @@ def _missing(scheme: str, error: ImportError) -> str:
 
     if (error.name or "").startswith("airflow.providers"):
         return _unknown_to_airflow(scheme)
-    known = "" if scheme in _S3 else str(known_implementations.get(scheme, {}).get("class", ""))
+    known = "" if scheme in S3 else str(known_implementations.get(scheme, {}).get("class", ""))
     package = known.partition(".")[0] or error.name or "for it"
     return f"{scheme}:// needs the package {package}. Install it here and on the executors."

@@ -1,49 +1,91 @@
-"""The connection that a hook of Airflow's is about to ask for, in every process that may read it."""
+"""The connection that a hook of Airflow's is about to ask for, handed to it instead of being asked for again."""
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.foreign import BACKENDS_OF_PROCESS, has_supervisor, require
 from airflow_config_providers.providers import airflow_secrets
 
-_PROCESS: Final = "_AIRFLOW_PROCESS_CONTEXT"
-"""The variable by which the Task SDK knows whether this process may read Airflow's database."""
 
-_LOCK: Final = threading.RLock()
-"""The variable is one for all threads: the first to leave its block would take it from the others."""
+@dataclass(slots=True)
+class _Handed:
+    """A connection, and whether a hook has taken it."""
+
+    conn_id: str
+    connection: Any
+    is_taken: bool = False
+
+    def take(self) -> Any:
+        self.is_taken = True
+        return self.connection
+
+
+_HANDED: Final[ContextVar[_Handed | None]] = ContextVar("handed_connection", default=None)
 
 
 @contextmanager
-def readable_by_hooks(conn_id: str) -> Iterator[None]:
+def handed_to_hooks(conn_id: str) -> Iterator[None]:
     """
-    Let the hooks that are made in the block read a connection, also where only Airflow's database has it.
+    Hand a connection to the hooks that are made in the block, and in this thread.
 
-    A command may read the database, but the Task SDK does not ask it there, and some hooks then go on with whatever
-    credentials the machine has. In a command, the block sets a variable of the process, as Airflow's own commands do;
-    other threads wait for their turn.
+    A hook asks for its connection in ways that depend on the process: a command does not ask Airflow's database, and a
+    failure of a secrets backend is taken for its absence. Some hooks then go on with whatever credentials the machine
+    has. In the block, no hook asks: each gets the connection that was found before.
 
-    :raises ConfigException: there is no such connection
+    :raises ConfigException: there is no such connection, or nothing in the block took it
     :raises ProviderDefinitionError: the environment variable that defines it is broken
     :raises AccessDeniedError: a secrets backend refuses
     :raises ProviderUnavailableError: a secrets backend cannot answer now
-    :raises UnsupportedVersionError: the installed Airflow does not read this variable
     """
-    if airflow_secrets.connection(conn_id) is None:
+    handed = _Handed(conn_id, _found(conn_id))
+    _intercept()
+    outer = _HANDED.set(handed)
+    try:
+        yield
+    finally:
+        _HANDED.reset(outer)
+    if not handed.is_taken:  # such as by a file system that has no use for one, or asks for it later
+        raise ConfigException(
+            f"What opens the path did not take its connection '{printable(conn_id)}', and would go on with the "
+            f"credentials of this machine. Write the path without a connection."
+        )
+
+
+def _found(conn_id: str) -> Any:
+    connection = airflow_secrets.connection(conn_id)
+    if connection is None:
         raise ConfigException(f"There is no connection '{printable(conn_id)}'. Add it, or correct its id in the path.")
-    with _LOCK:
-        if has_supervisor() or _PROCESS in os.environ:
-            yield
-            return
-        require(BACKENDS_OF_PROCESS)
-        os.environ[_PROCESS] = "server"
-        try:
-            yield
-        finally:
-            os.environ.pop(_PROCESS, None)
+    _mask(connection)
+    return connection
+
+
+def _mask(connection: Any) -> None:
+    """Register the secrets of a connection with Airflow's masker, as Airflow does when a hook asks."""
+    from airflow.sdk.log import mask_secret  # noqa: PLC0415 - slow to import, and few need it
+
+    for secret in (connection.password, connection.extra_dejson):
+        if secret:
+            mask_secret(secret)
+
+
+@cache
+def _intercept() -> None:
+    """Let ``Connection.get``, by which all hooks ask, return what is handed to them; once in a process."""
+    from airflow.sdk import Connection  # noqa: PLC0415 - as above
+
+    ask = vars(Connection)["get"].__func__
+
+    def get(cls: type[Connection], conn_id: str, *args: Any, **kwargs: Any) -> Any:
+        handed = _HANDED.get()
+        if handed is not None and handed.conn_id == conn_id:
+            return handed.take()
+        return ask(cls, conn_id, *args, **kwargs)
+
+    Connection.get = classmethod(get)  # type: ignore[assignment,method-assign]

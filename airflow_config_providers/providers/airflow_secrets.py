@@ -20,7 +20,7 @@ from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     ProviderUnavailableError,
 )
-from airflow_config_providers.foreign import BACKEND, CONTEXT, has_supervisor, require
+from airflow_config_providers.foreign import BACKEND, BACKENDS_OF_PROCESS, CONTEXT, has_supervisor, require
 from airflow_config_providers.providers.backend_faults import (
     denied,
     error_of,
@@ -286,6 +286,8 @@ def _load_chain() -> list[Any]:
     if _asks_task_sdk():
         from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded  # noqa: PLC0415 - heavy; a task has it at hand
 
+        if not has_supervisor():  # then the variable decides what it returns
+            require(BACKENDS_OF_PROCESS)
         return ensure_secrets_backend_loaded()
     from airflow.configuration import ensure_secrets_loaded  # noqa: PLC0415 - as above
 

@@ -27,3 +27,20 @@ def test_a_path_that_spark_can_read_is_taken(path: str) -> None:
 def test_a_connection_to_azure_is_refused() -> None:
     with pytest.raises(ConfigException, match="--records abfss://CONTAINER@ACCOUNT"):
         require_no_connection("abfss://own@container/records")
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        pytest.param("s3://own@bucket/r?X-Amz-Signature=c4nary", "s3a://bucket/PATH", id="signed-link"),
+        pytest.param("s3://own@bucket?X-Amz-Signature=c4nary", "s3a://bucket/PATH", id="signed-bucket"),
+        pytest.param("gs://own@bucket/token=c4nary", "gs://bucket/PATH", id="token"),
+        pytest.param("s3a://AKIA:c4nary@bucket/records", "s3a://bucket/PATH", id="password"),
+        pytest.param("S3://own@bucket/records", "s3a://bucket/PATH", id="capitals"),
+    ],
+)
+def test_a_connection_is_refused_without_what_can_be_a_secret(path: str, shown: str) -> None:
+    with pytest.raises(ConfigException, match=f"--records {shown},") as raised:
+        require_no_connection(path)
+
+    assert "c4nary" not in str(raised.value)

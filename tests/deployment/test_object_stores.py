@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,12 +16,21 @@ pytest.importorskip("airflow")
 from airflow.sdk.io import has_fs
 
 from airflow_config_providers.deployment.object_stores import stores_of
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.spark.audit.leaks.files import FileListing
 from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mounted
+from tests.providers.airflow_process import ScriptedBackend
+from tests.providers.conftest import configure_backend, in_task  # noqa: F401 - fixtures
 
 SECRET_KEY = "c4nary-secret-key"
+
+
+class Answers(dict[str, Any]):
+    """Answers of a secrets backend that fails when it is asked for one again."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self.pop(key) if key in self else ConnectionError("away")
 
 
 @pytest.fixture
@@ -88,9 +97,21 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, path: str, 
         stores_of([path])
 
 
-def test_a_connection_that_does_not_exist_is_an_error() -> None:
-    with pytest.raises(ConfigException, match=r"^s3://gone@bucket: "):
+def test_a_connection_that_does_not_exist_is_an_error(in_task: Callable[..., Any]) -> None:  # noqa: F811 - a fixture
+    in_task()
+
+    with pytest.raises(ConfigException, match=r"^s3://gone@bucket: There is no connection 'gone'"):
         stores_of(["s3://gone@bucket/logs"])
+
+
+def test_a_backend_that_cannot_answer_now_is_unavailable(
+    configure_backend: Callable[..., type[ScriptedBackend]],  # noqa: F811 - a fixture
+) -> None:
+    """A task that fails with it is tried again."""
+    configure_backend({"own": ConnectionError("away")})
+
+    with pytest.raises(ProviderUnavailableError, match=r"^s3://own@bucket: .* Try again later"):
+        stores_of(["s3://own@bucket/logs"])
 
 
 class TestS3:
@@ -122,6 +143,24 @@ class TestS3:
     def test_the_store_has_the_credentials_and_shows_none(self, store: ObjectStore) -> None:
         assert SECRET_KEY.encode() in pickle.dumps(store)
         assert SECRET_KEY not in f"{store!r} {store.objects!r}"
+
+    @pytest.mark.parametrize("process", ["", "client", "server"])
+    def test_a_backend_that_answers_once_is_asked_once(
+        self,
+        configure_backend: Callable[..., type[ScriptedBackend]],  # noqa: F811 - a fixture
+        monkeypatch: pytest.MonkeyPatch,
+        process: str,
+    ) -> None:
+        """A hook that asked again would take the failure for no connection, and the machine's own credentials."""
+        pytest.importorskip("boto3", reason="install the extra moto")
+        answers = Answers({"once": f"aws://AKIA0C4NARY:{SECRET_KEY}@"})
+        configure_backend(answers)
+        if process:
+            monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", process)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "machine")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "machine")
+
+        assert SECRET_KEY.encode() in pickle.dumps(stores_of(["s3://once@bucket/logs"]))
 
     def test_the_machine_reads_with_its_own_credentials(self, aws: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         own = {"ENDPOINT_URL_S3": aws.address, "ACCESS_KEY_ID": "AKIA0C4NARY", "SECRET_ACCESS_KEY": SECRET_KEY}

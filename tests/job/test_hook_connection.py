@@ -2,61 +2,110 @@
 
 from __future__ import annotations
 
-import os
+import json
 import threading
-import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.job.hook_connection import readable_by_hooks
+from airflow.sdk import BaseHook, Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
 
-PROCESS = "_AIRFLOW_PROCESS_CONTEXT"
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.hook_connection import handed_to_hooks
+from tests.providers.conftest import in_task  # noqa: F401 - a fixture
+
+CANARY = "c4nary-password"
 
 
 @pytest.fixture(autouse=True)
-def own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Define the connection ``own``."""
-    monkeypatch.setenv("AIRFLOW_CONN_OWN", "aws://")
+def defined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Define the connections ``own`` and ``other``."""
+    monkeypatch.setenv("AIRFLOW_CONN_OWN", json.dumps({"conn_type": "aws", "login": "found", "password": CANARY}))
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", json.dumps({"conn_type": "aws", "login": "asked"}))
 
 
-def test_hooks_may_ask_the_database_in_the_block_alone() -> None:
-    with readable_by_hooks("own"):
-        assert os.environ[PROCESS] == "server"
-
-    assert PROCESS not in os.environ
+def login(conn_id: str) -> str | None:
+    return BaseHook.get_connection(conn_id).login
 
 
-def test_an_error_in_the_block_ends_that_too() -> None:
-    with pytest.raises(KeyError), readable_by_hooks("own"):
+def test_a_hook_gets_the_connection_that_was_found_and_does_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    with handed_to_hooks("own"):
+        monkeypatch.delenv("AIRFLOW_CONN_OWN")
+
+        assert login("own") == "found"
+
+
+def test_after_the_block_it_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with handed_to_hooks("own"):
+        login("own")
+    monkeypatch.delenv("AIRFLOW_CONN_OWN")
+
+    with pytest.raises(AirflowNotFoundException):
+        login("own")
+
+
+def test_an_error_in_the_block_ends_that_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(KeyError), handed_to_hooks("own"):
         raise KeyError
+    monkeypatch.delenv("AIRFLOW_CONN_OWN")
 
-    assert PROCESS not in os.environ
+    with pytest.raises(AirflowNotFoundException):
+        login("own")
 
 
-def test_a_thread_that_leaves_its_block_takes_nothing_from_another() -> None:
+def test_a_hook_with_another_connection_asks_for_it() -> None:
+    with handed_to_hooks("own"):
+        assert (login("other"), login("own")) == ("asked", "found")
+
+
+def test_a_block_in_a_block_hands_over_its_own() -> None:
+    with handed_to_hooks("own"):
+        with handed_to_hooks("other"):
+            assert login("other") == "asked"
+        assert login("own") == "found"
+
+
+def test_another_thread_asks_as_always(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str | None] = []
-
-    def read() -> None:
-        with readable_by_hooks("own"):
-            time.sleep(0.05)
-            seen.append(os.environ.get(PROCESS))
-
-    threads = [threading.Thread(target=read) for _ in range(4)]
-    for thread in threads:
+    with handed_to_hooks("own"):
+        monkeypatch.setenv("AIRFLOW_CONN_OWN", json.dumps({"conn_type": "aws", "login": "asked"}))
+        thread = threading.Thread(target=lambda: seen.append(login("own")))
         thread.start()
-        time.sleep(0.01)
-    for thread in threads:
         thread.join()
+        login("own")
 
-    assert seen == ["server"] * 4
+    assert seen == ["asked"]
 
 
-def test_a_process_that_airflow_has_named_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(PROCESS, "client")
+def test_a_connection_that_nothing_takes_is_refused() -> None:
+    """What opens the path would go on with the credentials of the machine."""
+    with pytest.raises(ConfigException, match="did not take its connection 'own'"), handed_to_hooks("own"):
+        login("other")
 
-    with readable_by_hooks("own"):
-        assert os.environ[PROCESS] == "client"
 
-    assert os.environ[PROCESS] == "client"
+def test_a_connection_that_does_not_exist_is_refused(in_task: Callable[..., Any]) -> None:  # noqa: F811 - a fixture
+    in_task()
+
+    with pytest.raises(ConfigException, match="There is no connection 'gone'"), handed_to_hooks("gone"):
+        pytest.fail("the block begins")
+
+
+def test_its_password_is_masked() -> None:
+    from airflow_config_providers.masker import masked
+
+    with handed_to_hooks("own"):
+        login("own")
+
+    assert masked(f"a {CANARY}") == "a ***"
+
+
+def test_a_class_derived_from_airflows_connection_stays_itself() -> None:
+    class Derived(Connection):
+        pass
+
+    with handed_to_hooks("own"):
+        assert (Derived.get("own").login, Derived.get("other").login) == ("found", "asked")

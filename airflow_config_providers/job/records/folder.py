@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.storage_url import AZURE, GOOGLE, HAS_COLON, S3, StorageUrl
 from airflow_config_providers.exceptions import ConfigException
 
 _AMAZON: Final = ("apache-airflow-providers-amazon", "s3fs")
 _GOOGLE: Final = ("apache-airflow-providers-google", "gcsfs")
 _AZURE: Final = ("apache-airflow-providers-microsoft-azure", "adlfs")
 PACKAGES: Final = {
-    **dict.fromkeys(("s3", "s3a", "s3n"), _AMAZON),
-    **dict.fromkeys(("gs", "gcs"), _GOOGLE),
-    **dict.fromkeys(("abfs", "abfss"), _AZURE),
+    **dict.fromkeys(S3, _AMAZON),
+    **dict.fromkeys(GOOGLE, _GOOGLE),
+    **dict.fromkeys(AZURE, _AZURE),
 }
 """For each scheme, the package with which Airflow's connections open it, and the one that reads it."""
-
-_COLON: Final = (
-    "[config_providers] records_path has a colon before the bucket, as if a password followed. Write "
-    "SCHEME://CONNECTION_ID@BUCKET/PATH."
-)
 
 
 def folder_of(path: str) -> Any:
@@ -33,55 +27,58 @@ def folder_of(path: str) -> Any:
     :raises ConfigException: it names a connection that does not exist, it has a password, or a package that it needs
         is missing
     """
-    if ":" in connection_of(path):  # and nothing of the path, which has a secret
-        raise ConfigException(_COLON)
+    url = StorageUrl.split(path)
+    if url is None:
+        return _opened(path)
+    if url.has_colon:  # and nothing of the path is shown, which has a secret
+        raise ConfigException(f"[config_providers] records_path {HAS_COLON}")
     try:
-        return _with_connection(path) if connection_of(path) else _without_connection(path)
+        return _with_connection(url) if url.connection else _without_connection(url)
     except ImportError as error:
         missing = str(error.name or "that opens it")
-    raise ConfigException(_needs(path, missing))
-
-
-def connection_of(path: str) -> str:
-    """Return the id of the connection that a path names; empty if it names none."""
-    return urlsplit(path).netloc.rpartition("@")[0]
+    raise ConfigException(_needs(url, missing))
 
 
 @cache  # Airflow keeps the store of a connection for as long as a process lives, too
-def _with_connection(path: str) -> Any:
-    from airflow.sdk import ObjectStoragePath  # noqa: PLC0415 - slow to import, and few need it
-    from airflow.sdk.io import has_fs  # noqa: PLC0415 - as above
+def _with_connection(url: StorageUrl) -> Any:
+    from airflow.sdk.io import attach, get_fs, has_fs  # noqa: PLC0415 - slow to import, and few need it
 
-    from airflow_config_providers.job.hook_connection import readable_by_hooks  # noqa: PLC0415 - executors lack it
+    from airflow_config_providers.job.hook_connection import handed_to_hooks  # noqa: PLC0415 - executors lack it
 
-    scheme = urlsplit(path).scheme
-    if scheme in PACKAGES and not has_fs(scheme):
-        raise ImportError(name=PACKAGES[scheme][0])
-    with readable_by_hooks(connection_of(path)):
-        folder = ObjectStoragePath(path)
-        _ = folder.fs  # raises what the path only logs before it goes on with the machine's own credentials
-    return folder
+    if url.scheme in PACKAGES and not has_fs(url.scheme):
+        raise ImportError(name=PACKAGES[url.scheme][0])
+    with handed_to_hooks(url.connection):
+        opened = get_fs(url.scheme, url.connection)
+    attach(url.scheme, url.connection).fs = opened  # a DAG can have attached one with the machine's credentials
+    return _opened(_address(url), url.connection)
 
 
-def _without_connection(path: str) -> Any:
-    from airflow.sdk import ObjectStoragePath  # noqa: PLC0415 - as above
+def _without_connection(url: StorageUrl) -> Any:
     from fsspec.core import get_filesystem_class  # noqa: PLC0415 - as above
 
-    scheme = urlsplit(path).scheme
-    if scheme in PACKAGES:
+    if url.scheme in PACKAGES:
         try:
-            get_filesystem_class(scheme)
+            get_filesystem_class(url.scheme)
         except ValueError:  # fsspec knows some schemes only once their package is installed
-            raise ImportError(name=PACKAGES[scheme][1]) from None
-    return ObjectStoragePath(path)
+            raise ImportError(name=PACKAGES[url.scheme][1]) from None
+    return _opened(_address(url))
 
 
-def _needs(path: str, missing: str) -> str:
+def _opened(path: str, conn_id: str | None = None) -> Any:
+    from airflow.sdk import ObjectStoragePath  # noqa: PLC0415 - as above
+
+    return ObjectStoragePath(path, conn_id=conn_id)
+
+
+def _address(url: StorageUrl) -> str:
+    return f"{url.scheme}://{url.host}{url.key}"
+
+
+def _needs(url: StorageUrl, missing: str) -> str:
     """Return the message for a missing package. Both are named if a connection needs both."""
-    scheme = urlsplit(path).scheme
-    airflow, package = PACKAGES.get(scheme, ("", missing))
-    packages = f"packages {airflow} and {package}" if airflow and connection_of(path) else f"package {package}"
+    airflow, package = PACKAGES.get(url.scheme, ("", missing))
+    packages = f"packages {airflow} and {package}" if airflow and url.connection else f"package {package}"
     return (
         f"Install the {packages} on workers, and wherever records are read: [config_providers] records_path begins "
-        f"with {printable(scheme)}://."
+        f"with {url.scheme}://."
     )

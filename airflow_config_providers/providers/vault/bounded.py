@@ -16,6 +16,7 @@ from http.client import HTTPResponse
 from typing import TYPE_CHECKING, Any, Final
 
 from requests.adapters import HTTPAdapter
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
@@ -138,8 +139,7 @@ class _TimedTlsConnection(HTTPSConnection):
     def connect(self) -> None:
         """Connect; a failure of TLS or a proxy's tunnel would otherwise look as if a request had been sent."""
         try:
-            if self.ssl_context is None:
-                self.ssl_context = _context(self.cert_reqs)
+            self._use_own_context()
             super().connect()
         except ssl.SSLError:
             raise
@@ -147,6 +147,14 @@ class _TimedTlsConnection(HTTPSConnection):
             raise ConnectTimeoutError(self, "TLS did not begin in time") from error
         except OSError as error:
             raise NewConnectionError(self, "TLS did not begin") from error
+
+    def _use_own_context(self) -> None:
+        """Take a context of this connection: some versions of requests pass on one that they made when imported."""
+        context = _context(self.cert_reqs)
+        has_ca = self.ca_certs or self.ca_cert_dir or self.ca_cert_data
+        if context.verify_mode != ssl.CERT_NONE and not has_ca:  # then that one has the usual CAs
+            self.ca_certs = DEFAULT_CA_BUNDLE_PATH
+        self.ssl_context = context
 
 
 def _context(cert_reqs: int | str | None) -> ssl.SSLContext:

@@ -8,7 +8,11 @@ import pytest
 
 pytest.importorskip("airflow")
 
-from airflow.sdk.io import has_fs
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.io import attach, has_fs
+from airflow.sdk.io.fs import _register_filesystems
+from fsspec.implementations.memory import MemoryFileSystem
 
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.records.folder import folder_of
@@ -47,11 +51,57 @@ def test_a_connection_without_the_package_that_reads_is_an_error(monkeypatch: py
         folder_of("s3://own@bucket/records")
 
 
-def test_credentials_in_a_path_are_refused_and_not_shown() -> None:
+@pytest.mark.parametrize("path", ["s3://user:c4nary@bucket/records", "s3://user:c4n/ary@bucket", "S3://:c4nary@bucket"])
+def test_credentials_in_a_path_are_refused_and_not_shown(path: str) -> None:
     with pytest.raises(ConfigException, match=r"^\S+ records_path has a colon before the bucket") as caught:
-        folder_of("s3://user:c4nary@bucket/records")
+        folder_of(path)
 
-    assert "c4nary" not in str(caught.value)
+    assert "c4n" not in str(caught.value)
+
+
+class Signed(MemoryFileSystem):
+    """A file system that opens with a connection, or with the credentials of the machine, as S3's does."""
+
+    cachable = False
+    login: str | None = None
+
+
+def signed(conn_id: str | None) -> Signed:
+    opened = Signed()
+    try:
+        opened.login = BaseHook.get_connection(str(conn_id)).login
+    except AirflowNotFoundException:
+        opened.login = "the machine"
+    return opened
+
+
+def test_a_store_that_was_attached_without_the_connection_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A DAG can have opened it while a secrets backend could not answer."""
+    monkeypatch.setitem(_register_filesystems(), "memory", signed)
+    assert attach("memory", "late").fs.login == "the machine"
+    monkeypatch.setenv("AIRFLOW_CONN_LATE", "aws://found:x@")
+
+    folder = folder_of("memory://late@bucket/records")
+
+    assert ((folder / "a.json").fs.login, folder.fs.login) == ("found", "found")
+
+
+@pytest.mark.parametrize("path", ["MEMORY://own@bucket/records", " memory://own@bucket/records"])
+def test_however_a_path_is_written_its_connection_is_used(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_OWN", "aws://found:x@")
+    monkeypatch.setitem(_register_filesystems(), "memory", signed)
+
+    folder = folder_of(path)
+
+    assert (folder.fs.login, folder.conn_id, folder.path) == ("found", "own", "/bucket/records")
+
+
+def test_a_file_system_that_takes_no_connection_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_OWN", "aws://")
+    monkeypatch.setitem(_register_filesystems(), "memory", lambda _: Signed())
+
+    with pytest.raises(ConfigException, match="did not take its connection 'own'"):
+        folder_of("memory://own@bucket/unused")
 
 
 def forget(monkeypatch: pytest.MonkeyPatch, package: str) -> None:

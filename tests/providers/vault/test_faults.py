@@ -333,6 +333,32 @@ def test_no_keys_of_a_connection_to_vault_are_written(vault, tmp_path, monkeypat
     assert [line for line in lines if not line.startswith("#")] == []
 
 
+def test_no_keys_are_written_of_a_context_that_requests_made_when_it_was_imported(vault, tmp_path, monkeypatch) -> None:
+    """As versions 2.32.0 to 2.32.4 of requests do, for the usual CAs."""
+    from urllib3.util.ssl_ import create_urllib3_context
+
+    from airflow_config_providers.providers.vault import bounded
+
+    def passed_on(self, request, verify, cert=None):
+        host = {"scheme": "https", "host": "127.0.0.1", "port": int(vault.https.address.rpartition(":")[2])}
+        return host, {"ssl_context": context, "cert_reqs": "CERT_REQUIRED"}
+
+    def verified(self, conn, url, verify, cert):
+        conn.cert_reqs = "CERT_REQUIRED"
+
+    vault.put("a", {"k": "v"})
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
+    context = create_urllib3_context()
+    context.load_verify_locations(vault.https.ca_file)
+    monkeypatch.setattr(bounded.BoundedAdapter, "build_connection_pool_key_attributes", passed_on)
+    monkeypatch.setattr(bounded.BoundedAdapter, "cert_verify", verified)
+    monkeypatch.setattr(bounded, "DEFAULT_CA_BUNDLE_PATH", str(vault.https.ca_file))
+
+    with contextlib.closing(provider_of({**parameters(vault), "url": vault.https.address})) as provider:
+        assert provider.get(f"{vault.kv2}/a", {"k"}).data == {"k": "v"}
+    assert [line for line in (tmp_path / "keys").read_text().splitlines() if not line.startswith("#")] == []
+
+
 def test_https_of_a_vault_that_speaks_http_is_not_tried_again(vault) -> None:
     params = {**parameters(vault), "url": vault.address.replace("http:", "https:")}
     with (

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from airflow_config_providers.core.storage_url import HAS_COLON, StorageUrl
 from airflow_config_providers.exceptions import ConfigException
 
-_URL: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<place>[^/]*)(?P<key>.*)", re.DOTALL)
-_HOST: Final = re.compile(r"[^:@]*(:[0-9]{1,5})?")
 _LOCAL: Final = frozenset({"file", "local"})
 _AZURE: Final = ".core.windows.net"
 
 
 @dataclass(frozen=True, slots=True)
-class StoredPath:
-    """
-    A path in object storage.
-
-    :param connection: the id of Airflow's connection with the credentials; empty if each machine has its own
-    :param host: the bucket or container, or the server and its port
-    :param key: the rest, without slashes around it
-    """
-
-    scheme: str
-    connection: str
-    host: str
-    key: str
+class StoredPath(StorageUrl):
+    """A path in object storage that holds no credentials. Its key has no slashes around it."""
 
     @classmethod
     def parse(cls, path: str) -> Self:
@@ -37,12 +24,10 @@ class StoredPath:
 
         :raises ConfigException: it could hold credentials, which everyone would see in commands, logs and results
         """
-        match = _URL.fullmatch(path)
-        scheme, place, key = match.group("scheme", "place", "key") if match else ("", "", path)
-        connection, _, host = place.rpartition("@")
-        if problem := _problem(connection, host, key):  # and nothing else of the path, because it can be a secret
-            raise ConfigException(f"A path that begins with {scheme}:// {problem}")
-        return cls(scheme, connection, host, key.strip("/"))
+        found = cls.split(path) or cls("", "", "", path)
+        if problem := _problem(found):  # and nothing else of the path, because it can be a secret
+            raise ConfigException(f"A path that begins with {found.scheme}:// {problem}")
+        return replace(found, key=found.key.strip("/"))
 
     @property
     def root(self) -> str:
@@ -53,14 +38,14 @@ class StoredPath:
         return f"{self.root}/{self.key}" if self.key else self.root
 
 
-def _problem(connection: str, host: str, key: str) -> str:
-    if ":" in connection or not _HOST.fullmatch(host):
-        return "has a colon before the bucket, as if a password followed. Write SCHEME://CONNECTION_ID@BUCKET/PATH."
-    if host.endswith(_AZURE):
+def _problem(path: StoredPath) -> str:
+    if path.has_colon:
+        return HAS_COLON
+    if path.host.endswith(_AZURE):
         return "names an Azure account. Write it in a connection, and then abfss://CONNECTION_ID@CONTAINER/PATH."
-    if not host.strip("."):
+    if not path.host.strip("."):
         return "names no bucket or server. Write SCHEME://CONNECTION_ID@BUCKET/PATH."
-    if "?" in key:
+    if "?" in path.key:
         return "has a question mark, as a signed link has. Write SCHEME://CONNECTION_ID@BUCKET/PATH."
     return ""
 
@@ -69,8 +54,8 @@ def is_stored(path: str) -> bool:
     """Return whether ``path`` is in object storage, and not in the file system."""
     if path.startswith("/"):  # almost always, and fast
         return False
-    scheme, colon, _ = path.partition("://")
-    return bool(colon) and scheme not in _LOCAL and _URL.fullmatch(path) is not None
+    found = StorageUrl.split(path) if "://" in path else None
+    return found is not None and found.scheme not in _LOCAL
 
 
 def split_root(path: str) -> tuple[str, str]:
@@ -90,5 +75,5 @@ def real(path: str) -> str:
         return str(StoredPath.parse(path))
     if "\0" in path:
         raise ConfigException("A path has a NUL character, which no file has in its name. Correct it.")
-    match = _URL.fullmatch(path)
-    return os.path.realpath(match["key"] if match else path)
+    found = StorageUrl.split(path)
+    return os.path.realpath(found.key if found else path)

@@ -14,6 +14,7 @@ from airflow_config_providers.spark.audit.leaks.stored_path import StoredPath, i
     ("path", "expected"),
     [
         pytest.param("s3://aws_logs@bucket/logs/", StoredPath("s3", "aws_logs", "bucket", "logs"), id="connection"),
+        pytest.param("S3://bucket/Logs", StoredPath("s3", "", "bucket", "Logs"), id="capitals"),
         pytest.param("gs://bucket", StoredPath("gs", "", "bucket", ""), id="bucket"),
         pytest.param("hdfs://namenode:8020/logs", StoredPath("hdfs", "", "namenode:8020", "logs"), id="port"),
         pytest.param("s3://b/of\nlines#1", StoredPath("s3", "", "b", "of\nlines#1"), id="any-character"),

@@ -281,6 +281,7 @@ class ConfiguredOperator(ReloadingOperator):
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
         from airflow_config_providers.job.authorship import Authorship
 
+        guard_methods(type(self))  # code can have set one on the class since it was made
         fields = self._job_fields()
         self._authorship = authorship = Authorship(self._authorship)  # the original of this copy can run again
         before, is_plain = fields.texts(skip=skip), self._renders_plainly()

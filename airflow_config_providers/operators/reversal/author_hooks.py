@@ -30,25 +30,63 @@ class AuthorHook:
         vars(operator)[self._name] = hook
 
 
-class _AuthorMethod:
-    """A method of an author's class, of any kind, which leaves only references behind when an operator has it."""
+class _Inherited:
+    """In place of what is not set, or not defined. It is a class, because a copy of a class is the class itself."""
 
-    def __init__(self, method: Any, *, is_last: bool) -> None:
-        self._method = method
-        self._is_last = is_last
+
+class _AuthorMethod:
+    """
+    A method of a class of operators, which leaves only references behind when an operator has it.
+
+    As without it, an operator has what was set on it, or else what the first of its classes defines, from this one on.
+    Both are looked up when they are needed, so that nothing is kept of a base. What Airflow defines stays as it is.
+
+    :param own: what this class itself defines, of any kind; ``_Inherited`` if it defines nothing
+    """
+
+    def __init__(self, kind: type, name: str, own: Any) -> None:
+        self.kind = kind
+        self.own = own
+        self._name = name
 
     def __get__(self, operator: Any, owner: type | None = None) -> Any:
-        bind = getattr(self._method, "__get__", None)
-        method = self._method if bind is None else bind(operator, owner)
-        return method if operator is None else _guarded(method, operator, is_last=self._is_last)
+        order = (owner or type(operator)).__mro__
+        if operator is None:
+            return _bound(self._defined(order), None, owner)
+        set_on_it = vars(operator).get(self._name, _Inherited) if order[0] is self.kind else _Inherited  # not super()
+        method = _bound(self._defined(order), operator, owner) if set_on_it is _Inherited else set_on_it
+        if getattr(method, "__func__", None) is getattr_static(BaseOperator, self._name):
+            return method  # so that Airflow sees that nobody has overridden it
+        return _guarded(method, operator, is_last=self._name in _LAST)
+
+    def __set__(self, operator: Any, method: Any) -> None:
+        vars(operator)[self._name] = method
+
+    def __delete__(self, operator: Any) -> None:
+        if self._name not in vars(operator):
+            raise AttributeError(self._name)
+        del vars(operator)[self._name]
+
+    def _defined(self, order: tuple[type, ...]) -> Any:
+        """Return what the first class from ``kind`` on defines; the last is Airflow's."""
+        found = (vars(kind).get(self._name, _Inherited) for kind in order[order.index(self.kind) :])
+        own = (one.own if isinstance(one, _AuthorMethod) else one for one in found)
+        return next(one for one in own if one is not _Inherited)
 
 
 def guard_methods(kind: type) -> None:
     """Have ``pre_execute`` and ``post_execute`` of a class of operators leave only references behind."""
     for name in _METHODS:
-        method = getattr_static(kind, name)
-        if method is not getattr_static(BaseOperator, name) and not isinstance(method, _AuthorMethod):
-            setattr(kind, name, _AuthorMethod(method, is_last=name in _LAST))
+        found = vars(kind).get(name, _Inherited)
+        if not isinstance(found, _AuthorMethod):
+            setattr(kind, name, _AuthorMethod(kind, name, found))
+        elif found.kind is not kind:  # a decorator has made a class of what another one contains
+            setattr(kind, name, _AuthorMethod(kind, name, found.own))
+
+
+def _bound(method: Any, operator: Any, owner: type | None) -> Any:
+    bind = getattr(method, "__get__", None)
+    return method if bind is None else bind(operator, owner)
 
 
 def _guarded(call: Callable[..., Any], operator: Any, *, is_last: bool) -> Callable[..., Any]:

@@ -9,7 +9,8 @@ import pytest
 from airflow.sdk import Asset, AssetAlias, Metadata
 from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
-from tests.operators.stock import CANARY, OurOperator
+from airflow_config_providers.operators.configure import configure_task
+from tests.operators.stock import CANARY, OurOperator, StockOperator
 
 pytestmark = pytest.mark.usefixtures("connections")
 
@@ -83,6 +84,36 @@ def test_an_error_of_an_authors_function_shows_the_reference(dag, run_task, pass
 def test_so_does_an_error_of_a_class(dag, run_task, password, moment, kept, kind):
     job = failing_method(moment, kind, kept)(task_id="job", dag=dag, payload=password, do=keeping(kept))
     run = run_task(job)
+
+    assert str(run.error) == f"{password} or another is refused"
+    assert CANARY not in shown(run.error)
+
+
+def test_so_does_an_error_of_a_function_that_was_set_on_the_task(dag, run_task, password, moment, kept):
+    job = OurOperator(task_id="job", dag=dag, payload=password, do=keeping(kept))
+    setattr(job, moment, lambda context, result=None: fail(kept))
+    run = run_task(job)
+
+    assert str(run.error) == f"{password} or another is refused"
+    assert CANARY not in shown(run.error)
+
+
+def test_so_does_an_error_of_a_function_that_was_set_before_the_task_was_configured(
+    dag, run_task, password, moment, kept
+):
+    job = StockOperator(task_id="job", dag=dag, payload=password, do=keeping(kept))
+    setattr(job, moment, lambda context, result=None: fail(kept))
+    configure_task(job)
+    run = run_task(job)
+
+    assert str(run.error) == f"{password} or another is refused"
+    assert CANARY not in shown(run.error)
+
+
+def test_so_does_an_error_of_a_method_that_was_set_on_the_class_later(dag, run_task, password, moment, kept):
+    kind = type("LateOperator", (OurOperator,), {})
+    setattr(kind, moment, lambda self, context, result=None: fail(kept))
+    run = run_task(kind(task_id="job", dag=dag, payload=password, do=keeping(kept)))
 
     assert str(run.error) == f"{password} or another is refused"
     assert CANARY not in shown(run.error)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +57,19 @@ def test_another_error_shows_only_its_type():
     assert found.diagnosis.severity is Severity.ERROR
     assert "ValueError" in found.diagnosis.what
     assert CANARY not in repr(found)
+
+
+def nobody(uid):
+    raise KeyError(uid)
+
+
+def test_a_user_without_a_home_is_told_so(monkeypatch):
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+
+    (found,) = run(a=lambda site: [fine(str(Path.home()))])
+
+    assert found.diagnosis.way_out.startswith(f"Set HOME: it is not set, and user {os.getuid()}, who has no entry in")
 
 
 def test_a_check_that_hangs_is_a_finding_and_the_next_one_runs():

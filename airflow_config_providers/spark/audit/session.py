@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pwd
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
@@ -100,6 +101,10 @@ _NOT_STARTED: Final = (
     f"Spark did not start ({{}}). Its own messages are above. Java 17 or newer must be installed, and the master, if "
     f"there is one, must be reachable, and have the same {_SECRET}."
 )
+_NO_USER: Final = (
+    "Spark does not start for user {}, who has no entry in /etc/passwd: Java takes name and home directory from there. "
+    "Add an entry, or run this as another user."
+)
 
 
 @contextmanager
@@ -165,10 +170,20 @@ def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]
     try:
         session = _session(master, configs) if is_new else _session_beside({**_DEFAULTS, **configs})
     except Exception as error:  # noqa: BLE001 - Py4J's errors are of many kinds, and hold a whole stack of Java
-        problem = _LACKS_SECRET if _SECRET in str(error) else _NOT_STARTED.format(type(error).__name__)
+        problem = _not_started(error)
     else:
         return session, is_new
     raise ConfigException(problem)
+
+
+def _not_started(error: Exception) -> str:
+    if _SECRET in str(error):
+        return _LACKS_SECRET
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        return _NO_USER.format(os.getuid())
+    return _NOT_STARTED.format(type(error).__name__)
 
 
 def _require_pyspark() -> None:

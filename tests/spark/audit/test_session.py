@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -84,6 +85,19 @@ def test_a_session_that_cannot_be_made_leaves_no_context_that_a_later_audit_take
 
     with audit_session("local[1]", {"spark.app.name": "a later one"}) as session:
         assert session.sparkContext.appName == "a later one"
+
+
+def test_a_user_whom_java_does_not_know_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+
+    with (
+        pytest.raises(ConfigException, match=rf"user {os.getuid()}, who has no entry"),
+        audit_session("local[1]", UNFIT),
+    ):
+        pass
 
 
 def test_an_interrupt_while_the_jvm_starts_leaves_no_jvm() -> None:

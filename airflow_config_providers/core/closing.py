@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.once import Once
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 LONGEST_CLOSE: Final = 60.0
-"""The most seconds that are waited for members to close: as for all providers of a job to answer, by default."""
+"""The most seconds that are waited for a member to close: as for all providers of a job to answer, by default."""
 
 
 class _CommonEnd:
@@ -52,51 +52,46 @@ class Closable(Protocol):
 
 def close_all(members: Iterable[tuple[str, Closable]], *, patience: float = LONGEST_CLOSE) -> None:
     """
-    Close all ``members`` side by side. A failure is logged, and the others are still closed.
+    Close each of ``members``. A failure is logged, and the others are still closed.
 
     Each is closed in a thread that sees the caller's context variables. One that takes too long is logged, and goes on
     in its thread, which does not keep the process alive.
 
-    If a signal handler raises meanwhile, the rest are closed in threads that nobody waits for.
+    If a signal handler raises meanwhile, the rest are closed in a thread that nobody waits for.
 
-    :param patience: the seconds to wait for all of them
+    :param patience: the seconds to wait for each
     """
     _close_each(deque((name, Once(member.close)) for name, member in members), patience)
 
 
 def _close_each(rest: deque[tuple[str, Once]], patience: float) -> None:
-    outer, begun = _COMMON_END.set(_COMMON_END.get() or _CommonEnd()), list[tuple[str, "Future[None]"]]()
+    from airflow_config_providers.core.concurrency.workers import in_thread  # noqa: PLC0415 - slow to import, and what only reverses closes nothing
+
+    outer = _COMMON_END.set(_COMMON_END.get() or _CommonEnd())
     try:
         while rest:
             name, close = rest[0]
-            begun.append((name, _in_thread(close)))
+            closing = in_thread(close)
             rest.popleft()  # a signal can come before, after the thread has started
-        _tell_problems(begun, patience)
+            if problem := _problem_of_closing(closing, patience):
+                import logging  # noqa: PLC0415 - slow to import, and most members can be closed
+
+                logging.getLogger(__name__).warning("%s could not be closed: %s", printable(name), problem)
     finally:
         if rest:
-            _in_thread(_close_each, rest, patience)
+            in_thread(_close_each, rest, patience)
         _COMMON_END.reset(outer)
 
 
-def _in_thread(call: Callable[..., None], *args: Any) -> Future[None]:
-    """Make a call in a thread. A signal handler can raise in the import, too."""
-    from airflow_config_providers.core.concurrency.workers import in_thread  # noqa: PLC0415 - slow to import, and what only reverses closes nothing
-
-    return in_thread(call, *args)
-
-
-def _tell_problems(begun: Sequence[tuple[str, Future[None]]], patience: float) -> None:
-    """Log the type of the error of each, whose message could contain a value, or that it takes long."""
+def _problem_of_closing(closing: Future[None], patience: float) -> str:
+    """Return the type of the error with which it ended, whose message could contain a value, or that it takes long."""
     from concurrent.futures import wait  # noqa: PLC0415 - as above
 
-    late = wait([closing for _, closing in begun], patience).not_done
-    for name, closing in begun:
-        error = None if closing in late else closing.exception()
-        problem = f"it has not ended after {patience:g} seconds" if closing in late else type(error).__name__
-        if closing in late or error is not None:
-            import logging  # noqa: PLC0415 - slow to import, and most members can be closed
-
-            logging.getLogger(__name__).warning("%s could not be closed: %s", printable(name), problem)
+    wait([closing], patience)
+    if not closing.done():
+        return f"it has not ended after {patience:g} seconds"
+    error = closing.exception()
+    return type(error).__name__ if error else ""
 
 
 class Closing(ClosedOnExit):

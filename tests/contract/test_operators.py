@@ -107,8 +107,7 @@ def test_what_a_mapped_operator_would_have_is_told_from_its_arguments(kind):
     told = AuthoredJob.of_unrendered(fields)
 
     assert told == AuthoredJob.of_unrendered(JobFields.of_operator(task, spec(kind)))
-    of_arguments = [{}] if spec(kind).named.keys else []
-    assert [layer.configs for layer in told.layers] == ([CONF, *of_arguments] if spec(kind).conf else [])
+    assert [layer.configs for layer in told.layers] == ([CONF] if spec(kind).conf else [])
     assert list(told.texts.values()) in ([REFERENCE], [f"select '{REFERENCE}'"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -164,6 +165,7 @@ def test_without_a_backend_a_state_that_looks_like_an_address_gets_references(da
 
 
 def test_a_task_without_values_leaves_a_backend_of_state_alone(dag, run_task, password, elsewhere):
+    gc.collect()  # tasks of earlier tests, which have values until then
     run_task(OurOperator(task_id="job", dag=dag, payload=password, do=lambda self, context: None)).task._job_run.close()
 
     assert type(airflow_context._get_worker_state_store_backend()) is Elsewhere

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.once import Once
@@ -65,13 +65,11 @@ def close_all(members: Iterable[tuple[str, Closable]], *, patience: float = LONG
 
 
 def _close_each(rest: deque[tuple[str, Once]], patience: float) -> None:
-    from airflow_config_providers.core.concurrency.workers import in_thread  # noqa: PLC0415 - slow to import, and what only reverses closes nothing
-
     outer = _COMMON_END.set(_COMMON_END.get() or _CommonEnd())
     try:
         while rest:
             name, close = rest[0]
-            closing = in_thread(close)
+            closing = _in_thread(close)
             rest.popleft()  # a signal can come before, after the thread has started
             if problem := _problem_of_closing(closing, patience):
                 import logging  # noqa: PLC0415 - slow to import, and most members can be closed
@@ -79,8 +77,15 @@ def _close_each(rest: deque[tuple[str, Once]], patience: float) -> None:
                 logging.getLogger(__name__).warning("%s could not be closed: %s", printable(name), problem)
     finally:
         if rest:
-            in_thread(_close_each, rest, patience)
+            _in_thread(_close_each, rest, patience)
         _COMMON_END.reset(outer)
+
+
+def _in_thread(call: Callable[..., None], *args: Any) -> Future[None]:
+    """Make a call in a thread. A signal handler can raise in the import, too."""
+    from airflow_config_providers.core.concurrency.workers import in_thread  # noqa: PLC0415 - slow to import, and what only reverses closes nothing
+
+    return in_thread(call, *args)
 
 
 def _problem_of_closing(closing: Future[None], patience: float) -> str:

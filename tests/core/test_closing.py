@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
+from types import ModuleType
 
 import pytest
 
@@ -170,3 +172,28 @@ def test_a_member_is_closed_once_though_a_signal_handler_raises(interrupted: Int
     interrupted.goes_on.set()
     assert eventually(lambda: last.closed)
     assert (interrupted.closings, last.closed) == (1, 1)
+
+
+class Stopping:
+    """Raises what a signal handler does when a module is first imported."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == self._module.__name__ and name not in sys.modules:
+            sys.modules[name] = self._module
+            raise LookupError("stop")
+
+
+def test_a_signal_handler_that_raises_in_an_import_keeps_none_open(monkeypatch: pytest.MonkeyPatch):
+    from airflow_config_providers.core.concurrency import workers
+
+    monkeypatch.setattr(sys, "meta_path", [Stopping(workers), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, workers.__name__)
+    members = [Member(), Member()]
+
+    with pytest.raises(LookupError, match="stop"):
+        close_all(("a member", member) for member in members)
+
+    assert eventually(lambda: [member.closed for member in members] == [1, 1])

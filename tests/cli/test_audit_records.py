@@ -259,9 +259,9 @@ def test_a_path_that_is_not_there_is_an_error(cli: Cli):
 @pytest.mark.parametrize(
     ("words", "path", "name"),
     [
-        pytest.param("history", "s3://user:c4nary@bucket/records", "s3a://bucket/records", id="records_path"),
-        pytest.param("references --records gs://own@bucket/a/b", "", "gs://bucket/a/b", id="option"),
-        pytest.param("history --records /nowhere --against s3://own@bucket", "", "s3a://bucket", id="against"),
+        pytest.param("history", "s3://user:c4nary@bucket/records", "s3a://bucket/PATH", id="records_path"),
+        pytest.param("references --records gs://own@bucket/a/b", "", "gs://bucket/PATH", id="option"),
+        pytest.param("history --records /nowhere --against s3://own@bucket", "", "s3a://bucket/PATH", id="against"),
     ],
 )
 def test_a_path_that_names_a_connection_is_refused_before_spark_starts(cli: Cli, words: str, path: str, name: str):

@@ -223,12 +223,12 @@ def watching_threads():
     return [thread for thread in threading.enumerate() if thread.name == "config-files"]
 
 
-def system_watches():
-    """Return how many ``inotify`` this process has."""
-    found = 0
-    for descriptor in Path("/proc/self/fd").iterdir():
+def system_watches(path):
+    """Return how many ``inotify`` of this process watch a directory."""
+    watched, found = f" ino:{path.stat().st_ino:x} ", 0
+    for descriptor in Path("/proc/self/fdinfo").iterdir():
         with suppress(OSError):  # it was closed meanwhile
-            found += str(descriptor.readlink()) == "anon_inode:inotify"
+            found += watched in descriptor.read_text()
     return found
 
 
@@ -251,19 +251,18 @@ def test_many_paths_are_one_thread_that_ends_with_them(tmp_path, directories, he
 
 def test_many_providers_are_one_thread_and_one_watch_of_the_system(tmp_path, heard):
     assert eventually(lambda: not watching_threads())
-    others = system_watches()  # with one that an earlier test has just closed, perhaps
     (tmp_path / "password").write_text("one")
     providers = [provider_of(DirectoryConfigProvider, tmp_path) for _ in range(20)]
     for provider in providers:
         provider.subscribe(str(tmp_path), None, heard)
-    assert eventually(lambda: system_watches() <= others + 1)
+    assert eventually(lambda: system_watches(tmp_path) == 1)
     assert len(watching_threads()) == 1
 
     (tmp_path / "password").write_text("two")
     assert eventually(lambda: len(heard) == len(providers))
     for provider in providers:
         provider.close()
-    assert eventually(lambda: system_watches() <= others and not watching_threads())
+    assert eventually(lambda: not system_watches(tmp_path) and not watching_threads())
 
 
 def test_a_watch_tells_each_follower_of_its_own_paths(tmp_path):

@@ -133,8 +133,8 @@ class Finder:
         """
         Return the matches in ``data``, in order; overlapping matches are merged.
 
-        :param beside: others whose matches are replaced in ``data``, too. A short number beside one of these is not
-            part of a longer number
+        :param beside: all whose matches are replaced in ``data``, if there are others. A short number beside a match
+            of another is not part of a longer number
         """
         if len(data) > _CHUNK:
             return self._find_long(data, beside)
@@ -232,10 +232,11 @@ class Finder:
     def _whole(self, data: bytes, hits: Hits, beside: Sequence[Finder]) -> list[Match]:
         matches = self._occurrences(data, hits)
         found = _without_chance(data, matches)
-        if len(found) == len(matches) or not beside:
+        others = [each for each in beside if each is not self] if len(found) < len(matches) else ()
+        if not others:
             return found
-        others = [match for each in beside for match in each._occurrences(data, each._windows.find(data))]
-        return _without_chance(data, merged([*matches, *others]))
+        theirs = [match for each in others for match in each._occurrences(data, each._windows.find(data))]
+        return _without_chance(data, merged([*matches, *theirs]))
 
     def _occurrences(self, data: bytes, hits: Hits) -> list[Match]:
         """Return where whole patterns are, also numbers that can be there by chance."""

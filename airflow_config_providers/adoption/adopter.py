@@ -13,7 +13,7 @@ from airflow_config_providers.adoption.dag_source import imported_files
 from airflow_config_providers.adoption.edits import FileChange, blocks, patch
 from airflow_config_providers.adoption.file_proposal import ByHand, FileProposal, ProposalRules, emptied
 from airflow_config_providers.adoption.patch_lines import lines_with_text
-from airflow_config_providers.adoption.proof import ENVIRONMENT, Imports, ProofMaker, are_in_all
+from airflow_config_providers.adoption.proof import Imports, ProofMaker, are_in_all
 from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing, written_path
 from airflow_config_providers.core.layers import LayeredConfig
@@ -91,17 +91,18 @@ class Adoption:
         return Path(one.path).resolve().relative_to(self.root).as_posix()
 
 
-def proposed(request: AdoptRequest, progress: Progress) -> Adoption:
+def proposed(request: AdoptRequest, progress: Progress, origin: AirflowProcess) -> Adoption:
     """
     Return what is proposed. Nothing is changed.
 
+    :param origin: the process whose copies import the files, with the environment of ``ENVIRONMENT``
     :raises ConfigException: a path does not exist, or Airflow does not start
     """
     paths = (LintedPaths.of(request.paths) if request.paths else LintedPaths.of_deployment()).dags
     root = _root(request.paths)
     folder = request.layers_folder or str(root / LAYERS)
     read, problems = _read(paths, root)
-    with progress(2 * len(read)) as tick, AirflowProcess(ENVIRONMENT) as origin:
+    with progress(2 * len(read)) as tick:
         imports = Imports(root, request.seconds, tick, origin)
         before = dict(zip(read, imports.before(list(read)), strict=True))
         is_of_all = are_in_all(() if request.paths else before.values())

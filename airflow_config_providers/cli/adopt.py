@@ -10,19 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from airflow_config_providers.adoption.adopter import LAYERS, Adoption, AdoptRequest, proposed
+from airflow_config_providers.adoption.proof import ENVIRONMENT
 from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.cli.arguments import seconds
 from airflow_config_providers.cli.failing import WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.exceptions import ConfigException, system_reason
+from airflow_config_providers.lint.dag_process import AirflowProcess
 
 
 @reporting_errors
 def adopt(args: Any) -> None:
     """Print a patch, or write it into a new folder, and report what stays by hand."""
+    with AirflowProcess(ENVIRONMENT) as origin:
+        adopt_with(origin, args)
+
+
+def adopt_with(origin: AirflowProcess, args: Any) -> None:
+    """Do the same with copies of a process that is there."""
     _refuse_existing(args.write)
-    found = proposed(_request(args), progress)
+    found = proposed(_request(args), progress, origin)
     if args.write:
         _write(found, Path(args.write))
     if args.output == "json":

@@ -102,9 +102,7 @@ def main() -> None:
     """Make and end copies until the other end of the socket is closed."""
     with socket.socket(fileno=os.dup(0)) as control:
         _leave_streams()
-        from airflow_config_providers.lint import task_jobs  # noqa: F401, PLC0415 - slow, and part of getting ready
-
-        _bag()
+        _import_what_most_need()
         gc.freeze()  # so that copies share what is loaded
         _keep_orphans()
         own = _children()  # what importing Airflow has started
@@ -124,6 +122,15 @@ def main() -> None:
             _end(pid, copies)
         _end_orphans(own)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _import_what_most_need() -> None:
+    """Import what reading needs, and what DAG files of Spark jobs import: each copy would do it anew."""
+    from airflow_config_providers.lint import task_jobs  # noqa: F401, PLC0415 - slow, and part of getting ready
+
+    _bag()
+    with suppress(Exception):  # a DAG file that imports it reports what is wrong
+        import airflow.providers.apache.spark.operators.spark_submit  # noqa: F401, PLC0415 - slow, too
 
 
 def _leave_streams() -> None:

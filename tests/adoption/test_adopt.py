@@ -11,7 +11,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from airflow_config_providers.adoption.file_proposal import FileProposal, FilePr
 from airflow_config_providers.adoption.proof import ENVIRONMENT, Imports, Meaning, _meanings, _reader
 from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.adoption.shared_layers import SharedLayer
-from airflow_config_providers.cli.adopt import _write, adopt
+from airflow_config_providers.cli.adopt import _write, adopt, adopt_with
+from airflow_config_providers.cli.failing import reporting_errors
 from airflow_config_providers.core.document import read_key
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lint.dag_process import AirflowProcess
@@ -125,7 +126,9 @@ class Adopted:
         return (self.after / name).read_text()
 
 
-def run(folder: Path, **options: Any) -> tuple[int, str, str]:
+def run(folder: Path, origin: AirflowProcess | None = None, **options: Any) -> tuple[int, str, str]:
+    """Return the exit code of the command and what it printed; without ``origin``, it starts a process itself."""
+    command = adopt if origin is None else reporting_errors(partial(adopt_with, origin))
     usual = {
         "paths": [str(folder)],
         "operators": "apply_to",
@@ -140,7 +143,7 @@ def run(folder: Path, **options: Any) -> tuple[int, str, str]:
     code, out, err = 0, StringIO(), StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         try:
-            adopt(Namespace(**{**usual, **options}))
+            command(Namespace(**{**usual, **options}))
         except SystemExit as end:
             code = int(end.code or 0)
     return code, out.getvalue(), err.getvalue()
@@ -285,11 +288,11 @@ def test_with_classes_shared_values_move_to_a_layer_file(with_classes: Adopted):
     assert "spark.app.first" not in with_classes.text("trains.py")
 
 
-def test_a_layer_file_whose_folder_has_a_quote_in_its_name_is_in_the_patch(environ: Path, tmp_path: Path):
+def test_a_layer_file_whose_folder_has_a_quote_in_its_name_is_in_the_patch(origin: AirflowProcess, tmp_path: Path):
     (tmp_path / "trains.py").write_text(TRAINS)
     (tmp_path / "other.py").write_text(CUSTOM)
 
-    code, out, err = run(tmp_path, operators="classes", layers_folder='/lay"ers')
+    code, out, err = run(tmp_path, origin, operators="classes", layers_folder='/lay"ers')
 
     document = json.loads(out)
     assert [one["name"] for one in document["layers"]] == ["shared-1.properties"], (code, err)
@@ -328,17 +331,17 @@ def test_a_folder_that_exists_is_not_written(tmp_path: Path):
     assert "exists already" in err
 
 
-def test_a_folder_whose_name_is_too_long_is_an_error(environ: Path, tmp_path: Path):
+def test_a_folder_whose_name_is_too_long_is_an_error(origin: AirflowProcess, tmp_path: Path):
     (tmp_path / "x.py").write_text("# a DAG for Airflow\n")
 
-    code, _, err = run(tmp_path, write=str(tmp_path / ("a" * 300)))
+    code, _, err = run(tmp_path, origin, write=str(tmp_path / ("a" * 300)))
 
     assert code > 0
     assert "cannot be written: File name too long. Choose another folder" in err
 
 
 def test_what_cannot_be_copied_or_lies_elsewhere_does_not_keep_other_files_from_being_adopted(
-    environ: Path, tmp_path: Path
+    origin: AirflowProcess, tmp_path: Path
 ):
     folder = tmp_path / "dags"
     folder.mkdir()
@@ -351,7 +354,7 @@ def test_what_cannot_be_copied_or_lies_elsewhere_does_not_keep_other_files_from_
     os.mkfifo(folder / "pipe")
     (folder / "marked.py").write_bytes(codecs.BOM_UTF8 + TRAINS.encode())
 
-    code, out, err = run(folder)
+    code, out, err = run(folder, origin)
 
     document = json.loads(out)
     assert code == 0, err
@@ -359,7 +362,7 @@ def test_what_cannot_be_copied_or_lies_elsewhere_does_not_keep_other_files_from_
     assert [line for line in document["patch"].splitlines() if line.startswith("+++")] == ["+++ b/trains.py"]
 
 
-def test_a_file_that_imports_through_a_link_out_of_the_folder_is_adopted(environ: Path, tmp_path: Path):
+def test_a_file_that_imports_through_a_link_out_of_the_folder_is_adopted(origin: AirflowProcess, tmp_path: Path):
     folder = tmp_path / "dags"
     folder.mkdir()
     (tmp_path / "shared").mkdir()
@@ -367,7 +370,7 @@ def test_a_file_that_imports_through_a_link_out_of_the_folder_is_adopted(environ
     (folder / "common").symlink_to("../shared")
     (folder / "trains.py").write_text(f"from common.common_names import OWNER\n{TRAINS}")
 
-    code, out, err = run(folder)
+    code, out, err = run(folder, origin)
 
     assert code == 0, err
     assert "+++ b/trains.py" in json.loads(out)["patch"]
@@ -382,12 +385,12 @@ def test_a_deployment_without_a_folder_of_dags_is_an_error(tmp_path: Path, monke
     assert "Correct [core] dags_folder" in err
 
 
-def test_an_existing_layer_file_keeps_its_name_and_content(environ: Path, tmp_path: Path):
+def test_an_existing_layer_file_keeps_its_name_and_content(origin: AirflowProcess, tmp_path: Path):
     (tmp_path / "layers").mkdir()
     (tmp_path / "layers" / "shared-1.properties").write_text("spark.app.first=9\n")
     (tmp_path / "trains.py").write_text(TRAINS)
 
-    code, out, err = run(tmp_path, operators="classes")
+    code, out, err = run(tmp_path, origin, operators="classes")
 
     assert code == 0, err
     assert [layer["name"] for layer in json.loads(out)["layers"]] == ["shared-2.properties"]
@@ -410,28 +413,28 @@ def test_an_existing_layer_file_keeps_its_name_and_content(environ: Path, tmp_pa
         ),
     ],
 )
-def test_what_cannot_be_checked_stays_as_it_is(environ: Path, tmp_path: Path, text: str, reason: str):
+def test_what_cannot_be_checked_stays_as_it_is(origin: AirflowProcess, tmp_path: Path, text: str, reason: str):
     (tmp_path / "x.py").write_text(text)
 
-    code, out, err = run(tmp_path)
+    code, out, err = run(tmp_path, origin)
 
     assert code == 0, err
     assert json.loads(out)["patch"] == ""
     assert any(one["reason"].startswith(reason) for one in json.loads(out)["by_hand"]), out
 
 
-def test_an_entry_stays_if_the_argument_in_its_place_can_render_to_nothing(environ: Path, tmp_path: Path):
+def test_an_entry_stays_if_the_argument_in_its_place_can_render_to_nothing(origin: AirflowProcess, tmp_path: Path):
     (tmp_path / "x.py").write_text(
         f'{STOCK}from airflow.sdk import DAG\n\nwith DAG("x", schedule=None):\n    SparkSubmitOperator(\n'
         '        task_id="x", conf={"spark.executor.memory": "1g"}, executor_memory="{{ params.memory }}"\n    )\n'
     )
 
-    code, out, err = run(tmp_path)
+    code, out, err = run(tmp_path, origin)
 
     assert (code, json.loads(out)["patch"]) == (0, ""), err
 
 
-def test_a_part_of_json_that_need_not_be_a_string_stays_as_it_is(environ: Path, tmp_path: Path):
+def test_a_part_of_json_that_need_not_be_a_string_stays_as_it_is(origin: AirflowProcess, tmp_path: Path):
     value = json.loads('{"strict": true}')
     template = Environment(autoescape=True).from_string("{{ var.json.flags.strict }}")
     assert (template.render(var={"json": {"flags": value}}), read_key(value, "strict")) == ("True", "true")
@@ -442,7 +445,7 @@ def test_a_part_of_json_that_need_not_be_a_string_stays_as_it_is(environ: Path, 
         '            "spark.app.token": "{{ conn.db.extra_dejson.token }}",\n        },\n    )\n'
     )
 
-    code, out, err = run(tmp_path)
+    code, out, err = run(tmp_path, origin)
 
     added = [line.split('"')[1] for line in json.loads(out)["patch"].splitlines() if line.startswith("+  ")]
     assert (code, added) == (0, ["spark.eventLog.enabled", "spark.app.token"]), out + err
@@ -452,12 +455,12 @@ def test_a_part_of_json_that_need_not_be_a_string_stays_as_it_is(environ: Path, 
 
 @pytest.mark.parametrize("odd", [f"x = {'-' * 200_000}1", "x = 1\r\n\\\r\n"], ids=["too-deep", "ends-with-a-backslash"])
 def test_a_file_that_cannot_be_analyzed_does_not_keep_others_from_being_adopted(
-    environ: Path, tmp_path: Path, odd: str
+    origin: AirflowProcess, tmp_path: Path, odd: str
 ):
     (tmp_path / "odd.py").write_bytes(f"# a DAG\n{STOCK}{odd}".encode())
     (tmp_path / "trains.py").write_text(TRAINS)
 
-    code, out, err = run(tmp_path)
+    code, out, err = run(tmp_path, origin)
 
     assert code == 0, err
     assert "+++ b/trains.py" in json.loads(out)["patch"]
@@ -513,10 +516,10 @@ def test_a_template_with_its_usual_meaning_is_replaced(text: str):
 ENTRY = 'conf={"spark.app.own": "{{ conn.db.host }}"}'
 
 
-def by_hand_of(folder: Path, text: str, **options: Any) -> tuple[str, list[str]]:
+def by_hand_of(folder: Path, origin: AirflowProcess | None, text: str, **options: Any) -> tuple[str, list[str]]:
     """Return what is added to a file with a DAG, and why the rest stays by hand."""
     (folder / "x.py").write_text(f"{STOCK}from airflow.sdk import DAG, BaseHook\n{text}")
-    code, out, err = run(folder, **options)
+    code, out, err = run(folder, origin, **options)
     assert code == 0, err
     document = json.loads(out)
     added = [line[1:] for line in document["patch"].splitlines() if line.startswith("+") and line[1] != "+"]
@@ -530,9 +533,10 @@ def by_hand_of(folder: Path, text: str, **options: Any) -> tuple[str, list[str]]
         pytest.param("remember(conf=SHARED)", id="function"),
     ],
 )
-def test_a_mapping_that_is_not_only_for_spark_stays_as_it_is(environ: Path, tmp_path: Path, other: str):
+def test_a_mapping_that_is_not_only_for_spark_stays_as_it_is(origin: AirflowProcess, tmp_path: Path, other: str):
     added, reasons = by_hand_of(
         tmp_path,
+        origin,
         "from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator\n"
         'SHARED = {"spark.app.user": "{{ conn.db.login }}"}\nSEEN = []\ndef remember(conf):\n    SEEN.append(conf)\n'
         f'with DAG("x", schedule=None):\n    {other}\n    SparkSubmitOperator(task_id="t", conf=SHARED)\n'
@@ -566,10 +570,11 @@ def test_a_mapping_that_is_not_only_for_spark_stays_as_it_is(environ: Path, tmp_
     ],
 )
 def test_an_entry_that_would_change_something_else_stays_alone(
-    environ: Path, tmp_path: Path, more: str, other: str, reason: str
+    origin: AirflowProcess, tmp_path: Path, more: str, other: str, reason: str
 ):
     added, reasons = by_hand_of(
         tmp_path,
+        origin,
         "from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator\n"
         f'{more}with DAG("x", schedule=None) as d:\n'
         '    t = SparkSubmitOperator(task_id="t", conf={"spark.app.user": "{{ conn.db.login }}"})\n'
@@ -600,8 +605,8 @@ def test_an_entry_that_would_change_something_else_stays_alone(
         ),
     ],
 )
-def test_a_template_that_is_in_no_known_call_is_reported(environ: Path, tmp_path: Path, text: str):
-    added, reasons = by_hand_of(tmp_path, text)
+def test_a_template_that_is_in_no_known_call_is_reported(origin: AirflowProcess, tmp_path: Path, text: str):
+    added, reasons = by_hand_of(tmp_path, origin, text)
 
     assert added == ""
     assert [one.partition(":")[0] for one in reasons] == ["'spark.app.own' of task 't' of DAG 'x'"]
@@ -628,7 +633,7 @@ ELSEWHERE = "its template reads a connection or a variable. Only conf and env_va
     ],
 )
 def test_a_template_that_is_put_together_is_reported_once_where_it_is_written(
-    environ: Path, tmp_path: Path, argument: str, reason: str
+    origin: AirflowProcess, tmp_path: Path, argument: str, reason: str
 ):
     (tmp_path / "x.py").write_text(
         f"{STOCK}from airflow.sdk import DAG\nX = 'x'\n"
@@ -636,7 +641,7 @@ def test_a_template_that_is_put_together_is_reported_once_where_it_is_written(
         f'with DAG("x"): SparkSubmitOperator(task_id="t", {argument})\n'
     )
 
-    code, out, err = run(tmp_path)
+    code, out, err = run(tmp_path, origin)
 
     assert code == 0, err
     (found,) = [f"{one['line']}: {one['reason']}" for one in json.loads(out)["by_hand"]]
@@ -661,9 +666,9 @@ with DAG("x", schedule=None):
 
 
 def test_what_differs_each_time_a_file_is_imported_does_not_keep_the_rest_from_being_adopted(
-    environ: Path, tmp_path: Path
+    origin: AirflowProcess, tmp_path: Path
 ):
-    added, reasons = by_hand_of(tmp_path, CHANGING)
+    added, reasons = by_hand_of(tmp_path, origin, CHANGING)
 
     assert added.strip() == '"spark.app.user": "${connection:db:login}",'
     assert reasons == []
@@ -674,13 +679,14 @@ def test_what_differs_each_time_a_file_is_imported_does_not_keep_the_rest_from_b
     [pytest.param("{DAG.__name__}", 2, id="nothing-differs"), pytest.param("{uuid4()}", 3, id="differs")],
 )
 def test_the_unchanged_file_is_imported_again_only_if_something_differs(
-    environ: Path, tmp_path: Path, value: str, imports: int
+    origin: AirflowProcess, tmp_path: Path, value: str, imports: int
 ):
     log = tmp_path / "imports"
     (dags := tmp_path / "dags").mkdir()
 
     added, _ = by_hand_of(
         dags,
+        origin,
         f'from uuid import uuid4\nwith open({str(log)!r}, "a") as file:\n    file.write("x")\nwith DAG("x"):\n'
         f'    SparkSubmitOperator(task_id="t", name=f"{value}", {ENTRY})\n',
     )
@@ -696,9 +702,9 @@ def test_the_unchanged_file_is_imported_again_only_if_something_differs(
         pytest.param("f\"{uuid4()} {{{{ ds }}}}\", env=dict(vars(t)['conf'])", id="in-another"),
     ],
 )
-def test_a_task_that_differs_each_time_does_not_get_a_reference(environ: Path, tmp_path: Path, command: str):
+def test_a_task_that_differs_each_time_does_not_get_a_reference(origin: AirflowProcess, tmp_path: Path, command: str):
     added, reasons = by_hand_of(
-        tmp_path, f'{CHANGING}    BashOperator(task_id="o", bash_command={command})\n', operators="classes"
+        tmp_path, origin, f'{CHANGING}    BashOperator(task_id="o", bash_command={command})\n', operators="classes"
     )
 
     assert "${connection" not in added
@@ -712,6 +718,7 @@ def test_a_configuration_with_a_value_that_is_missing_is_said_to_be_unknown(
 
     added, reasons = by_hand_of(
         tmp_path,
+        None,
         'with DAG("x"):\n    SparkSubmitOperator(\n        task_id="t",\n'
         '        conf={"spark.app.a": BaseHook.get_connection("bare").password},\n    )\n',
     )
@@ -729,11 +736,11 @@ def test_a_folder_that_cannot_be_filled_is_removed(tmp_path: Path):
     assert not (tmp_path / "new").exists()
 
 
-def test_a_file_that_others_import_stays_as_it_is(environ: Path, tmp_path: Path):
+def test_a_file_that_others_import_stays_as_it_is(origin: AirflowProcess, tmp_path: Path):
     (tmp_path / "trains.py").write_text(TRAINS)
     (tmp_path / "more.py").write_text(f"{STOCK}from airflow.sdk import DAG\nfrom trains import SparkSubmitOperator\n")
 
-    code, out, err = run(tmp_path, operators="classes")
+    code, out, err = run(tmp_path, origin, operators="classes")
 
     assert (code, json.loads(out)["patch"]) == (0, ""), err
     assert any(one["reason"].startswith("other files import it") for one in json.loads(out)["by_hand"])
@@ -772,10 +779,10 @@ with DAG("partly", schedule=None):
 """
 
 
-def test_of_a_file_what_can_be_proved_is_adopted_and_the_rest_is_reported(environ: Path, tmp_path: Path):
+def test_of_a_file_what_can_be_proved_is_adopted_and_the_rest_is_reported(origin: AirflowProcess, tmp_path: Path):
     (tmp_path / "partly.py").write_text(PARTLY)
 
-    code, out, err = run(tmp_path)
+    code, out, err = run(tmp_path, origin)
 
     assert code == 0, err
     document = json.loads(out)
@@ -813,18 +820,20 @@ def test_of_a_file_what_can_be_proved_is_adopted_and_the_rest_is_reported(enviro
         ),
     ],
 )
-def test_the_family_of_a_subclass_is_named_in_the_advice(environ: Path, tmp_path: Path, text: str, advice: list[str]):
+def test_the_family_of_a_subclass_is_named_in_the_advice(
+    origin: AirflowProcess, tmp_path: Path, text: str, advice: list[str]
+):
     (tmp_path / "x.py").write_text(
         f'{STOCK}from airflow.sdk import DAG\n{text}with DAG("x", schedule=None):\n    Own(task_id="t", {ENTRY})\n'
     )
 
-    code, out, err = run(tmp_path)
+    code, out, err = run(tmp_path, origin)
 
     assert code == 0, err
     assert json.loads(out)["advice"] == advice
 
 
-def test_every_family_of_a_file_is_named_in_the_advice(environ: Path, tmp_path: Path):
+def test_every_family_of_a_file_is_named_in_the_advice(origin: AirflowProcess, tmp_path: Path):
     (tmp_path / "x.py").write_text(
         f'{STOCK}from airflow.sdk import DAG, task\n\nwith DAG("x", schedule=None):\n'
         f'    SparkSubmitOperator(task_id="t", {ENTRY})\n\n'
@@ -832,7 +841,7 @@ def test_every_family_of_a_file_is_named_in_the_advice(environ: Path, tmp_path: 
         "    def count(spark): ...\n\n    count()\n"
     )
 
-    code, out, err = run(tmp_path)
+    code, out, err = run(tmp_path, origin)
 
     assert code == 0, err
     assert '"spark.app.db.password": "${connection:db:password}"' in json.loads(out)["patch"]
@@ -882,12 +891,12 @@ PASSWORD = '"spark.app.db.password": "{{ conn.db.password }}"'
     ],
 )
 def test_a_template_that_stays_is_named_with_its_dag_its_key_and_its_line(
-    environ: Path, tmp_path: Path, text: str, place: str
+    origin: AirflowProcess, tmp_path: Path, text: str, place: str
 ):
     (tmp_path / "x.json").write_text(f"{{{PASSWORD}}}")
     (tmp_path / "x.py").write_text(f"{STOCK}from airflow.sdk import DAG\n{text}")
 
-    code, out, err = run(tmp_path, paths=[str(tmp_path / "x.py")])
+    code, out, err = run(tmp_path, origin, paths=[str(tmp_path / "x.py")])
 
     assert code == 0, err
     found = [f"{one['line']}: {one['reason']}" for one in json.loads(out)["by_hand"]]

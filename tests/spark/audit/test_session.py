@@ -100,6 +100,16 @@ def test_a_user_whom_java_does_not_know_is_told_so(monkeypatch: pytest.MonkeyPat
         pass
 
 
+def test_a_directory_of_temporary_files_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    environ = {**os.environ, "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={tmp_path}/file"}
+
+    done = subprocess.run([sys.executable, "-c", SESSION], env=environ, capture_output=True, text=True, check=False)
+
+    last = done.stderr.splitlines()[-1]
+    assert f"Spark cannot write temporary files to {tmp_path}/file: Not a directory. Make room there" in last
+
+
 def test_an_interrupt_while_the_jvm_starts_leaves_no_jvm() -> None:
     script = (
         "from airflow_config_providers.spark.audit.session import audit_session\nwith audit_session('local[1]'): pass"

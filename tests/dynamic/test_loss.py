@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 
@@ -13,7 +13,7 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session, sessionmaker
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
-from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
+from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import history_name, name_of
@@ -22,6 +22,7 @@ from airflow_config_providers.dynamic.inheritance import task_configs
 from airflow_config_providers.dynamic.store import ReadOnlyStore
 from airflow_config_providers.exceptions import ConfigException, StaleVersionError
 from airflow_config_providers.testing import InMemoryConfigStore
+from tests.dynamic.failing_member import FailingMember
 
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
 DAG = ConfigResource(ResourceType.DAG, "flights")
@@ -47,19 +48,6 @@ class Variables(VariableStore):
     def lose(self, *names: str) -> None:
         with self.sessions.begin() as session:
             session.execute(delete(Variable).where(Variable.key.in_(names)))
-
-
-class Failing(Reconfigurable):
-    """Accepts each configuration, and fails when it gets it."""
-
-    def reconfigurable_configs(self) -> Sequence[str]:
-        return ["a"]
-
-    def validate_reconfiguration(self, configs: Mapping[str, object]) -> None:
-        pass
-
-    def reconfigure(self, configs: Mapping[str, object]) -> None:
-        raise OSError
 
 
 @pytest.fixture(params=["memory", "variables"])
@@ -203,7 +191,7 @@ def test_a_follower_notices_a_document_that_is_as_new_as_the_lost_one_was(store)
 
 def test_a_change_that_is_taken_back_after_a_loss_leaves_what_there_was(lost):
     members = Reconfigurables({})
-    members.add(Failing())
+    members.add(FailingMember("a"))
 
     with pytest.raises(ConfigException, match="was taken back: version 6 has the previous configuration"):
         ConfigAdmin(lost, followers={DAG: members}).incremental_alter_configs({DAG: [AlterConfigOp("a", "4")]})

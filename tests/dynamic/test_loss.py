@@ -272,6 +272,53 @@ def test_a_history_that_was_deleted_with_its_document_begins_anew(lost):
     assert past(lost) == [(1, "alter", {"a": None}, {"a": "1"})]
 
 
+@pytest.fixture
+def outdated(store: Memory | Variables) -> Memory | Variables:
+    """A store with three changes and a refresh of a DAG, whose history is replaced by that of the first change."""
+    change(store, DAG, a="1")
+    older = {name: kept.text for name, kept in store.read([history_name(DAG)]).items()}
+    change(store, DAG, a="2", b="2")
+    change(store, DAG, a="3")
+    ConfigAdmin(store).refresh([DAG])
+    restore(store, older)
+    return store
+
+
+@pytest.mark.parametrize("is_changed", [False, True], ids=["at once", "after a change"])
+def test_an_older_history_has_what_it_lacks_as_a_loss(outdated, is_changed):
+    if is_changed:
+        change(outdated, DAG, c="5")
+
+    assert past(outdated)[:2] == [(1, "alter", {"a": None}, {"a": "1"}), (3, LOSS, {"a": "1"}, {"a": "3"})]
+    assert [version for version, *_ in past(outdated)[2:]] == ([5] if is_changed else [])
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_version_that_an_older_history_cannot_tell_is_not_restored(outdated, version):
+    change(outdated, DAG, c="5")
+
+    with pytest.raises(ConfigException, match=rf"version {version} is not recorded.* are 0, and 3 to 5[.]"):
+        ConfigAdmin(outdated).rollback(DAG, version)
+
+
+def test_what_was_when_an_older_history_was_restored_can_be_restored(outdated):
+    change(outdated, DAG, c="5")
+
+    ConfigAdmin(outdated).rollback(DAG)
+
+    assert values(outdated) == {"a": "3", "b": "2"}
+
+
+def test_a_history_that_was_deleted_alone_knows_the_versions_since_then(store):
+    change(store, DAG, a="1")
+    change(store, DAG, a="2")
+    store.lose(history_name(DAG))
+    change(store, DAG, a="3")
+
+    with pytest.raises(ConfigException, match=r"version 1 is not recorded.* are 0, and 2 to 3[.]"):
+        ConfigAdmin(store).rollback(DAG, 1)
+
+
 def test_a_change_while_a_task_reads_one_name_after_the_other_is_no_loss():
     store = Memory()
     change(store, DAG, a="0")

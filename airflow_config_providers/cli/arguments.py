@@ -7,6 +7,7 @@ What reads them raises ``WrongArgumentsError``, which lists all problems and quo
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
@@ -17,6 +18,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, O
 from airflow_config_providers.core.keys import is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.rows import is_secret
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.known_keys import SPARK
 from airflow_config_providers.spark.layer_files import parse, read_text
 
@@ -29,6 +31,10 @@ Where a reference that is not closed would end is unknown, so it matches only in
 
 _DAY_SECONDS: Final = 24 * 60 * 60
 """The longest time limit of a command: the operating system cannot wait for any number of seconds."""
+
+_CLOSED: Final = (
+    "Standard input, which '-' reads, is closed. Write < FILE or use a pipe, or name the file in place of '-'."
+)
 
 
 def has_resource(args: Any) -> bool:
@@ -196,9 +202,13 @@ def text_of(path: str, *, kind: str = "") -> str:
     Return the text of a file; ``-`` is standard input.
 
     :param kind: what messages call the file; by default a layer file
-    :raises ConfigException: the file cannot be read
+    :raises ConfigException: the file cannot be read, or standard input is closed
     """
-    return read_text("/dev/stdin" if path == "-" else path, name=path, kind=kind)
+    if path != "-":
+        return read_text(path, name=path, kind=kind)
+    if sys.stdin is None:
+        raise ConfigException(_CLOSED)
+    return read_text("/dev/stdin", name=path, kind=kind)
 
 
 def seconds(args: Any) -> float:

@@ -167,7 +167,7 @@ def _clean(text: str, name: str) -> str:
 def _password(args: Any) -> str:
     if args.password_file:
         return text_of(args.password_file, kind="password file").removesuffix("\n").removesuffix("\r")
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise WrongArgumentsError(
             "The password cannot be prompted for without a terminal. Add --password-file FILE, or - for standard input."
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.once import Once
@@ -18,29 +19,59 @@ LONGEST_CLOSE: Final = 60.0
 """The most seconds that are waited for a member to close: as for all providers of a job to answer, by default."""
 
 
+class WaitsToClose:
+    """Base class of members whose ``close`` can wait for a busy server: as long as ``end_of_waiting`` says."""
+
+
 class _CommonEnd:
-    """When members that are closed together stop waiting; None before one of them waits."""
+    """
+    When members that are closed together stop waiting, counted from when the first of them asks.
 
-    until: float | None = None
+    :param outer: the turn of the member that closes them; None if none does
+    """
+
+    def __init__(self, outer: _Turn | None) -> None:
+        self._outer = outer
+        self._until: float | None = None
+
+    def until(self, now: float, seconds: float) -> float:
+        if self._until is None:
+            self._until = now + seconds if self._outer is None else self._outer.until(now, seconds)
+        return self._until
 
 
-_COMMON_END: Final[ContextVar[_CommonEnd | None]] = ContextVar("common_end", default=None)
+class _Turn:
+    """
+    When one of these members stops waiting: it has an equal share of the time that is left.
+
+    :param members: how many can wait that are not closed yet, with this one
+    """
+
+    def __init__(self, common: _CommonEnd, members: int) -> None:
+        self._common = common
+        self._members = members
+        self._until: float | None = None
+
+    def until(self, now: float, seconds: float) -> float:
+        if self._until is None:
+            self._until = now + (self._common.until(now, seconds) - now) / self._members
+        return self._until
+
+
+_TURN: Final[ContextVar[_Turn | None]] = ContextVar("turn", default=None)
 
 
 def end_of_waiting(clock: Callable[[], float], seconds: float) -> float:
     """
     Return until when a member that is being closed can wait for a busy server, by its clock.
 
-    Members that ``close_all`` closes together share the end, so that their waits do not add up; they have one clock.
+    Members that ``close_all`` closes together share the time, so that their waits do not add up; they have one clock.
+    Each that ``WaitsToClose`` has an equal part of what those before it have left, so that none takes all of it.
 
-    :param seconds: from when the first of them asks
+    :param seconds: for all of them, from when the first of them asks
     """
-    until, common = clock() + seconds, _COMMON_END.get()
-    if common is None:
-        return until
-    if common.until is None:
-        common.until = until
-    return common.until
+    turn = _TURN.get()
+    return clock() + seconds if turn is None else turn.until(clock(), seconds)
 
 
 class Closable(Protocol):
@@ -61,24 +92,35 @@ def close_all(members: Iterable[tuple[str, Closable]], *, patience: float = LONG
 
     :param patience: the seconds to wait for each
     """
-    _close_each(deque((name, Once(member.close)) for name, member in members), patience)
+    _close_each(deque(_Member.of(name, member) for name, member in members), patience, _CommonEnd(_TURN.get()))
 
 
-def _close_each(rest: deque[tuple[str, Once]], patience: float) -> None:
-    outer = _COMMON_END.set(_COMMON_END.get() or _CommonEnd())
+@dataclass(frozen=True, slots=True)
+class _Member:
+    name: str
+    close: Once
+    can_wait: bool
+
+    @classmethod
+    def of(cls, name: str, member: Closable) -> Self:
+        return cls(name, Once(member.close), can_wait=issubclass(type(member), WaitsToClose))
+
+
+def _close_each(rest: deque[_Member], patience: float, end: _CommonEnd) -> None:
+    outer = _TURN.set(None)
     try:
         while rest:
-            name, close = rest[0]
-            closing = _in_thread(close)
-            rest.popleft()  # a signal can come before, after the thread has started
+            _TURN.set(_Turn(end, max(1, sum(member.can_wait for member in rest))))
+            closing = _in_thread(rest[0].close)
+            closed = rest.popleft()  # a signal can come before, after the thread has started
             if problem := _problem_of_closing(closing, patience):
                 import logging  # noqa: PLC0415 - slow to import, and most members can be closed
 
-                logging.getLogger(__name__).warning("%s could not be closed: %s", printable(name), problem)
+                logging.getLogger(__name__).warning("%s could not be closed: %s", printable(closed.name), problem)
     finally:
         if rest:
-            _in_thread(_close_each, rest, patience)
-        _COMMON_END.reset(outer)
+            _in_thread(_close_each, rest, patience, end)
+        _TURN.reset(outer)
 
 
 def _in_thread(call: Callable[..., None], *args: Any) -> Future[None]:

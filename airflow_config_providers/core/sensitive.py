@@ -22,7 +22,7 @@ _TEXTS: Final = (
     rf"|{_SETTING}\\?[\"'][ \t]{{0,8}}:\s{{0,8}}(?:[0-9]|\\?[\"'](?!\\?[\"']))"
     rf"|(?m:^|[{{,;])[ \t]{{0,64}}(?:-[ \t]{{1,8}})?[\w.-]{{0,64}}?{_SETTING}[ \t]{{0,8}}:[ \t]{{1,8}}"
     r"(?:\"[^\"\n]++\"|'[^'\n]++'|(?![{\[])[^\s\"',;}]++)[ \t]{0,8}(?m:$|[,;}])"
-    r"|(?<![\w.-])sig=[^&;,\s]"
+    r"|(?<![\w.-])(?:sig|(?:x-[a-z]{1,8}-)?signature|x-[a-z]{1,8}-credential)=[^&;,\s]"
     r"|//[^/\s:]*+:[^/\s@]++@"
     r"|//[^/\s:@\[]*+:(?![0-9]*[/,])(?:[^/\s@?#]|/(?!/))++@"
     r"|jdbc:oracle:[a-z0-9]{1,8}:[^/\s:@]++/(?:[^\s@j]|j(?!dbc:))++@"
@@ -31,14 +31,14 @@ _TEXTS: Final = (
     r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY"
 )
 """
-A password in a URL, or among several settings in one string: ``name=``, ``--name``, or as in JSON and YAML; an
-``Authorization`` header; a private key in PEM.
+A password in a URL, or among several settings in one string: ``name=``, ``--name``, or as in JSON and YAML; the
+parameters of a signed link; an ``Authorization`` header; a private key in PEM.
 
 What a pattern reads to its end stops where another match could begin, so that the time is linear.
 """
 
 _IN_NAMES: Final = ("secret", "pass", "pw", "token", "cred", "gnature", "connect", "key", "sas")
-_IN_TEXTS: Final = ("passw", "pwd", "secret", "token", "key", "g=", "author")
+_IN_TEXTS: Final = ("passw", "pwd", "secret", "token", "key", "g=", "gnature=", "credent", "author")
 """
 Parts of which every match has one, because it takes long to compile the patterns, and most strings have none.
 

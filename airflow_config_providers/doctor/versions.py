@@ -16,6 +16,7 @@ from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.exceptions import UnsupportedVersionError
 from airflow_config_providers.spark.catalogue_file import minor_version, versions
 from airflow_config_providers.spark.installation import SparkInstallation, find_command
+from airflow_config_providers.spark.temporary_files import unwritable
 
 _OURS: Final = "airflow-config-providers"
 _NAMES: Final = ("apache-airflow", "apache-airflow-providers-apache-spark", "pyspark", "hvac")
@@ -86,7 +87,7 @@ _SECONDS_FOR_JAVA: Final = 10
 
 def check_spark(site: Site) -> Iterator[Diagnosis]:
     """
-    Yield the versions of Spark and Java, and whether they fit together.
+    Yield the versions of Spark and Java, whether they fit together, and why they cannot write temporary files.
 
     :raises SubmitError: spark-submit or Java is missing
     """
@@ -98,6 +99,7 @@ def check_spark(site: Site) -> Iterator[Diagnosis]:
         yield _spark(str(binary), version)
         yield from _pyspark(version)
     yield from _java(version or "", site.environ)
+    yield from (fault(problem, way_out) for problem, way_out in unwritable(site.environ))
 
 
 def _spark(binary: str, version: str) -> Diagnosis:

@@ -547,8 +547,8 @@ def _before_last(resource: ConfigResource, changes: Sequence[Change]) -> int:
         )
     if changes[-1].event == LOSS:
         raise ConfigException(
-            f"The last change of {resource} is that its variable was deleted or replaced by an older one, which cannot "
-            f"be rolled back. Its history shows what it had: set that again."
+            f"The last change of {resource} is that its variable was deleted or replaced by an older one, or that of "
+            f"its history was, which cannot be rolled back. Its history shows what it had: set that again."
         )
     return changes[-1].version - 1
 

@@ -21,7 +21,7 @@ from airflow_config_providers.dynamic.document import (
 from airflow_config_providers.exceptions import ConfigException
 
 LOSS: Final = "lost"
-"""The event of a change without this package: the document was deleted, or replaced by an older one."""
+"""The event of a change without this package: of a document that was deleted, or of it or its history made older."""
 
 MOST_CHANGES: Final = 200
 """The most changes of a document that are kept."""
@@ -89,10 +89,26 @@ def with_loss(history: History, document: Document) -> History:
     """
     if document.version >= history.version:
         return history
+    return _lost(history, document, history.version + 1)
+
+
+def with_gap(history: History, document: Document) -> History:
+    """
+    Return ``history``; if ``document`` has a later change than its last one, it ends with that loss as another change.
+
+    So the values of today are not taken for those of a version after which changes are missing. An empty history is no
+    loss: no version before the document's is taken for known.
+
+    :param document: read at the same moment
+    """
+    newest = max(config.version for config in (document.own, *document.tasks.values()))
+    return _lost(history, document, newest) if history.changes and newest > history.version else history
+
+
+def _lost(history: History, document: Document, version: int) -> History:
     held: dict[str, dict[str, Value | None]] = {}
     for change in history.changes:
         held.setdefault(change.task_id, {}).update(change.became)
-    version = history.version + 1
     losses = [_loss(version, task_id, was, document) for task_id, was in held.items()]
     seen = [loss for loss in losses if loss.was] or losses[:1]  # at least one, since it limits what is recorded
     return replace(history, changes=[*history.changes, *seen])

@@ -19,7 +19,7 @@ from airflow_config_providers.dynamic.document import (
 )
 from airflow_config_providers.dynamic.history import History
 from airflow_config_providers.dynamic.inheritance import inherited
-from airflow_config_providers.dynamic.store import ConfigStore, Kept, Listing
+from airflow_config_providers.dynamic.store import ConfigStore, Kept, Listing, ReadOnlyStore
 from airflow_config_providers.exceptions import ConfigException
 
 
@@ -31,9 +31,11 @@ class Snapshot:
     Not thread-safe.
 
     :param kept: name -> the text as it was read
+    :param at_once: whether all of it was read at the same moment
     """
 
     kept: Mapping[str, Kept] = field(repr=False)
+    at_once: bool = True
     _documents: dict[str, Document] = field(default_factory=dict, init=False, repr=False, compare=False)
     _histories: dict[str, History] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -52,7 +54,7 @@ class Snapshot:
         kept = store.read(list(dict.fromkeys(names)))
         if histories and kept[name_of(DEPLOYMENT)].text is None:
             kept = {**store.read(_traces(store)), **kept}
-        return cls(kept)
+        return cls(kept, at_once=not isinstance(store, ReadOnlyStore))
 
     def document(self, resource: ConfigResource) -> Document:
         """
@@ -70,6 +72,8 @@ class Snapshot:
         """
         Return the changes of the document that contains ``resource``, and its loss if it was deleted or replaced.
 
+        The loss of changes is one, too: if they are older than the document.
+
         :raises ConfigException: the history cannot be read
         """
         name = history_name(resource)
@@ -77,6 +81,7 @@ class Snapshot:
             past = history.read(self.kept[name].text, name=name)
             with suppress(ConfigException):  # a document that cannot be read is not lost
                 past = history.with_loss(past, self.document(resource))
+                past = history.with_gap(past, self.document(resource)) if self.at_once else past
             self._histories[name] = past
         return self._histories[name]
 

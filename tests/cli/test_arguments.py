@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -74,6 +76,16 @@ def test_resources(given: dict[str, object], expected: ConfigResource):
 def test_what_names_no_resource_is_refused(given: dict[str, object]):
     with pytest.raises(WrongArgumentsError, match="Name one resource"):
         arguments.resource(args(**given))
+
+
+def test_a_closed_standard_input_is_called_closed():
+    script = "from airflow_config_providers.cli.arguments import text_of; text_of('-')"
+
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$0" -c "$1" <&-', sys.executable, script], capture_output=True, text=True, check=False
+    )
+
+    assert "ConfigException: Standard input, which '-' reads, is closed. Write < FILE" in done.stderr
 
 
 def test_changes_in_a_yaml_file_are_read_as_yaml(tmp_path):

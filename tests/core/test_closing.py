@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from airflow_config_providers.core.closing import Closing, close_all, end_of_waiting
+from airflow_config_providers.core.closing import Closing, WaitsToClose, close_all, end_of_waiting
 from airflow_config_providers.testing import FakeClock
 from tests.limits import LONGEST, eventually
 
@@ -99,23 +99,58 @@ def test_an_error_inside_is_raised_all_the_same():
     assert member.closed == 1
 
 
-class Waiting:
-    def __init__(self, clock: FakeClock) -> None:
+class Waiting(WaitsToClose):
+    """Waits for all of the time that it has, if its server is busy."""
+
+    def __init__(self, clock: FakeClock, *, is_busy: bool = True) -> None:
         self._clock = clock
+        self._is_busy = is_busy
         self.waited_until = 0.0
 
     def close(self) -> None:
         self.waited_until = end_of_waiting(self._clock, 5.0)
-        self._clock.sleep(self.waited_until - self._clock())
+        if self._is_busy:
+            self._clock.sleep(self.waited_until - self._clock())
 
 
-def test_members_that_are_closed_together_wait_until_the_same_moment():
+def test_members_that_are_closed_together_share_the_time_for_which_they_wait():
     clock = FakeClock(100.0)
     members = [Waiting(clock), Waiting(clock)]
 
     close_all(("a member", member) for member in members)
 
-    assert [member.waited_until for member in members] == [105.0, 105.0]
+    assert [member.waited_until for member in members] == [102.5, 105.0]
+
+
+def test_a_member_that_need_not_wait_leaves_its_share_to_the_others():
+    clock = FakeClock(100.0)
+    members = [Waiting(clock, is_busy=False), Waiting(clock)]
+
+    close_all(("a member", member) for member in members)
+
+    assert members[1].waited_until == 105.0
+
+
+def test_members_that_never_wait_have_no_share():
+    member = Waiting(FakeClock(100.0))
+
+    close_all([("a", Member()), ("b", member), ("c", Member()), ("d", Member())])
+
+    assert member.waited_until == 105.0
+
+
+def test_members_of_a_member_share_its_share():
+    clock = FakeClock(100.0)
+    member, other = Waiting(clock), Waiting(clock)
+    twice = Closing([("a", member), ("b", again := Waiting(clock))])
+
+    class Both(WaitsToClose):
+        def close(self) -> None:
+            twice.close()
+
+    close_all([("both", Both()), ("other", other)])
+
+    assert [member.waited_until, again.waited_until, other.waited_until] == [101.25, 102.5, 105.0]
 
 
 def test_a_member_that_is_closed_later_waits_anew():

@@ -24,6 +24,22 @@ def test_a_secret_is_seen_however_it_is_written(text):
 
 
 @pytest.mark.parametrize(
+    "parameter",
+    [
+        "sig",
+        "Signature",
+        "X-Amz-Signature",
+        "X-Amz-Credential",
+        "X-Amz-Security-Token",
+        "X-Goog-Signature",
+        "X-Goog-Credential",
+    ],
+)
+def test_a_signed_link_is_a_secret(parameter):
+    assert shows_secret(f"https://bucket.example/logs?a=1&{parameter}=abc&b=2")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "-----BEGIN PRIVATE KEY-----\nMIIE",
@@ -65,6 +81,9 @@ def test_every_secret_that_is_looked_for_is_seen(text):
         "secret:name",
         '{"token": null}',
         "design=1",
+        "https://bucket.example/logs?X-Amz-Expires=60",
+        "-Dapp.signature=abc",
+        "signature=",
         "s3a://b/c:d@e",
         "a@b",
         "http://h:8080/a@b",

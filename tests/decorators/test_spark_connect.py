@@ -26,8 +26,12 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture
-def remote(server, secrets_dir, monkeypatch):
-    """A connection to the server, whose token is a reference."""
+def remote(server, secrets_dir, own_jvm, monkeypatch):
+    """
+    A connection to the server, whose token is a reference.
+
+    From a JVM that another test has left, PySpark would take a master, which it refuses beside a server.
+    """
     (secrets_dir / "token").write_text(TOKEN)
     fields = {"host": "localhost", "port": server.port, "password": f"${{dir:{secrets_dir}:token}}"}
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_CONNECT_DEFAULT", json.dumps({"conn_type": "spark_connect", **fields}))

@@ -314,13 +314,13 @@ def program(path, text):
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
-def spark_of(tmp_path, version, java):
+def spark_of(tmp_path, version, java, **more):
     program(tmp_path / "bin" / "spark-submit", "exit 1")
     program(tmp_path / "bin" / "spark-class", "exit 1")
     (tmp_path / "RELEASE").write_text(f"Spark {version} built for Hadoop 3.4.1\n")
     program(tmp_path / "java" / "bin" / "java", f"echo 'openjdk version \"{java}\"' >&2")
     environ = {"PATH": f"{tmp_path}/bin:/bin", "JAVA_HOME": f"{tmp_path}/java", "SPARK_HOME": str(tmp_path)}
-    return "\n".join(said(versions.check_spark(Site("x", environ=environ))))
+    return "\n".join(said(versions.check_spark(Site("x", environ={**environ, **more}))))
 
 
 @pytest.mark.parametrize(
@@ -335,6 +335,14 @@ def spark_of(tmp_path, version, java):
 )
 def test_spark_and_java_must_fit_together(tmp_path, version, java, expected):
     assert expected in spark_of(tmp_path, version, java)
+
+
+def test_spark_must_write_temporary_files(tmp_path):
+    (tmp_path / "file").touch()
+
+    found = spark_of(tmp_path, "4.1.0", "17.0.1", SPARK_SUBMIT_OPTS=f"-Djava.io.tmpdir={tmp_path}/file")
+
+    assert f"error: Spark cannot write temporary files to {tmp_path}/file: Not a directory." in found
 
 
 def test_a_machine_without_spark_is_an_error(tmp_path):

@@ -9,13 +9,14 @@ import pytest
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
-from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
+from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
 from airflow_config_providers.dynamic.writer import UNGUARDED
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.testing import FakeClock, InMemoryConfigStore
+from tests.dynamic.failing_member import FailingMember
 
 DAG = ConfigResource(ResourceType.DAG, "flights")
 
@@ -58,17 +59,6 @@ class WithoutTurns:
         self.read, self.swap = store.read, store.swap
 
 
-class Failing(Reconfigurable):
-    def reconfigurable_configs(self) -> Collection[str]:
-        return ["ours"]
-
-    def validate_reconfiguration(self, configs: Mapping[str, object]) -> None:
-        pass
-
-    def reconfigure(self, configs: Mapping[str, object]) -> None:
-        raise OSError
-
-
 def test_who_fails_twice_takes_a_turn_and_gets_through():
     store, clock = Crowded(), FakeClock()
     policy = Rival(lambda number: None)
@@ -84,7 +74,7 @@ def test_who_fails_twice_takes_a_turn_and_gets_through():
 def test_what_is_taken_back_takes_a_turn_too():
     store = Crowded()
     members = Reconfigurables({})
-    members.add(Failing())
+    members.add(FailingMember("ours"))
 
     with pytest.raises(ConfigException, match="was taken back"):
         ConfigAdmin(store, followers={DAG: members}, sleep=FakeClock().sleep).incremental_alter_configs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 
@@ -13,7 +13,7 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session, sessionmaker
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
-from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
+from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import history_name, name_of
@@ -22,6 +22,7 @@ from airflow_config_providers.dynamic.inheritance import task_configs
 from airflow_config_providers.dynamic.store import ReadOnlyStore
 from airflow_config_providers.exceptions import ConfigException, StaleVersionError
 from airflow_config_providers.testing import InMemoryConfigStore
+from tests.dynamic.failing_member import FailingMember
 
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
 DAG = ConfigResource(ResourceType.DAG, "flights")
@@ -47,19 +48,6 @@ class Variables(VariableStore):
     def lose(self, *names: str) -> None:
         with self.sessions.begin() as session:
             session.execute(delete(Variable).where(Variable.key.in_(names)))
-
-
-class Failing(Reconfigurable):
-    """Accepts each configuration, and fails when it gets it."""
-
-    def reconfigurable_configs(self) -> Sequence[str]:
-        return ["a"]
-
-    def validate_reconfiguration(self, configs: Mapping[str, object]) -> None:
-        pass
-
-    def reconfigure(self, configs: Mapping[str, object]) -> None:
-        raise OSError
 
 
 @pytest.fixture(params=["memory", "variables"])
@@ -203,7 +191,7 @@ def test_a_follower_notices_a_document_that_is_as_new_as_the_lost_one_was(store)
 
 def test_a_change_that_is_taken_back_after_a_loss_leaves_what_there_was(lost):
     members = Reconfigurables({})
-    members.add(Failing())
+    members.add(FailingMember("a"))
 
     with pytest.raises(ConfigException, match="was taken back: version 6 has the previous configuration"):
         ConfigAdmin(lost, followers={DAG: members}).incremental_alter_configs({DAG: [AlterConfigOp("a", "4")]})
@@ -282,6 +270,53 @@ def test_a_history_that_was_deleted_with_its_document_begins_anew(lost):
     change(lost, DAG, a="1")
 
     assert past(lost) == [(1, "alter", {"a": None}, {"a": "1"})]
+
+
+@pytest.fixture
+def outdated(store: Memory | Variables) -> Memory | Variables:
+    """A store with three changes and a refresh of a DAG, whose history is replaced by that of the first change."""
+    change(store, DAG, a="1")
+    older = {name: kept.text for name, kept in store.read([history_name(DAG)]).items()}
+    change(store, DAG, a="2", b="2")
+    change(store, DAG, a="3")
+    ConfigAdmin(store).refresh([DAG])
+    restore(store, older)
+    return store
+
+
+@pytest.mark.parametrize("is_changed", [False, True], ids=["at once", "after a change"])
+def test_an_older_history_has_what_it_lacks_as_a_loss(outdated, is_changed):
+    if is_changed:
+        change(outdated, DAG, c="5")
+
+    assert past(outdated)[:2] == [(1, "alter", {"a": None}, {"a": "1"}), (3, LOSS, {"a": "1"}, {"a": "3"})]
+    assert [version for version, *_ in past(outdated)[2:]] == ([5] if is_changed else [])
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_version_that_an_older_history_cannot_tell_is_not_restored(outdated, version):
+    change(outdated, DAG, c="5")
+
+    with pytest.raises(ConfigException, match=rf"version {version} is not recorded.* are 0, and 3 to 5[.]"):
+        ConfigAdmin(outdated).rollback(DAG, version)
+
+
+def test_what_was_when_an_older_history_was_restored_can_be_restored(outdated):
+    change(outdated, DAG, c="5")
+
+    ConfigAdmin(outdated).rollback(DAG)
+
+    assert values(outdated) == {"a": "3", "b": "2"}
+
+
+def test_a_history_that_was_deleted_alone_knows_the_versions_since_then(store):
+    change(store, DAG, a="1")
+    change(store, DAG, a="2")
+    store.lose(history_name(DAG))
+    change(store, DAG, a="3")
+
+    with pytest.raises(ConfigException, match=r"version 1 is not recorded.* are 0, and 2 to 3[.]"):
+        ConfigAdmin(store).rollback(DAG, 1)
 
 
 def test_a_change_while_a_task_reads_one_name_after_the_other_is_no_loss():

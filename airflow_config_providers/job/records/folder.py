@@ -24,19 +24,33 @@ def folder_of(path: str) -> Any:
     Return the ``ObjectStoragePath`` of the folder of records.
 
     :param path: the ``records_path`` of the deployment
-    :raises ConfigException: it names a connection that does not exist, it has a password, or a package that it needs
-        is missing
+    :raises ConfigException: it names a connection that does not exist, it has a password, Airflow does not know its
+        scheme, or a package that it needs is missing
     """
     url = StorageUrl.split(path)
     if url is None:
         return _opened(path)
     if url.has_colon:  # and nothing of the path is shown, which has a secret
         raise ConfigException(f"[config_providers] records_path {HAS_COLON}")
+    _require_known(url.scheme)
     try:
         return _with_connection(url) if url.connection else _without_connection(url)
     except ImportError as error:
         missing = str(error.name or "that opens it")
     raise ConfigException(_needs(url, missing))
+
+
+def _require_known(scheme: str) -> None:
+    try:
+        _opened(f"{scheme}://any")
+    except ValueError:  # and not ImportError: no package of a known scheme is needed for this
+        other = "s3://" if scheme in S3 else "another, such as s3://, gs:// or abfss://"
+    else:
+        return
+    raise ConfigException(
+        f"[config_providers] records_path begins with {scheme}://, which Airflow's ObjectStoragePath does not know. "
+        f"Write {other}."
+    )
 
 
 @cache  # Airflow keeps the store of a connection for as long as a process lives, too

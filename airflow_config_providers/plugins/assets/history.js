@@ -28,7 +28,7 @@ function versionOf({ version, keys, newest, address, changed }) {
 // Return what kind of change it was, if it was more than a change of keys.
 function whatFor(event, restored) {
   if (event === "rollback") return restored === null ? ", a rollback" : `, a rollback to version ${restored}`;
-  if (event === "lost") return ", because its variable was deleted or replaced by an older one";
+  if (event === "lost") return ", because its variable was deleted, or it or its history replaced by an older one";
   return event === "take_back" ? ", taking a change back" : "";
 }
 

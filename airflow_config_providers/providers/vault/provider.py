@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from airflow_config_providers.core.closing import WaitsToClose
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.document import read_keys
 from airflow_config_providers.core.polled_provider import PolledConfigProvider
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
+class VaultConfigProvider(WaitsToClose, SecretIdProvider, PolledConfigProvider):
     """
     ``${vault:secret/apps/db:password}``: the path is that of Vault's own command line, the key is one of the secret's.
 

@@ -22,6 +22,7 @@ from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.installation import matching
 from airflow_config_providers.spark.jvm import launch, spark_home
+from airflow_config_providers.spark.temporary_files import unwritable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -183,6 +184,8 @@ def _not_started(error: Exception) -> str:
         pwd.getpwuid(os.getuid())
     except KeyError:
         return _NO_USER.format(os.getuid())
+    if found := [*unwritable(os.environ)]:
+        return " ".join(f"{problem} {way_out}" for problem, way_out in found)
     return _NOT_STARTED.format(type(error).__name__)
 
 

@@ -59,6 +59,17 @@ def test_credentials_in_a_path_are_refused_and_not_shown(path: str) -> None:
     assert "c4n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("path", ["s3n://bucket/records", "S3N://own@bucket/records"])
+def test_a_scheme_of_s3_that_airflow_does_not_know_is_refused(path: str) -> None:
+    with pytest.raises(ConfigException, match=r"begins with s3n://, which .* does not know\. Write s3://\.$"):
+        folder_of(path)
+
+
+def test_a_scheme_that_airflow_does_not_know_is_refused() -> None:
+    with pytest.raises(ConfigException, match=r"begins with nowhere://, which .* Write another, such as s3://, gs://"):
+        folder_of("nowhere://bucket/records")
+
+
 class Signed(MemoryFileSystem):
     """A file system that opens with a connection, or with the credentials of the machine, as S3's does."""
 

@@ -317,8 +317,18 @@ def test_a_job_waits_five_seconds_for_leases_and_the_login_that_its_providers_sh
     before = sessions.clock()
     close_all(("Provider vault", provider) for provider in providers)
     assert sessions.clock() - before == 5
-    assert counted(vault)["POST sys/leases/revoke 429"] == 6
-    assert counted(vault)["POST auth/token/revoke-self 429"] == 1
+    assert counted(vault)["POST sys/leases/revoke 429"] == 3
+    assert counted(vault)["POST auth/token/revoke-self 429"] == 4
+
+
+def test_a_provider_that_waits_in_vain_leaves_another_the_time_to_give_the_login_back(vault) -> None:
+    sessions, params = ManualSessions(), parameters(vault)
+    providers = [provider_of(params, sessions), provider_of(params, sessions)]
+    providers[0].get(vault.creds(), {"username"})
+    vault.fail(99, 429, path="sys/leases/revoke")
+    vault.fail(1, 429, path="auth/token/revoke-self")
+    close_all(("Provider vault", provider) for provider in providers)
+    assert is_given_back(vault)
 
 
 def test_a_close_does_not_wait_for_a_vault_that_asks_for_a_longer_time(vault) -> None:

@@ -32,6 +32,13 @@ UNFIT = {"spark.sql.extensions": "java.lang.Math"}
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jvm")]
 
 
+@pytest.fixture
+def started_jvm() -> None:
+    """The JVM, started without ``UNFIT``: what it is started with is in the configuration of each later session."""
+    with audit_session("local[1]"):
+        pass
+
+
 def test_messages_of_py4j_are_not_logged_until_the_session_ends(caplog: pytest.LogCaptureFixture):
     def said_by(module: str) -> list[str]:
         caplog.clear()
@@ -79,6 +86,7 @@ def test_a_session_of_others_keeps_its_settings() -> None:
         assert of_others.range(3).count() == 3
 
 
+@pytest.mark.usefixtures("started_jvm")
 def test_a_session_that_cannot_be_made_leaves_no_context_that_a_later_audit_takes_for_one_of_others() -> None:
     with pytest.raises(ConfigException, match="Spark did not start"), audit_session("local[1]", UNFIT):
         pass
@@ -87,6 +95,7 @@ def test_a_session_that_cannot_be_made_leaves_no_context_that_a_later_audit_take
         assert session.sparkContext.appName == "a later one"
 
 
+@pytest.mark.usefixtures("started_jvm")
 def test_a_user_whom_java_does_not_know_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(uid: int) -> None:
         raise KeyError(uid)
@@ -98,6 +107,16 @@ def test_a_user_whom_java_does_not_know_is_told_so(monkeypatch: pytest.MonkeyPat
         audit_session("local[1]", UNFIT),
     ):
         pass
+
+
+def test_a_directory_of_temporary_files_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    environ = {**os.environ, "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={tmp_path}/file"}
+
+    done = subprocess.run([sys.executable, "-c", SESSION], env=environ, capture_output=True, text=True, check=False)
+
+    last = done.stderr.splitlines()[-1]
+    assert f"Spark cannot write temporary files to {tmp_path}/file: Not a directory. Make room there" in last
 
 
 def test_an_interrupt_while_the_jvm_starts_leaves_no_jvm() -> None:

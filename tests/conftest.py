@@ -30,6 +30,9 @@ hypothesis.settings.load_profile("project")  # `again` is for the same tests on 
 logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still logs when the streams are closed
 
 
+gc.set_threshold(10_000)  # tests make more objects than a program, and most of them stay: few searches find anything
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Search for no garbage meanwhile, and keep all that is loaded then, most there ever is, out of each search."""

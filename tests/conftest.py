@@ -30,6 +30,9 @@ hypothesis.settings.load_profile("project")  # `again` is for the same tests on 
 logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still logs when the streams are closed
 
 
+gc.set_threshold(10_000)  # tests make more objects than a program, and most of them stay: few searches find anything
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Search for no garbage meanwhile, and keep all that is loaded then, most there ever is, out of each search."""
@@ -64,6 +67,14 @@ def pytest_remove_leftovers():
     """Remove what earlier tests have left: that this process is a server of Airflow, and a key of PySpark's session."""
     for name in ("_AIRFLOW_PROCESS_CONTEXT", "SPARK_BUFFER_SIZE"):
         os.environ.pop(name, None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_searched_again():
+    """Keep also what the tests of a file have loaded out of each later search for garbage, and end what is garbage."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module")

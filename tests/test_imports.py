@@ -93,22 +93,12 @@ RARELY_NEEDED = ("core.policy", "dynamic.history", "job.job_reload", "job.sealed
 """What is for tasks with policies, reloads, deferrals and templates."""
 
 
-@pytest.mark.skipif(find_spec("airflow") is None, reason="an operator needs Airflow, which is not installed")
-def test_an_operator_loads_no_provider_and_nothing_that_few_tasks_need() -> None:
-    """A task pays for the providers that its connection defines."""
-    script = "import sys, airflow_config_providers.operators.spark_submit; print(*sys.modules, sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True)
-    loaded = done.stdout.split()
-    providers = [point.module for point in entry_points(group="airflow_config_providers.providers")]
+LIFE_OF_A_JOB = """
+import json, sys
 
-    assert len(providers) > 5
-    assert "airflow_config_providers.operators.spark_submit" in loaded
-    assert set(loaded).isdisjoint({*providers, "hvac", "airflow_config_providers.providers.vault"})
-    assert {f"airflow_config_providers.{module}" for module in RARELY_NEEDED}.isdisjoint(loaded)
+import airflow_config_providers.operators.spark_submit
+print(json.dumps(["the operator", [*sys.modules]]))
 
-
-READ_A_DAG = """
-import sys
 from airflow.sdk import DAG
 from airflow.serialization.serialized_objects import DagSerialization
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
@@ -116,21 +106,41 @@ from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmi
 with DAG("d", schedule=None) as dag:
     ConfiguredSparkSubmitOperator(task_id="t", application="job.py", conf={"spark.app.x": "${file:/etc/x:y}"})
 DagSerialization.to_dict(dag)
-print(*sys.modules, sep='\\n')
+print(json.dumps(["its DAG", [*sys.modules]]))
+
+import airflow_config_providers.job.authorship, airflow_config_providers.job.configuration
+print(json.dumps(["its rendering", [*sys.modules]]))
 """
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Mapping[str, set[str]]:
+    """What a process has loaded after each step, and those before it: it takes seconds to import Airflow."""
+    if find_spec("airflow") is None:
+        pytest.skip("an operator needs Airflow, which is not installed")
+    done = subprocess.run([sys.executable, "-c", LIFE_OF_A_JOB], stdout=subprocess.PIPE, text=True, check=True)
+    steps = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
+    return {step: set(modules) for step, modules in steps}
+
+
+def test_an_operator_loads_no_provider_and_nothing_that_few_tasks_need(loaded: Mapping[str, set[str]]) -> None:
+    """A task pays for the providers that its connection defines."""
+    providers = [point.module for point in entry_points(group="airflow_config_providers.providers")]
+
+    assert len(providers) > 5
+    assert "airflow_config_providers.operators.spark_submit" in loaded["the operator"]
+    assert loaded["the operator"].isdisjoint({*providers, "hvac", "airflow_config_providers.providers.vault"})
+    assert loaded["the operator"].isdisjoint(f"airflow_config_providers.{module}" for module in RARELY_NEEDED)
+
 
 OF_A_RUN = ("core.layers", "core.resolver", "core.reversal", "dynamic", "hooks", "log", "providers", "spark.catalogue")
 OF_A_RUN_OF_A_JOB = ("job.authorship", "job.configuration", "job.record", "job.job_reload", "job.run")
 
 
-@pytest.mark.skipif(find_spec("airflow") is None, reason="an operator needs Airflow, which is not installed")
-def test_reading_and_storing_a_dag_loads_nothing_that_only_a_run_needs() -> None:
+def test_reading_and_storing_a_dag_loads_nothing_that_only_a_run_needs(loaded: Mapping[str, set[str]]) -> None:
     """Each DAG file is read in a process of its own, again and again."""
-    done = subprocess.run([sys.executable, "-c", READ_A_DAG], stdout=subprocess.PIPE, text=True, check=True)
-    loaded = set(done.stdout.split())
-
-    assert "airflow_config_providers.operators.spark_submit" in loaded
-    assert loaded.isdisjoint(f"airflow_config_providers.{name}" for name in (*OF_A_RUN, *OF_A_RUN_OF_A_JOB))
+    assert "airflow_config_providers.operators.spark_submit" in loaded["its DAG"]
+    assert loaded["its DAG"].isdisjoint(f"airflow_config_providers.{name}" for name in (*OF_A_RUN, *OF_A_RUN_OF_A_JOB))
 
 
 OF_FEW_RUNS = (
@@ -146,16 +156,12 @@ OF_FEW_RUNS = (
 )
 
 
-@pytest.mark.skipif(find_spec("airflow") is None, reason="a run needs Airflow, which is not installed")
-def test_rendering_a_job_loads_nothing_that_is_for_a_message_a_file_or_the_command() -> None:
+def test_rendering_a_job_loads_nothing_that_is_for_a_message_a_file_or_the_command(
+    loaded: Mapping[str, set[str]],
+) -> None:
     """Each task that renders pays for what it imports."""
-    modules = "airflow_config_providers.job.authorship, airflow_config_providers.job.configuration"
-    script = f"import sys, {modules}; print(*sys.modules, sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True)
-    loaded = set(done.stdout.split())
-
-    assert "airflow_config_providers.job.run" in loaded
-    assert loaded.isdisjoint(f"airflow_config_providers.{name}" for name in OF_FEW_RUNS)
+    assert "airflow_config_providers.job.run" in loaded["its rendering"]
+    assert loaded["its rendering"].isdisjoint(f"airflow_config_providers.{name}" for name in OF_FEW_RUNS)
 
 
 OF_THREADS = (

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import pwd
-import subprocess
-import sys
 
 import pytest
 
 from airflow_config_providers.deployment.admin import user
-from tests.limits import LONGEST
+from tests.servers import quick_python
 
 
 def test_the_user_is_that_of_the_process_whatever_variables_say(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,6 +22,7 @@ def test_the_user_is_that_of_the_process_whatever_variables_say(monkeypatch: pyt
 def test_a_user_without_a_name_is_a_number() -> None:
     code = "import os; from airflow_config_providers.deployment.admin import user; os.seteuid(4_000_001); print(user())"
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONGEST, check=True)
+    done = quick_python.run("-c", code, env=os.environ)
 
+    assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "4000001"

@@ -29,8 +29,9 @@ HOW = f"needs Java, pyspark and Maven Central, or {JAR}=<path of kafka-clients-{
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ours = {path for path in {item.path for item in items} if path.is_relative_to(Path(__file__).parent)}
     for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
+        if item.path in ours:
             item.add_marker(pytest.mark.differential)
             item.add_marker(pytest.mark.slow)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
+import os
 import threading
 from types import SimpleNamespace
 
@@ -21,6 +20,7 @@ from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.testing import InMemoryConfigProvider
 from tests.limits import LONGEST
+from tests.servers import quick_python
 
 NOW = "c4nary/n0w+value"  # no other test has it: a driver's values are known until its process ends
 OLD = "c4nary/f0rmer+value"
@@ -87,9 +87,9 @@ run = JobRun(ConfigResolver({}).resolve([]), end=lambda: (time.sleep(0.2), print
 @pytest.mark.parametrize("ending", ["", "del run; os._exit(0)"], ids=["exit", "end of a fork"])
 def test_a_process_that_ends_waits_for_the_providers_of_its_runs(ending):
     script = AT_THE_END + ending
-    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True)
+    done = quick_python.run("-c", script, env=os.environ)
 
-    assert done.stdout == "given back\n"
+    assert (done.returncode, done.stdout) == (0, "given back\n"), done.stderr
 
 
 PATTERNS = ("spark.redaction.regex", "spark.sql.redaction.options.regex", "spark.sql.redaction.string.regex")

@@ -106,24 +106,29 @@ class Read:
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
+def origin() -> Iterator[AirflowProcess]:
+    with pytest.MonkeyPatch.context() as environ, AirflowProcess({}) as found:
+        environ.setenv("AIRFLOW__CONFIG_PROVIDERS__APPLY_TO", "spark_submit")
+        environ.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "sqlite:////no/such/folder/airflow.db")
+        yield found
+
+
+@pytest.fixture(scope="module")
+def read(origin: AirflowProcess, tmp_path_factory: pytest.TempPathFactory) -> Read:
     folder = tmp_path_factory.mktemp("dags")
     for name, text in {"jobs.py": JOBS, "off.py": OFF, "plain.py": "x = 1\n", **WRONG}.items():
         (folder / name).write_text(textwrap.dedent(text))
     (folder / "modules_of_dags.py").write_text("")
     names = ["jobs.py", "off.py", "plain.py", "raises.py", "exits.py", "cycle.py", "ends.py"]
     ticks: list[None] = []
-    with pytest.MonkeyPatch.context() as environ, AirflowProcess({}) as origin:
-        environ.setenv("AIRFLOW__CONFIG_PROVIDERS__APPLY_TO", "spark_submit")
-        environ.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "sqlite:////no/such/folder/airflow.db")
-        found = read_all(
-            [str(folder / name) for name in names],
-            source=DagImports([str(folder)], LONGEST),
-            origin=origin,
-            tick=lambda: ticks.append(None),
-            files_per_process=4,
-        )
-        yield Read(folder, dict(zip(names, found, strict=True)), len(ticks))
+    found = read_all(
+        [str(folder / name) for name in names],
+        source=DagImports([str(folder)], LONGEST),
+        origin=origin,
+        tick=lambda: ticks.append(None),
+        files_per_process=4,
+    )
+    return Read(folder, dict(zip(names, found, strict=True)), len(ticks))
 
 
 def shown(entries: tuple[WrittenEntry, ...]) -> list[tuple[str, str, int | None, str]]:
@@ -261,13 +266,12 @@ with DAG("odd", schedule=None):
 """
 
 
-def test_a_value_of_an_unexpected_type_is_a_finding_and_the_next_file_is_read(tmp_path: Path):
+def test_a_value_of_an_unexpected_type_is_a_finding_and_the_next_file_is_read(origin: AirflowProcess, tmp_path: Path):
     for name, text in {"odd.py": ODD, "plain.py": "x = 1\n"}.items():
         (tmp_path / name).write_text(text)
     paths = [str(tmp_path / "odd.py"), str(tmp_path / "plain.py")]
 
-    with AirflowProcess({}) as origin:
-        odd, plain = read_all(paths, source=DagImports([], LONGEST), origin=origin, tick=lambda: None)
+    odd, plain = read_all(paths, source=DagImports([], LONGEST), origin=origin, tick=lambda: None)
 
     (found,) = odd.findings
     assert (found.rule.code, found.place.path) == ("CP001", paths[0])
@@ -288,11 +292,11 @@ while True:
 
 
 @pytest.mark.slow
-def test_a_file_that_hangs_is_ended_with_what_it_started(tmp_path: Path):
+def test_a_file_that_hangs_is_ended_with_what_it_started(origin: AirflowProcess, tmp_path: Path):
     path, pid = tmp_path / "hangs.py", tmp_path / "pid"
     path.write_text(HANGS.format(pid=str(pid)))
 
-    with AirflowProcess({}) as origin, DagReader(DagImports([], seconds=2), origin) as reader:
+    with DagReader(DagImports([], seconds=2), origin) as reader:
         read = reader.read(str(path))
 
     assert [(one.rule.code, one.place.path) for one in read.findings] == [("CP002", str(path))]

@@ -76,8 +76,17 @@ pathlib.Path("in-the-folder").read_text()
 
 
 @pytest.fixture(scope="module")
-def origin() -> Iterator[AirflowProcess]:
-    with AirflowProcess({}) as found:
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowProcess]:
+    """
+    One process for all tests that can share it: to import Airflow takes seconds, and one that ended is replaced.
+
+    It starts in a folder with the file ``in-the-folder``, and finds no ``PYTHONHASHSEED``.
+    """
+    folder = tmp_path_factory.mktemp("folder")
+    (folder / "in-the-folder").write_text("")
+    with pytest.MonkeyPatch.context() as patch, AirflowProcess({}) as found:
+        patch.chdir(folder)
+        patch.delenv("PYTHONHASHSEED", raising=False)
         yield found
 
 
@@ -121,19 +130,25 @@ def test_a_copy_has_the_folder_of_dags_that_it_is_given(origin: AirflowProcess, 
     assert first == str(tmp_path) != second
 
 
-@pytest.mark.parametrize(("of_user", "seed"), [(None, "0"), ("", "0"), ("7", "7")])
-def test_sets_of_texts_have_the_same_order_in_each_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_user: str | None, seed: str
+def test_sets_of_texts_have_the_same_order_in_each_process(origin: AirflowProcess, tmp_path: Path) -> None:
+    assert hash_in(origin, tmp_path) == hash_with("0")
+
+
+@pytest.mark.parametrize(("of_user", "seed"), [("", "0"), ("7", "7")])
+def test_sets_of_texts_have_the_order_that_the_user_decides_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_user: str, seed: str
 ) -> None:
-    (hashing := tmp_path / "hashing.py").write_text(HASHES.format(seen=str(tmp_path / "seen")))
-    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
-    if of_user is not None:
-        monkeypatch.setenv("PYTHONHASHSEED", of_user)
+    monkeypatch.setenv("PYTHONHASHSEED", of_user)
 
     with AirflowProcess({}) as origin:
-        read(origin, hashing)
+        assert hash_in(origin, tmp_path) == hash_with(seed)
 
-    assert int((tmp_path / "seen").read_text()) == hash_with(seed)
+
+def hash_in(origin: AirflowProcess, folder: Path) -> int:
+    """Return the hash of the text of ``HASHES`` in a copy."""
+    (hashing := folder / "hashing.py").write_text(HASHES.format(seen=str(folder / "seen")))
+    read(origin, hashing)
+    return int((folder / "seen").read_text())
 
 
 def hash_with(seed: str) -> int:
@@ -142,13 +157,12 @@ def hash_with(seed: str) -> int:
     return int(subprocess.check_output(command, env={"PYTHONHASHSEED": seed}))
 
 
-def test_after_a_file_that_ends_the_process_itself_the_next_is_read(once: Path) -> None:
+def test_after_a_file_that_ends_the_process_itself_the_next_is_read(origin: AirflowProcess, once: Path) -> None:
     ending = once.with_name("ending.py")
     ending.write_text(ENDS_ITS_PARENT)
 
-    with AirflowProcess({}) as origin:
-        read(origin, ending)
-        (found,) = read(origin, once)
+    read(origin, ending)
+    (found,) = read(origin, once)
 
     assert found == DagFile()
     assert len(seen(once)) == 1
@@ -182,15 +196,12 @@ def test_what_a_file_has_forked_does_not_hide_that_the_next_ends_the_process(
 
 
 @pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS)
-def test_a_file_fails_only_for_what_it_does_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "in-the-folder").write_text("")
+def test_a_file_fails_only_for_what_it_does_itself(origin: AirflowProcess, tmp_path: Path, harm: str) -> None:
     harming, needing = tmp_path / "harming.py", tmp_path / "needing.py"
     harming.write_text(f"# a DAG file for Airflow\n{harm}")
     needing.write_text(NEEDS)
 
-    with AirflowProcess({}) as origin:
-        assert read(origin, harming, needing)[1] == DagFile()
+    assert read(origin, harming, needing)[1] == DagFile()
 
 
 def file_that_leaves_a_program(folder: Path, start: str, end: str = "") -> tuple[Path, Path]:
@@ -288,16 +299,15 @@ def request_for(path: Path) -> dict[str, object]:
     return {"path": str(path), "name": path.name, "roots": []}
 
 
-def test_a_copy_of_a_process_that_was_replaced_is_ended(hanging: Path, tmp_path: Path) -> None:
+def test_a_copy_of_a_process_that_was_replaced_is_ended(origin: AirflowProcess, hanging: Path, tmp_path: Path) -> None:
     ending, started = tmp_path / "ending.py", tmp_path / "started"
     ending.write_text(ENDS_ITS_PARENT)
-    with AirflowProcess({}) as origin:
-        copy = origin.copy()
-        copy.ask(request_for(ending), LONGEST)
-        origin.copy().end()
-        with pytest.raises(TimeoutError):
-            copy.ask(request_for(hanging), 0.01)
-        assert eventually(lambda: started.exists() and started.read_text())
-        copy.end()
+    copy = origin.copy()
+    copy.ask(request_for(ending), LONGEST)
+    origin.copy().end()
+    with pytest.raises(TimeoutError):
+        copy.ask(request_for(hanging), 0.01)
+    assert eventually(lambda: started.exists() and started.read_text())
+    copy.end()
 
     assert eventually(lambda: not is_alive(int(started.read_text())))

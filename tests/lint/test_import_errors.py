@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,13 @@ def test_an_error_without_values_is_shown_with_its_line(tmp_path: Path, source: 
     assert shown in found.message
 
 
+@pytest.fixture(scope="module")
+def origin() -> Iterator[AirflowProcess]:
+    pytest.importorskip("airflow")
+    with AirflowProcess({}) as found:
+        yield found
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize(
     ("source", "shown"),
@@ -65,12 +73,12 @@ def test_an_error_without_values_is_shown_with_its_line(tmp_path: Path, source: 
         ),
     ],
 )
-def test_what_is_only_in_the_database_of_airflow_is_said_not_to_be_read(tmp_path: Path, source: str, shown: str):
-    pytest.importorskip("airflow")
+def test_what_is_only_in_the_database_of_airflow_is_said_not_to_be_read(
+    origin: AirflowProcess, tmp_path: Path, source: str, shown: str
+):
     (path := tmp_path / "dag.py").write_text(f"{source.format(CANARY)}  # for a DAG")
 
-    with AirflowProcess({}) as origin:
-        (file,) = read_all([str(path)], source=DagImports([], LONGEST), origin=origin, tick=lambda: None)
+    (file,) = read_all([str(path)], source=DagImports([], LONGEST), origin=origin, tick=lambda: None)
 
     (found,) = file.findings
     assert found.place.line == 2

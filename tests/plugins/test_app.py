@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ from airflow_config_providers.plugins.app import (
     make_app,
 )
 from airflow_config_providers.plugins.config_providers import PREFIX, ConfigProvidersPlugin
+from tests.servers import quick_python
 
 APP = make_app()
 ROUTES = [route for route in APP.routes if getattr(route, "path", "").startswith(VERSION)]
@@ -103,15 +105,17 @@ def run(script: str) -> str:
 
 
 def test_an_app_that_cannot_be_made_leaves_the_server_without_it():
-    assert (
-        run(
-            "import sys\n"
-            "sys.modules['airflow_config_providers.plugins.app'] = None\n"
-            "from airflow_config_providers.plugins.config_providers import ConfigProvidersPlugin\n"
-            "print(ConfigProvidersPlugin().fastapi_apps)"
-        ).splitlines()[-1]
-        == "[]"
+    script = (
+        "import sys\n"
+        "sys.modules['airflow_config_providers.plugins.app'] = None\n"
+        "from airflow_config_providers.plugins.config_providers import ConfigProvidersPlugin\n"
+        "print(ConfigProvidersPlugin().fastapi_apps)"
     )
+
+    done = quick_python.run("-c", script, env=os.environ)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_other_processes_pay_for_one_small_module():

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
-from functools import partial, wraps
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -59,7 +59,7 @@ _NONE: Final = (
 )
 
 _WITHOUT_BASE: Final = (
-    "The execute() of this operator's class has not called super().execute(), so its fields had references in place of "
+    "The execute() of this operator has not called super().execute(), so its fields had references in place of "
     "values. Call it where you need them, or derive the class from the stock operator, and decorate it with configured."
 )
 
@@ -71,9 +71,6 @@ _KNOWN: Final = ("airflow.providers.", "airflow.sdk.", "airflow_config_providers
 
 _MOST_NAMED: Final = 20
 """How many keys a note names."""
-
-_ENDS_RUN: Final = "ends_run"
-"""The attribute of an ``execute`` that ends the run."""
 
 _NONE_CHOSEN: Final = astuple(NO_OPTIONS)
 
@@ -150,9 +147,12 @@ class ConfiguredOperator(ReloadingOperator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.start_from_trigger = False  # a mapped task is started as its class says, without an object
-        if (own := cls.execute) is not ConfiguredOperator.execute and not hasattr(own, _ENDS_RUN):
-            cls.execute = _ending(own)  # type: ignore[method-assign]  # for each class its own
-        guard_methods(cls)
+        cls.guard_author_methods()
+
+    @classmethod
+    def guard_author_methods(cls) -> None:
+        """Have what is now set on this class leave only references behind, as what was there when it was made."""
+        guard_methods(cls, ConfiguredOperator)
 
     @classmethod
     def partial(cls, **kwargs: Any) -> Any:
@@ -281,7 +281,7 @@ class ConfiguredOperator(ReloadingOperator):
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
         from airflow_config_providers.job.authorship import Authorship
 
-        guard_methods(type(self))  # code can have set one on the class since it was made
+        self.guard_author_methods()
         fields = self._job_fields()
         self._authorship = authorship = Authorship(self._authorship)  # the original of this copy can run again
         before, is_plain = fields.texts(skip=skip), self._renders_plainly()
@@ -614,12 +614,17 @@ class ConfiguredOperator(ReloadingOperator):
         try:
             return how(context, run)
         finally:
+            self.guard_author_methods()  # those that Airflow calls next
             if not self._is_executing:
                 self.reverse_context()
 
     @failing_at_once
-    def _run_and_forget(self, context: Any, run: Callable[[], Any]) -> Any:
-        """Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base."""
+    def run_and_forget(self, context: Any, run: Callable[[], Any]) -> Any:
+        """
+        Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base.
+
+        :param run: calls it; inside another one, as ``super().execute()`` is, it is only called
+        """
         from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
         from airflow_config_providers.operators.reversal.task_output import reversing_context
 
@@ -642,6 +647,7 @@ class ConfiguredOperator(ReloadingOperator):
             self._forget_values(before, self._job_run.reverser)
             self._clear_runs()
             self.reverse_context()
+            self.guard_author_methods()  # those that Airflow calls next
         if self._has_called_base:
             return result
         if has_references and not self._has_submitted:
@@ -801,18 +807,6 @@ class ConfiguredOperator(ReloadingOperator):
             is_old = before.get(name) is value and not isinstance(value, dict | list | set)
             if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:
                 setattr(self, name, hidden)
-
-
-def _ending(execute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method ``execute`` of a class below ``ConfiguredOperator``, which need not call that of its base."""
-
-    @wraps(execute)
-    def ending(self: ConfiguredOperator, *args: Any, **kwargs: Any) -> Any:
-        context = (args[0] if args else kwargs.get("context")) or {}
-        return self._run_and_forget(context, partial(execute, self, *args, **kwargs))
-
-    setattr(ending, _ENDS_RUN, True)
-    return ending
 
 
 def refuse_taken(kind: type, names: Collection[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -45,6 +46,7 @@ __all__ = [
     "iteration_of",
     "map_index_of",
     "region_of",
+    "resuming_argument",
     "resuming_method",
     "task_decorator_factory",
 ]
@@ -142,6 +144,12 @@ def resuming_method(ti: Any) -> str | None:
     """Return the name of the method in which a task goes on after a deferral; None if it begins."""
     found = getattr(_from_server(ti), "next_method", None)
     return found if isinstance(found, str) and found else None
+
+
+def resuming_argument(ti: Any, name: str) -> Any:
+    """Return an argument with which a task goes on after a deferral, as Airflow has stored it; None if it has none."""
+    found = getattr(_from_server(ti), "next_kwargs", None)
+    return found.get(name) if isinstance(found, Mapping) else None
 
 
 def _from_server(ti: Any) -> Any:

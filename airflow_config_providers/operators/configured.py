@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator, resuming_method
+from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator, resuming_argument, resuming_method
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.text import once, one_line, printable, shortened
@@ -344,6 +344,8 @@ class ConfiguredOperator(ReloadingOperator):
         before, run = self._job_run, self._resolved_run(context, jinja_env)
         if before.reverser:  # code renders or runs once more
             run.know(before.reverser)
+        else:
+            self._know_sealed(run, context, resuming_argument(context.get("ti"), _SEALED_VALUES))
         self._job_run = run
         if run.reverser:
             self._begin_reversal(context)
@@ -582,18 +584,23 @@ class ConfiguredOperator(ReloadingOperator):
         """Continue after a deferral, with values in the fields; the job has ended."""
         kwargs = dict(next_kwargs or {})
         sealed = kwargs.pop(_SEALED_VALUES, None)
+        if resuming_argument(context.get("ti"), _SEALED_VALUES) is not None:
+            sealed = None  # it was opened when the fields were rendered
         run = partial(super().resume_execution, next_method, kwargs, context)
         return self._with_values(context, run, how=partial(self._run_resumed, sealed))
 
     def _run_resumed(self, sealed: object, context: Any, run: Callable[[], Any]) -> Any:
-        """Continue with references also in place of the values that the job had before the deferral."""
-        earlier = None if sealed is None else self._deferral_seal(context).open(sealed)
-        if earlier is not None:
-            self._job_run.know(earlier)
+        self._know_sealed(self._job_run, context, sealed)
         try:
             return self._run_once(context, run)
         finally:
             self._end_record()
+
+    def _know_sealed(self, run: JobRun, context: Any, sealed: object) -> None:
+        """Have ``run`` show references also in place of the values that its job had before a deferral."""
+        earlier = None if sealed is None else self._deferral_seal(context).open(sealed)
+        if earlier is not None:
+            run.know(earlier)
 
     def _deferral_seal(self, context: Any) -> ValueSeal:
         from airflow_config_providers.job.sealed_values import ValueSeal

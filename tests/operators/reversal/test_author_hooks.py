@@ -146,7 +146,8 @@ def test_so_does_an_error_of_a_method_that_code_sets_on_the_class_while_the_task
 
 
 def test_so_does_an_error_of_a_method_that_an_execute_of_its_own_sets(dag, run_task, password, kept_before):
-    kind = type("LateOperator", (OurOperator,), {"execute": setting("post_execute", kept_before)})
+    set_method = setting("post_execute", kept_before)
+    kind = type("LateOperator", (OurOperator,), {"execute": lambda self, context: set_method(context)})
     run = run_task(kind(task_id="job", dag=dag, payload=password))
 
     assert str(run.error) == f"{password} or another is refused"

@@ -21,7 +21,7 @@ from airflow.providers.common.compat.sdk import (
     conf,
 )
 from airflow.sdk import exceptions as _of_sdk
-from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
+from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied, AirflowTaskTerminated
 
 from airflow_config_providers.foreign import RUNNING_TASK, TASK_RUNNER, require
 from airflow_config_providers.lazy import sa
@@ -36,6 +36,7 @@ __all__ = [
     "AirflowNotFoundException",
     "AirflowSecretsBackendAccessDenied",
     "AirflowSkipException",
+    "AirflowTaskTerminated",
     "AirflowTaskTimeout",
     "BaseHook",
     "BaseOperator",

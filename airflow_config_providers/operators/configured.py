@@ -31,7 +31,7 @@ from airflow_config_providers.job.unresolved_arguments import unresolved_argumen
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
 from airflow_config_providers.operators.reloading import ReloadingOperator, attributes
-from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_methods
+from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_callbacks, guard_methods
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
@@ -358,6 +358,7 @@ class ConfiguredOperator(ReloadingOperator):
         guard_output(self._known_values())
         if self._added_context is None or self._added_context.context is not context:
             self._added_context = AddedContext(context)
+            guard_callbacks(self)
 
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:
         configuration = self._checked_configuration(context, jinja_env)

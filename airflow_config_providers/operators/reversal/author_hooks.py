@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial, update_wrapper
 from inspect import isfunction, isgeneratorfunction
 from types import MethodType
 from typing import Any, Final
 
-from airflow_config_providers.airflow_compat import SUSPENSIONS
+from airflow_config_providers.airflow_compat import SUSPENSIONS, AirflowTaskTerminated
 
 _LAST: Final = ("post_execute", "_post_execute_hook")
 """The functions after which Airflow, listeners and callbacks get the context of the task."""
@@ -124,7 +124,7 @@ def _guarded(method: Any, name: str) -> Callable[..., Any]:
     :param method: what a class defines, of any kind
     :param name: of the attribute
     """
-    guard = _ended if name == "execute" else partial(_reversed, is_last=name in _LAST)
+    guard = _GUARDS.get(name) or partial(_reversed, around=partial(_reversing, is_last=name in _LAST))
     return update_wrapper(guard(method), method)
 
 
@@ -138,19 +138,19 @@ def _ended(execute: Any) -> Callable[..., Any]:
     return ended
 
 
-def _reversed(method: Any, *, is_last: bool) -> Callable[..., Any]:
+def _reversed(method: Any, *, around: Callable[[Any], AbstractContextManager[None]]) -> Callable[..., Any]:
     """
-    Return ``method`` with references in what it raises, and leaves in the task's context and that of its log.
+    Return ``method``, which may be a generator, in a context.
 
-    :param is_last: whether ``execute`` is over; otherwise it gets what this puts into the task's context
+    :param around: returns the context for an operator
     """
 
     def called(operator: Any, *args: Any, **kwargs: Any) -> Any:
-        with _reversing(operator, is_last=is_last):
+        with around(operator):
             return _bound(method, operator, type(operator))(*args, **kwargs)
 
     def generated(operator: Any, *args: Any, **kwargs: Any) -> Any:
-        with _reversing(operator, is_last=is_last):
+        with around(operator):
             return (yield from _bound(method, operator, type(operator))(*args, **kwargs))
 
     is_generator = isgeneratorfunction(_bound(method, None, object))
@@ -159,6 +159,11 @@ def _reversed(method: Any, *, is_last: bool) -> Callable[..., Any]:
 
 @contextmanager
 def _reversing(operator: Any, *, is_last: bool) -> Iterator[None]:
+    """
+    Show references in what is raised, and left in the task's context and that of its log.
+
+    :param is_last: whether ``execute`` is over; otherwise it gets what is put into the task's context
+    """
     try:
         with _deferring(operator):
             yield
@@ -181,3 +186,45 @@ def _deferring(operator: Any) -> Iterator[None]:
     except SUSPENSIONS as deferred:
         operator.reverse_deferral(deferred)
         raise
+
+
+@contextmanager
+def _refusing(operator: Any) -> Iterator[None]:
+    """
+    Keep values out of a deferral by a callback.
+
+    :raises AirflowTaskTerminated: its trigger would need a value; after other errors of a callback, Airflow goes on
+    """
+    problem = ""
+    try:
+        yield
+    except SUSPENSIONS as deferred:
+        problem = _refusal(operator, deferred)
+        if not problem:
+            raise
+    if problem:
+        raise AirflowTaskTerminated(problem)
+
+
+def _refusal(operator: Any, deferred: BaseException) -> str:
+    try:
+        operator.reverse_deferral(deferred)
+    except Exception as error:  # noqa: BLE001 - a foreign trigger can raise anything
+        operator.reverse_error(error)
+        return str(error) or type(error).__name__
+    return ""
+
+
+_CALLBACKS: Final = "on_execute_callback"
+
+_GUARDS: Final[Mapping[str, Callable[[Any], Callable[..., Any]]]] = {
+    "execute": _ended,
+    _CALLBACKS: partial(_reversed, around=_refusing),
+}
+
+
+def guard_callbacks(operator: Any) -> None:
+    """Have the callbacks that Airflow calls right before ``execute`` keep values out of a deferral."""
+    found = getattr(operator, _CALLBACKS)
+    if isinstance(found, Collection):
+        setattr(operator, _CALLBACKS, [_guarded_call(call, operator, _CALLBACKS) for call in found])

@@ -31,7 +31,12 @@ from airflow_config_providers.job.unresolved_arguments import unresolved_argumen
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
 from airflow_config_providers.operators.reloading import ReloadingOperator, attributes
-from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_callbacks, guard_methods
+from airflow_config_providers.operators.reversal.author_hooks import (
+    AuthorHook,
+    defines,
+    guard_callbacks,
+    guard_methods,
+)
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
@@ -396,7 +401,7 @@ class ConfiguredOperator(ReloadingOperator):
         return name not in {None, "execute"} and self._is_known(name)
 
     def _is_known(self, name: str) -> bool:
-        owners = [one.__module__ for one in type(self).__mro__ if name in vars(one)]
+        owners = [one.__module__ for one in type(self).__mro__ if defines(one, name)]
         return bool(owners) and all(owner.startswith(_KNOWN) for owner in owners)
 
     def _ask_late(self) -> None:

@@ -100,11 +100,19 @@ def guard_methods(kind: type, base: type) -> None:
             setattr(kind, name, _AuthorMethod(kind, base, name, found.own))
 
 
+def defines(kind: type, name: str) -> bool:
+    """Return whether ``kind`` itself defines a method, which it does not if only its guard is there."""
+    return _own(kind, name) is not _Inherited
+
+
 def _defined(name: str, order: tuple[type, ...]) -> Any:
     """Return what the first class in ``order`` defines; the last is Airflow's."""
-    found = (vars(kind).get(name, _Inherited) for kind in order)
-    own = (one.own if isinstance(one, _AuthorMethod) else one for one in found)
-    return next(one for one in own if one is not _Inherited)
+    return next(own for own in (_own(kind, name) for kind in order) if own is not _Inherited)
+
+
+def _own(kind: type, name: str) -> Any:
+    found = vars(kind).get(name, _Inherited)
+    return found.own if isinstance(found, _AuthorMethod) else found
 
 
 def _bound(method: Any, operator: Any, owner: type | None) -> Any:

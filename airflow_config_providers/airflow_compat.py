@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -20,7 +21,7 @@ from airflow.providers.common.compat.sdk import (
     conf,
 )
 from airflow.sdk import exceptions as _of_sdk
-from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
+from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied, AirflowTaskTerminated
 
 from airflow_config_providers.foreign import RUNNING_TASK, TASK_RUNNER, require
 from airflow_config_providers.lazy import sa
@@ -35,6 +36,7 @@ __all__ = [
     "AirflowNotFoundException",
     "AirflowSecretsBackendAccessDenied",
     "AirflowSkipException",
+    "AirflowTaskTerminated",
     "AirflowTaskTimeout",
     "BaseHook",
     "BaseOperator",
@@ -45,6 +47,7 @@ __all__ = [
     "iteration_of",
     "map_index_of",
     "region_of",
+    "resuming_argument",
     "resuming_method",
     "task_decorator_factory",
 ]
@@ -142,6 +145,12 @@ def resuming_method(ti: Any) -> str | None:
     """Return the name of the method in which a task goes on after a deferral; None if it begins."""
     found = getattr(_from_server(ti), "next_method", None)
     return found if isinstance(found, str) and found else None
+
+
+def resuming_argument(ti: Any, name: str) -> Any:
+    """Return an argument with which a task goes on after a deferral, as Airflow has stored it; None if it has none."""
+    found = getattr(_from_server(ti), "next_kwargs", None)
+    return found.get(name) if isinstance(found, Mapping) else None
 
 
 def _from_server(ti: Any) -> Any:

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
-from functools import partial, wraps
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator, resuming_method
+from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator, resuming_argument, resuming_method
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.text import once, one_line, printable, shortened
@@ -31,7 +31,12 @@ from airflow_config_providers.job.unresolved_arguments import unresolved_argumen
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
 from airflow_config_providers.operators.reloading import ReloadingOperator, attributes
-from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_methods
+from airflow_config_providers.operators.reversal.author_hooks import (
+    AuthorHook,
+    defines,
+    guard_callbacks,
+    guard_methods,
+)
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
@@ -59,7 +64,7 @@ _NONE: Final = (
 )
 
 _WITHOUT_BASE: Final = (
-    "The execute() of this operator's class has not called super().execute(), so its fields had references in place of "
+    "The execute() of this operator has not called super().execute(), so its fields had references in place of "
     "values. Call it where you need them, or derive the class from the stock operator, and decorate it with configured."
 )
 
@@ -71,9 +76,6 @@ _KNOWN: Final = ("airflow.providers.", "airflow.sdk.", "airflow_config_providers
 
 _MOST_NAMED: Final = 20
 """How many keys a note names."""
-
-_ENDS_RUN: Final = "ends_run"
-"""The attribute of an ``execute`` that ends the run."""
 
 _NONE_CHOSEN: Final = astuple(NO_OPTIONS)
 
@@ -150,9 +152,12 @@ class ConfiguredOperator(ReloadingOperator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.start_from_trigger = False  # a mapped task is started as its class says, without an object
-        if (own := cls.execute) is not ConfiguredOperator.execute and not hasattr(own, _ENDS_RUN):
-            cls.execute = _ending(own)  # type: ignore[method-assign]  # for each class its own
-        guard_methods(cls)
+        cls.guard_author_methods()
+
+    @classmethod
+    def guard_author_methods(cls) -> None:
+        """Have what is now set on this class leave only references behind, as what was there when it was made."""
+        guard_methods(cls, ConfiguredOperator)
 
     @classmethod
     def partial(cls, **kwargs: Any) -> Any:
@@ -281,7 +286,7 @@ class ConfiguredOperator(ReloadingOperator):
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
         from airflow_config_providers.job.authorship import Authorship
 
-        guard_methods(type(self))  # code can have set one on the class since it was made
+        self.guard_author_methods()
         fields = self._job_fields()
         self._authorship = authorship = Authorship(self._authorship)  # the original of this copy can run again
         before, is_plain = fields.texts(skip=skip), self._renders_plainly()
@@ -344,6 +349,8 @@ class ConfiguredOperator(ReloadingOperator):
         before, run = self._job_run, self._resolved_run(context, jinja_env)
         if before.reverser:  # code renders or runs once more
             run.know(before.reverser)
+        else:
+            self._know_sealed(run, context, resuming_argument(context.get("ti"), _SEALED_VALUES))
         self._job_run = run
         if run.reverser:
             self._begin_reversal(context)
@@ -356,6 +363,7 @@ class ConfiguredOperator(ReloadingOperator):
         guard_output(self._known_values())
         if self._added_context is None or self._added_context.context is not context:
             self._added_context = AddedContext(context)
+            guard_callbacks(self)
 
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:
         configuration = self._checked_configuration(context, jinja_env)
@@ -393,7 +401,7 @@ class ConfiguredOperator(ReloadingOperator):
         return name not in {None, "execute"} and self._is_known(name)
 
     def _is_known(self, name: str) -> bool:
-        owners = [one.__module__ for one in type(self).__mro__ if name in vars(one)]
+        owners = [one.__module__ for one in type(self).__mro__ if defines(one, name)]
         return bool(owners) and all(owner.startswith(_KNOWN) for owner in owners)
 
     def _ask_late(self) -> None:
@@ -582,18 +590,23 @@ class ConfiguredOperator(ReloadingOperator):
         """Continue after a deferral, with values in the fields; the job has ended."""
         kwargs = dict(next_kwargs or {})
         sealed = kwargs.pop(_SEALED_VALUES, None)
+        if resuming_argument(context.get("ti"), _SEALED_VALUES) is not None:
+            sealed = None  # it was opened when the fields were rendered
         run = partial(super().resume_execution, next_method, kwargs, context)
         return self._with_values(context, run, how=partial(self._run_resumed, sealed))
 
     def _run_resumed(self, sealed: object, context: Any, run: Callable[[], Any]) -> Any:
-        """Continue with references also in place of the values that the job had before the deferral."""
-        earlier = None if sealed is None else self._deferral_seal(context).open(sealed)
-        if earlier is not None:
-            self._job_run.know(earlier)
+        self._know_sealed(self._job_run, context, sealed)
         try:
             return self._run_once(context, run)
         finally:
             self._end_record()
+
+    def _know_sealed(self, run: JobRun, context: Any, sealed: object) -> None:
+        """Have ``run`` show references also in place of the values that its job had before a deferral."""
+        earlier = None if sealed is None else self._deferral_seal(context).open(sealed)
+        if earlier is not None:
+            run.know(earlier)
 
     def _deferral_seal(self, context: Any) -> ValueSeal:
         from airflow_config_providers.job.sealed_values import ValueSeal
@@ -614,12 +627,17 @@ class ConfiguredOperator(ReloadingOperator):
         try:
             return how(context, run)
         finally:
+            self.guard_author_methods()  # those that Airflow calls next
             if not self._is_executing:
                 self.reverse_context()
 
     @failing_at_once
-    def _run_and_forget(self, context: Any, run: Callable[[], Any]) -> Any:
-        """Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base."""
+    def run_and_forget(self, context: Any, run: Callable[[], Any]) -> Any:
+        """
+        Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base.
+
+        :param run: calls it; inside another one, as ``super().execute()`` is, it is only called
+        """
         from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
         from airflow_config_providers.operators.reversal.task_output import reversing_context
 
@@ -642,6 +660,7 @@ class ConfiguredOperator(ReloadingOperator):
             self._forget_values(before, self._job_run.reverser)
             self._clear_runs()
             self.reverse_context()
+            self.guard_author_methods()  # those that Airflow calls next
         if self._has_called_base:
             return result
         if has_references and not self._has_submitted:
@@ -801,18 +820,6 @@ class ConfiguredOperator(ReloadingOperator):
             is_old = before.get(name) is value and not isinstance(value, dict | list | set)
             if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:
                 setattr(self, name, hidden)
-
-
-def _ending(execute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method ``execute`` of a class below ``ConfiguredOperator``, which need not call that of its base."""
-
-    @wraps(execute)
-    def ending(self: ConfiguredOperator, *args: Any, **kwargs: Any) -> Any:
-        context = (args[0] if args else kwargs.get("context")) or {}
-        return self._run_and_forget(context, partial(execute, self, *args, **kwargs))
-
-    setattr(ending, _ENDS_RUN, True)
-    return ending
 
 
 def refuse_taken(kind: type, names: Collection[str]) -> None:

@@ -11,8 +11,10 @@ pytest.importorskip("airflow.providers.apache.livy")
 from airflow.providers.apache.livy.operators.livy import LivyOperator
 from airflow.sdk import DAG
 from airflow.sdk.serde import serialize
+from airflow.serialization.serialized_objects import BaseSerialization
 
 from airflow_config_providers.operators.configure import configured
+from tests.operators.reversal.test_before_execute import own_xcoms
 from tests.operators.triggering import resumption
 from tests.servers.web import Response
 
@@ -59,13 +61,13 @@ class Deferred:
 
     def begin(self, **kwargs):
         """Run the task until it is deferred, and return the arguments that Airflow stores."""
-        return self._run(None, finalize=False, **kwargs).message
+        return self.run(None, finalize=False, **kwargs).message
 
     def go_on(self, message, *, event=EVENT, **kwargs):
         """Go on with what Airflow has stored of a deferral."""
-        return self._run(resumption(message, event), **kwargs)
+        return self.run(resumption(message, event), **kwargs)
 
-    def _run(self, resumed_with, *, task_id="job", kind=LivyOperator, **kwargs):
+    def run(self, resumed_with, *, task_id="job", kind=LivyOperator, **kwargs):
         with DAG("flights", schedule=None):
             conf = {"spark.app.x": self.reference}
             task = configured(kind)(task_id=task_id, file="job.py", conf=conf, deferrable=True, polling_interval=1)
@@ -111,6 +113,45 @@ def test_an_error_shows_references_for_both_values(deferred, rotated):
     run = deferred.go_on(rotated, event={**EVENT, "status": "error", "response": f"no login with {OLD}, nor {NEW}"})
 
     assert str(run.error) == f"no login with {deferred.reference}, nor {deferred.reference}"
+    assert "c4nary" not in deferred.shown
+
+
+class Telling(LivyOperator):
+    """Tells what a job of before has said, before it goes on."""
+
+    def pre_execute(self, context):
+        print("the job had", OLD)
+        context["ti"].xcom_push("own", f"of {OLD} and {NEW}")
+        self.tell(context)
+
+    def tell(self, context):
+        """Do nothing more."""
+
+
+class Refusing(Telling):
+    def tell(self, context):
+        raise ValueError(f"{OLD} is refused")
+
+
+def test_what_pre_execute_prints_and_pushes_shows_references_for_both_values(deferred, rotated):
+    run = deferred.go_on(rotated, kind=Telling)
+
+    assert f"the job had {deferred.reference}" in deferred.shown
+    assert own_xcoms(run) == [f"of {deferred.reference} and {deferred.reference}"]
+    assert "c4nary" not in deferred.shown
+
+
+def test_an_error_of_pre_execute_shows_the_reference_for_the_old_value(deferred, rotated):
+    run = deferred.go_on(rotated, kind=Refusing)
+
+    assert str(run.error) == f"{deferred.reference} is refused"
+
+
+def test_what_airflow_has_stored_in_another_form_is_opened_too(deferred, rotated):
+    method, kwargs = resumption(rotated, EVENT)
+    run = deferred.run((method, BaseSerialization.serialize(kwargs)))
+
+    assert run.state == "success", run.error
     assert "c4nary" not in deferred.shown
 
 

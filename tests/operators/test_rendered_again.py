@@ -1,6 +1,7 @@
 """Code of an ``execute`` that renders fields once more, and code that keeps a value when the job has ended."""
 
 import os
+from typing import ClassVar
 
 import pytest
 from airflow.sdk import Asset, task
@@ -249,3 +250,39 @@ def test_what_cannot_be_shown_stays_on_a_task_without_references(dag, run_task):
 
     run = run_task(Leaving(task_id="job", dag=dag, payload="plain", do=lambda *_: None))
     assert isinstance(run.task.left, Broken)
+
+
+class Handing(OurOperator):
+    """Hands its base a context of its own, and notes what is in it before and afterwards."""
+
+    seen: ClassVar[list[object]] = []
+
+    def pre_execute(self, context):
+        context["before"] = CANARY
+
+    def execute(self, context):
+        other = self.chosen(context)
+        super().execute(other)
+        self.seen[:] = [other["before"], other["token"]]
+
+    def chosen(self, context):
+        return {**context}
+
+
+class Passing(Handing):
+    """Hands its base the context of the task."""
+
+    def chosen(self, context):
+        return context
+
+
+@pytest.mark.parametrize("kind", [Handing, Passing])
+def test_what_the_job_of_a_subclass_adds_to_its_context_shows_the_reference_but_what_was_there_is_unchanged(
+    dag, run_task, password, kind
+):
+    def do(self, context):
+        context["token"] = self.payload
+
+    run_task(kind(task_id="job", dag=dag, payload=password, do=do))
+
+    assert Handing.seen == [CANARY, password]

@@ -1,19 +1,20 @@
-"""Reverses what the author's functions leave behind that Airflow calls right before and after ``execute``."""
+"""Reverses what ``execute`` leaves behind, and the author's functions that Airflow calls right before and after it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import update_wrapper
-from inspect import getattr_static, isgeneratorfunction
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial, update_wrapper
+from inspect import isfunction, isgeneratorfunction
+from types import MethodType
 from typing import Any, Final
 
-from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator
+from airflow_config_providers.airflow_compat import SUSPENSIONS, AirflowTaskTerminated
 
 _LAST: Final = ("post_execute", "_post_execute_hook")
 """The functions after which Airflow, listeners and callbacks get the context of the task."""
 
-_METHODS: Final = ("pre_execute", "post_execute")
+_METHODS: Final = ("pre_execute", "execute", "post_execute")
 
 
 class AuthorHook:
@@ -24,7 +25,7 @@ class AuthorHook:
 
     def __get__(self, operator: Any, owner: type | None = None) -> Callable[..., Any] | None:
         hook = None if operator is None else vars(operator).get(self._name)
-        return None if hook is None else _guarded(hook, operator, is_last=self._name in _LAST)
+        return None if hook is None else _guarded_call(hook, operator, self._name)
 
     def __set__(self, operator: Any, hook: Callable[..., Any] | None) -> None:
         vars(operator)[self._name] = hook
@@ -39,25 +40,32 @@ class _AuthorMethod:
     A method of a class of operators, which leaves only references behind when an operator has it.
 
     As without it, an operator has what was set on it, or else what the first of its classes defines, from this one on.
-    Both are looked up when they are needed, so that nothing is kept of a base. What Airflow defines stays as it is.
+    Both are looked up when they are needed, so that nothing is kept of a base.
 
-    :param own: what this class itself defines, of any kind; ``_Inherited`` if it defines nothing
+    :param kind: the class
+    :param base: the class whose own and inherited methods stay as they are, so that Airflow sees which are overridden
+    :param own: what ``kind`` itself defines, of any kind; ``_Inherited`` if it defines nothing
     """
 
-    def __init__(self, kind: type, name: str, own: Any) -> None:
+    def __init__(self, kind: type, base: type, name: str, own: Any) -> None:
         self.kind = kind
         self.own = own
+        self._base = base
         self._name = name
+
+    @property
+    def __isabstractmethod__(self) -> bool:
+        return bool(getattr(self.own, "__isabstractmethod__", False))
 
     def __get__(self, operator: Any, owner: type | None = None) -> Any:
         order = (owner or type(operator)).__mro__
-        if operator is None:
-            return _bound(self._defined(order), None, owner)
-        set_on_it = vars(operator).get(self._name, _Inherited) if order[0] is self.kind else _Inherited  # not super()
-        method = _bound(self._defined(order), operator, owner) if set_on_it is _Inherited else set_on_it
-        if getattr(method, "__func__", None) is getattr_static(BaseOperator, self._name):
-            return method  # so that Airflow sees that nobody has overridden it
-        return _guarded(method, operator, is_last=self._name in _LAST)
+        if operator is not None and order[0] is self.kind and self._name in vars(operator):  # not super()
+            return self._set_on(operator)
+        method = _defined(self._name, order[order.index(self.kind) :])
+        if method is self._unguarded or (operator is None and not isfunction(method)):
+            return _bound(method, operator, owner)
+        guarded = _guarded(method, self._name)
+        return guarded if operator is None else MethodType(guarded, operator)  # as a method, it can be pickled
 
     def __set__(self, operator: Any, method: Any) -> None:
         vars(operator)[self._name] = method
@@ -67,21 +75,44 @@ class _AuthorMethod:
             raise AttributeError(self._name)
         del vars(operator)[self._name]
 
-    def _defined(self, order: tuple[type, ...]) -> Any:
-        """Return what the first class from ``kind`` on defines; the last is Airflow's."""
-        found = (vars(kind).get(self._name, _Inherited) for kind in order[order.index(self.kind) :])
-        own = (one.own if isinstance(one, _AuthorMethod) else one for one in found)
-        return next(one for one in own if one is not _Inherited)
+    @property
+    def _unguarded(self) -> Any:
+        return _defined(self._name, self._base.__mro__)
+
+    def _set_on(self, operator: Any) -> Any:
+        method = vars(operator)[self._name]
+        if getattr(method, "__func__", None) is self._unguarded:
+            return method
+        return _guarded_call(method, operator, self._name)
 
 
-def guard_methods(kind: type) -> None:
-    """Have ``pre_execute`` and ``post_execute`` of a class of operators leave only references behind."""
+def guard_methods(kind: type, base: type) -> None:
+    """
+    Have ``execute`` of a class of operators, and the methods right before and after, leave only references behind.
+
+    :param base: the class whose own and inherited methods stay as they are
+    """
     for name in _METHODS:
         found = vars(kind).get(name, _Inherited)
         if not isinstance(found, _AuthorMethod):
-            setattr(kind, name, _AuthorMethod(kind, name, found))
+            setattr(kind, name, _AuthorMethod(kind, base, name, found))
         elif found.kind is not kind:  # a decorator has made a class of what another one contains
-            setattr(kind, name, _AuthorMethod(kind, name, found.own))
+            setattr(kind, name, _AuthorMethod(kind, base, name, found.own))
+
+
+def defines(kind: type, name: str) -> bool:
+    """Return whether ``kind`` itself defines a method, which it does not if only its guard is there."""
+    return _own(kind, name) is not _Inherited
+
+
+def _defined(name: str, order: tuple[type, ...]) -> Any:
+    """Return what the first class in ``order`` defines; the last is Airflow's."""
+    return next(own for own in (_own(kind, name) for kind in order) if own is not _Inherited)
+
+
+def _own(kind: type, name: str) -> Any:
+    found = vars(kind).get(name, _Inherited)
+    return found.own if isinstance(found, _AuthorMethod) else found
 
 
 def _bound(method: Any, operator: Any, owner: type | None) -> Any:
@@ -89,27 +120,58 @@ def _bound(method: Any, operator: Any, owner: type | None) -> Any:
     return method if bind is None else bind(operator, owner)
 
 
-def _guarded(call: Callable[..., Any], operator: Any, *, is_last: bool) -> Callable[..., Any]:
+def _guarded_call(call: Callable[..., Any], operator: Any, name: str) -> Callable[..., Any]:
+    """Return ``call``, which takes no operator, as one that leaves only references behind."""
+    return update_wrapper(partial(_guarded(staticmethod(call), name), operator), call)
+
+
+def _guarded(method: Any, name: str) -> Callable[..., Any]:
     """
-    Return ``call`` with references in what it raises, and leaves in the task's context and that of its log.
+    Return a function of an operator that does the same as ``method`` of it, and leaves only references behind.
 
-    :param is_last: whether ``execute`` is over; otherwise it gets what this puts into the task's context
+    :param method: what a class defines, of any kind
+    :param name: of the attribute
+    """
+    guard = _GUARDS.get(name) or partial(_reversed, around=partial(_reversing, is_last=name in _LAST))
+    return update_wrapper(guard(method), method)
+
+
+def _ended(execute: Any) -> Callable[..., Any]:
+    """Return ``execute`` of an author, which need not call that of its base."""
+
+    def ended(operator: Any, *args: Any, **kwargs: Any) -> Any:
+        context = (args[0] if args else kwargs.get("context")) or {}
+        return operator.run_and_forget(context, partial(_bound(execute, operator, type(operator)), *args, **kwargs))
+
+    return ended
+
+
+def _reversed(method: Any, *, around: Callable[[Any], AbstractContextManager[None]]) -> Callable[..., Any]:
+    """
+    Return ``method``, which may be a generator, in a context.
+
+    :param around: returns the context for an operator
     """
 
-    def called(*args: Any, **kwargs: Any) -> Any:
-        with _reversing(operator, is_last=is_last):
-            return call(*args, **kwargs)
+    def called(operator: Any, *args: Any, **kwargs: Any) -> Any:
+        with around(operator):
+            return _bound(method, operator, type(operator))(*args, **kwargs)
 
-    def generated(*args: Any, **kwargs: Any) -> Any:
-        with _reversing(operator, is_last=is_last):
-            return (yield from call(*args, **kwargs))
+    def generated(operator: Any, *args: Any, **kwargs: Any) -> Any:
+        with around(operator):
+            return (yield from _bound(method, operator, type(operator))(*args, **kwargs))
 
-    guarded = generated if isgeneratorfunction(call) else called  # of a generator, Airflow takes what it yields
-    return update_wrapper(guarded, call)
+    is_generator = isgeneratorfunction(_bound(method, None, object))
+    return generated if is_generator else called  # of a generator, Airflow takes what it yields
 
 
 @contextmanager
 def _reversing(operator: Any, *, is_last: bool) -> Iterator[None]:
+    """
+    Show references in what is raised, and left in the task's context and that of its log.
+
+    :param is_last: whether ``execute`` is over; otherwise it gets what is put into the task's context
+    """
     try:
         with _deferring(operator):
             yield
@@ -120,6 +182,7 @@ def _reversing(operator: Any, *, is_last: bool) -> Iterator[None]:
         raise
     finally:  # execute has a context of its own, and these functions have that of all later tasks of the process
         operator.reverse_bound_entries()
+        operator.guard_author_methods()
         if is_last:
             operator.reverse_context()
 
@@ -131,3 +194,45 @@ def _deferring(operator: Any) -> Iterator[None]:
     except SUSPENSIONS as deferred:
         operator.reverse_deferral(deferred)
         raise
+
+
+@contextmanager
+def _refusing(operator: Any) -> Iterator[None]:
+    """
+    Keep values out of a deferral by a callback.
+
+    :raises AirflowTaskTerminated: its trigger would need a value; after other errors of a callback, Airflow goes on
+    """
+    problem = ""
+    try:
+        yield
+    except SUSPENSIONS as deferred:
+        problem = _refusal(operator, deferred)
+        if not problem:
+            raise
+    if problem:
+        raise AirflowTaskTerminated(problem)
+
+
+def _refusal(operator: Any, deferred: BaseException) -> str:
+    try:
+        operator.reverse_deferral(deferred)
+    except Exception as error:  # noqa: BLE001 - a foreign trigger can raise anything
+        operator.reverse_error(error)
+        return str(error) or type(error).__name__
+    return ""
+
+
+_CALLBACKS: Final = "on_execute_callback"
+
+_GUARDS: Final[Mapping[str, Callable[[Any], Callable[..., Any]]]] = {
+    "execute": _ended,
+    _CALLBACKS: partial(_reversed, around=_refusing),
+}
+
+
+def guard_callbacks(operator: Any) -> None:
+    """Have the callbacks that Airflow calls right before ``execute`` keep values out of a deferral."""
+    found = getattr(operator, _CALLBACKS)
+    if isinstance(found, Collection):
+        setattr(operator, _CALLBACKS, [_guarded_call(call, operator, _CALLBACKS) for call in found])

@@ -119,6 +119,55 @@ def test_so_does_an_error_of_a_method_that_was_set_on_the_class_later(dag, run_t
     assert CANARY not in shown(run.error)
 
 
+def setting(name, kept):
+    def set_method(*found):
+        setattr(type(found[-1]["task"]), name, lambda self, context, result=None: fail(kept))
+
+    return set_method
+
+
+@pytest.fixture
+def kept_before():
+    found = Keeping()
+    found.token = CANARY
+    return found
+
+
+@pytest.mark.parametrize("setter", ["pre_execute", "on_execute_callback", "do"])
+def test_so_does_an_error_of_a_method_that_code_sets_on_the_class_while_the_task_runs(
+    dag, run_task, password, kept_before, setter
+):
+    kind = type("LateOperator", (OurOperator,), {})
+    options = {"do": lambda *_: None, setter: setting("post_execute", kept_before)}
+    run = run_task(kind(task_id="job", dag=dag, payload=password, **options))
+
+    assert str(run.error) == f"{password} or another is refused"
+    assert CANARY not in shown(run.error)
+
+
+def test_so_does_an_error_of_a_method_that_an_execute_of_its_own_sets(dag, run_task, password, kept_before):
+    set_method = setting("post_execute", kept_before)
+    kind = type("LateOperator", (OurOperator,), {"execute": lambda self, context: set_method(context)})
+    run = run_task(kind(task_id="job", dag=dag, payload=password))
+
+    assert str(run.error) == f"{password} or another is refused"
+
+
+def test_so_does_an_error_of_a_method_that_is_set_after_a_deferral(dag, run_task, password, kept_before):
+    kind = type("LateOperator", (OurOperator,), {})
+    job = kind(task_id="job", dag=dag, payload=password, do=setting("post_execute", kept_before))
+    run = run_task(job, resumed_with=("go_on", {"event": None}))
+
+    assert str(run.error) == f"{password} or another is refused"
+
+
+def test_so_does_an_error_of_a_pre_execute_that_the_function_before_it_sets(dag, run_task, password, kept_before):
+    kind = type("LateOperator", (OurOperator,), {})
+    run = run_task(kind(task_id="job", dag=dag, payload=password, pre_execute=setting("pre_execute", kept_before)))
+
+    assert str(run.error) == f"{password} or another is refused"
+
+
 def test_what_an_authors_function_binds_to_later_lines_of_the_log_shows_the_reference(
     dag, run_task, password, moment, kept
 ):

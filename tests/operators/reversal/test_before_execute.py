@@ -113,6 +113,45 @@ def test_a_trigger_that_would_be_stored_with_a_value_is_refused(dag, run_task, p
     assert CANARY not in shown_with_locals(run.error)
 
 
+def carry_in_callback(context):
+    raise TaskDeferred(trigger=CarryingTrigger(CANARY), method_name="go_on")
+
+
+def test_a_callback_before_execute_that_defers_with_a_value_fails_the_task(dag, run_task, password):
+    seen = []
+    do = lambda *_: seen.append("executed")  # noqa: E731
+    run = run_task(job_of(dag, password, do=do, on_execute_callback=[print, carry_in_callback]), retries=2)
+
+    assert (run.state, seen) == ("failed", [])
+    assert "The trigger CarryingTrigger would be stored with values, in carried" in str(run.error)
+    assert not run.supervisor.sent("DeferTask")
+    assert CANARY not in shown_with_locals(run.error) + repr(vars(run.error.__context__ or run.error))
+
+
+def test_so_does_one_that_is_a_generator(dag, run_task, password):
+    def carry(context):
+        yield Metadata(Asset("table"), {})
+        carry_in_callback(context)
+
+    run = run_task(job_of(dag, password, on_execute_callback=carry))
+
+    assert (run.state, run.supervisor.sent("DeferTask")) == ("failed", [])
+
+
+def test_an_error_of_a_callback_does_not_fail_the_task_as_without_references(dag, run_task, password):
+    def fail(context):
+        raise ExposedValueError("of the callback itself")
+
+    assert run_task(job_of(dag, password, on_execute_callback=fail)).state == "success"
+
+
+def test_callbacks_of_the_dags_own_task_stay_as_they_are(dag, run_task, password):
+    job = job_of(dag, password, on_execute_callback=[print])
+    run_task(job)
+
+    assert job.on_execute_callback == [print]
+
+
 def test_so_is_one_in_execute(dag, run_task, password):
     def carry(self, context):
         trigger = CarryingTrigger(self.payload)

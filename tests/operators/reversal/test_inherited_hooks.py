@@ -1,4 +1,4 @@
-"""Which of an author's methods Airflow calls right before and after ``execute``: the same as of a stock operator."""
+"""Which of an author's methods Airflow calls as ``execute``, and before and after it: as of a stock operator."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ class CallingOperator(OurOperator):
     def pre_execute(self, context):
         self.payload.append("class")
         super().pre_execute(context)
+
+    def execute(self, context):
+        self.payload.append("class")
+        super().execute(context)
 
     def post_execute(self, context, result=None):
         self.payload.append("class")
@@ -45,7 +49,7 @@ def note(context, result=None):
     context["task"].payload.append("task")
 
 
-@pytest.fixture(params=["pre_execute", "post_execute"])
+@pytest.fixture(params=["pre_execute", "execute", "post_execute"])
 def moment(request):
     return request.param
 
@@ -81,7 +85,7 @@ def test_a_function_on_the_task_replaces_the_method_of_the_class(dag, run_task, 
     run = run_task(job)
 
     assert run.task.payload.count("task") == 1
-    assert run.task.payload.count("class") == 1  # of the other moment
+    assert run.task.payload.count("class") == 2  # of the other moments
 
 
 def test_a_function_on_the_task_can_call_the_method_that_it_replaces(dag, run_task, moment):
@@ -108,7 +112,7 @@ def test_the_method_of_the_class_is_back_when_that_of_the_task_is_deleted(dag, r
     delattr(job, moment)
     run = run_task(job)
 
-    assert run.task.payload == ["class", "class"]
+    assert run.task.payload == ["class"] * 3
 
 
 def test_what_was_not_set_on_the_task_cannot_be_deleted(dag, moment):
@@ -127,6 +131,7 @@ def test_a_copy_has_the_function_of_the_task(moment, duplicate):
     assert copied.payload == ["task"]
 
 
+@pytest.mark.parametrize("moment", ["pre_execute", "post_execute"])
 def test_airflow_sees_that_nobody_has_overridden_a_method(dag, moment):
     kind = type("JobOperator", (OurOperator,), {})
 

@@ -71,8 +71,12 @@ def pytest_remove_leftovers():
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_searched_again():
-    """Keep also what the tests of a file have loaded out of each later search for garbage, and end what is garbage."""
-    yield
+    """
+    End what the tests of the file before have left as garbage, and keep the rest out of each later search for garbage.
+
+    Right after the last test of that file it would be too early: pytest still holds what this test used, and what is
+    kept out of the search before it is garbage is never found.
+    """
     gc.collect()
     gc.freeze()
 

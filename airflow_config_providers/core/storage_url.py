@@ -46,5 +46,10 @@ class StorageUrl:
 
     @property
     def has_colon(self) -> bool:
-        """Whether there is a colon before the bucket, as if a password followed."""
-        return ":" in self.connection or _HOST.fullmatch(self.host) is None
+        """
+        Whether there is a colon before the bucket, as if a password followed.
+
+        Such a password can have a ``?`` or ``#``, with which the key begins then, so all up to the first slash counts.
+        """
+        before, _, host = f"{self.connection}@{self.host}{self.key}".partition("/")[0].rpartition("@")
+        return ":" in before or _HOST.fullmatch(host) is None

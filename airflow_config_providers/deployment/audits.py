@@ -48,7 +48,8 @@ def require_no_connection(path: str) -> None:
         return
     if url.scheme in AZURE and "." in url.host:  # Hadoop writes the container before the @
         return
-    name = _HADOOP[url.scheme].format(printable(url.host))
+    is_unclear = ":" in url.host or "@" in url.key.partition("/")[0]  # a part of a password can be in its place
+    name = _HADOOP[url.scheme].format("BUCKET" if is_unclear else printable(url.host))
     raise ConfigException(
         f"The path of the records names a connection of Airflow, with which Spark cannot read. Name the folder as "
         f"Hadoop does: --records {name}, or records=... of an operator. Give Spark the connector of the store, and "

@@ -36,6 +36,8 @@ def test_a_connection_to_azure_is_refused() -> None:
         pytest.param("s3://own@bucket?X-Amz-Signature=c4nary", "s3a://bucket/PATH", id="signed-bucket"),
         pytest.param("gs://own@bucket/token=c4nary", "gs://bucket/PATH", id="token"),
         pytest.param("s3a://AKIA:c4nary@bucket/records", "s3a://bucket/PATH", id="password"),
+        pytest.param("s3a://own@AKIA:c4nary#x@bucket/records", "s3a://BUCKET/PATH", id="hash-in-password"),
+        pytest.param("s3a://own@c4nary#x@bucket/records", "s3a://BUCKET/PATH", id="hash-in-name"),
         pytest.param("S3://own@bucket/records", "s3a://bucket/PATH", id="capitals"),
     ],
 )

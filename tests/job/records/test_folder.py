@@ -51,7 +51,16 @@ def test_a_connection_without_the_package_that_reads_is_an_error(monkeypatch: py
         folder_of("s3://own@bucket/records")
 
 
-@pytest.mark.parametrize("path", ["s3://user:c4nary@bucket/records", "s3://user:c4n/ary@bucket", "S3://:c4nary@bucket"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "s3://user:c4nary@bucket/records",
+        "s3://user:c4n/ary@bucket",
+        "S3://:c4nary@bucket",
+        "s3://user:2024#c4nary@bucket/records",
+        "s3://own?user:c4nary@bucket/records",
+    ],
+)
 def test_credentials_in_a_path_are_refused_and_not_shown(path: str) -> None:
     with pytest.raises(ConfigException, match=r"^\S+ records_path has a colon before the bucket") as caught:
         folder_of(path)

@@ -45,6 +45,8 @@ def _problem(path: StoredPath) -> str:
         return "names an Azure account. Write it in a connection, and then abfss://CONNECTION_ID@CONTAINER/PATH."
     if not path.host.strip("."):
         return "names no bucket or server. Write SCHEME://CONNECTION_ID@BUCKET/PATH."
+    if path.key.startswith("#"):
+        return "has a # before its first slash. Write SCHEME://CONNECTION_ID@BUCKET/PATH."
     if "?" in path.key:
         return "has a question mark, as a signed link has. Write SCHEME://CONNECTION_ID@BUCKET/PATH."
     return ""

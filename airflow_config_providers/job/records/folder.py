@@ -18,6 +18,12 @@ PACKAGES: Final = {
 }
 """For each scheme, the package with which Airflow's connections open it, and the one that reads it."""
 
+_STORE: Final = "the records of {}"
+"""
+The name of our store in Airflow, which has one for each connection: a DAG can have attached its own, with other options
+or with the credentials of the machine. No connection has blanks in its id.
+"""
+
 
 def folder_of(path: str) -> Any:
     """
@@ -53,7 +59,7 @@ def _require_known(scheme: str) -> None:
     )
 
 
-@cache  # Airflow keeps the store of a connection for as long as a process lives, too
+@cache  # Airflow keeps a store for as long as a process lives, too
 def _with_connection(url: StorageUrl) -> Any:
     from airflow.sdk.io import attach, get_fs, has_fs  # noqa: PLC0415 - slow to import, and few need it
 
@@ -63,8 +69,9 @@ def _with_connection(url: StorageUrl) -> Any:
         raise ImportError(name=PACKAGES[url.scheme][0])
     with handed_to_hooks(url.connection):
         opened = get_fs(url.scheme, url.connection)
-    attach(url.scheme, url.connection).fs = opened  # a DAG can have attached one with the machine's credentials
-    return _opened(_address(url), url.connection)
+    store = _STORE.format(url.connection)
+    attach(url.scheme, store).fs = opened
+    return _opened(_address(url), store)
 
 
 def _without_connection(url: StorageUrl) -> Any:

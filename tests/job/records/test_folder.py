@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("airflow")
 
-from airflow.sdk import BaseHook
+from airflow.sdk import BaseHook, ObjectStoragePath
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.io import attach, has_fs
 from airflow.sdk.io.fs import _register_filesystems
@@ -106,6 +106,32 @@ def test_a_store_that_was_attached_without_the_connection_is_not_used(monkeypatc
     assert ((folder / "a.json").fs.login, folder.fs.login) == ("found", "found")
 
 
+def test_a_store_that_a_dag_attached_itself_stays_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It can have options that its connection has not."""
+    monkeypatch.setitem(_register_filesystems(), "memory", signed)
+    monkeypatch.setenv("AIRFLOW_CONN_KEPT", "aws://found:x@")
+    attach("memory", "kept", fs=Signed()).fs.login = "of the DAG"
+    before = ObjectStoragePath("memory://kept@bucket/data")
+
+    folder = folder_of("memory://kept@bucket/records")
+
+    paths = (before, ObjectStoragePath("memory://kept@bucket/data"), folder)
+    assert [path.fs.login for path in paths] == ["of the DAG", "of the DAG", "found"]
+
+
+def test_all_that_is_done_below_the_folder_is_done_in_its_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(_register_filesystems(), "memory", signed)
+    monkeypatch.setenv("AIRFLOW_CONN_WHOLE", "aws://found:x@")
+    file = folder_of("memory://whole@bucket/whole") / "day=1" / "a.jsonl"
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"content")
+
+    [found] = folder_of("memory://whole@bucket/whole").glob("day=*/*.jsonl")
+    [listed] = file.parent.iterdir()
+    assert (found.read_bytes(), found.fs.login, listed.fs.login) == (b"content", "found", "found")
+
+
 @pytest.mark.parametrize("path", ["MEMORY://own@bucket/records", " memory://own@bucket/records"])
 def test_however_a_path_is_written_its_connection_is_used(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_OWN", "aws://found:x@")
@@ -113,7 +139,7 @@ def test_however_a_path_is_written_its_connection_is_used(monkeypatch: pytest.Mo
 
     folder = folder_of(path)
 
-    assert (folder.fs.login, folder.conn_id, folder.path) == ("found", "own", "/bucket/records")
+    assert (folder.fs.login, folder.path) == ("found", "/bucket/records")
 
 
 def test_a_file_system_that_takes_no_connection_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

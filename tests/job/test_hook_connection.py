@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -85,6 +87,25 @@ def test_a_connection_that_nothing_takes_is_refused() -> None:
     """What opens the path would go on with the credentials of the machine."""
     with pytest.raises(ConfigException, match="did not take its connection 'own'"), handed_to_hooks("own"):
         login("other")
+
+
+def test_a_connection_that_is_asked_for_in_another_way_is_refused_with_all_that_can_be_the_reason() -> None:
+    reasons = "while it was opened: it has no use for one, or asks later or in another way"
+
+    with pytest.raises(ConfigException, match=reasons), handed_to_hooks("own"):
+        asyncio.run(Connection.async_get("own"))
+
+
+@pytest.mark.parametrize("asked", [pytest.param([], id="refused"), pytest.param(["own", "gone"], id="gone")])
+def test_a_traceback_with_locals_shows_no_password(monkeypatch: pytest.MonkeyPatch, asked: list[str]) -> None:
+    """Where a process asks the Task SDK, its connections show theirs."""
+    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
+
+    with pytest.raises((ConfigException, AirflowNotFoundException)) as caught, handed_to_hooks("own"):
+        list(map(login, asked))
+
+    shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    assert CANARY not in "".join(shown.format())
 
 
 def test_a_connection_that_does_not_exist_is_refused(in_task: Callable[..., Any]) -> None:  # noqa: F811 - a fixture

@@ -29,6 +29,8 @@ message, its ``args``, its cause or its context.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Self, TypeVar
 
@@ -113,6 +115,19 @@ def refuse(kind: type[ConfigProvidersError], problems: Iterable[str]) -> None:
 def system_reason(error: Exception) -> str:
     """Return the operating system's words for an error, which have no path in them; without any, the error's type."""
     return getattr(error, "strerror", None) or type(error).__name__
+
+
+def errno_meaning(error: Exception) -> str | None:
+    """
+    Return the meaning of the number in an error of the operating system; None if there is none.
+
+    The message is not used: a library can have made it, with addresses and credentials in it. Errors of ``ssl`` and of
+    names of hosts are derived from ``OSError`` too, with numbers of their own.
+    """
+    if type(error).__module__ != "builtins" or not isinstance(error, OSError):
+        return None
+    number = error.errno or 0
+    return os.strerror(number) if number in errno.errorcode else None
 
 
 class ConfigException(ConfigProvidersError):  # noqa: N818 - Kafka's name

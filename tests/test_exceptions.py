@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import errno
 import importlib
 import pickle
 import re
+import socket
+import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,
     ProviderUnavailableError,
+    errno_meaning,
     problems_of,
     refuse,
 )
@@ -152,3 +156,19 @@ def test_all_problems_are_refused_in_one_error():
         refuse(ConfigException, (text for text in ("This is wrong.", "That, too.")))
 
     assert raised.value.problems == ("This is wrong.", "That, too.")
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [
+        pytest.param(OSError(errno.ENOSPC, "c4nary"), "No space left on device", id="system"),
+        pytest.param(PermissionError(errno.EACCES, "c4nary", "/c4nary"), "Permission denied", id="standard-class"),
+        pytest.param(ssl.SSLEOFError(8, "c4nary"), None, id="tls"),
+        pytest.param(socket.gaierror(-2, "c4nary"), None, id="name-of-a-host"),
+        pytest.param(OSError(-2, "c4nary"), None, id="no-number-of-the-system"),
+        pytest.param(OSError("c4nary"), None, id="no-number"),
+        pytest.param(ValueError(1, "c4nary"), None, id="another-error"),
+    ],
+)
+def test_only_a_number_of_the_system_has_a_meaning(error: Exception, meaning: str | None):
+    assert errno_meaning(error) == meaning

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -14,7 +13,7 @@ from airflow_config_providers import __version__, settings
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import one_line
-from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigProvidersError, errno_meaning
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.job.records.entries import job_key, packed, record_in, record_key
 from airflow_config_providers.job.records.record import TaskTry, TryRecord, recorded, references_of
@@ -140,9 +139,7 @@ def _problem(error: Exception) -> str:
     """Return what an error says, if it is of this package or the system's; the text of any other can have a value."""
     if isinstance(error, ConfigProvidersError):
         return " ".join(error.problems)
-    if isinstance(error, OSError) and isinstance(error.errno, int):
-        return os.strerror(error.errno)
-    return type(error).__name__
+    return errno_meaning(error) or type(error).__name__
 
 
 def _own_xcom(ti: Any, key: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import ssl
 from types import SimpleNamespace
 
 import pytest
@@ -162,6 +163,16 @@ def test_the_reason_of_the_system_is_given_in_its_own_words(log):
     RecordKeeper(Full(), None, log).keep(record, NOTHING)
 
     assert log.warnings == ["The record of this try could not be kept: No space left on device"]
+
+
+def test_a_number_of_tls_is_not_taken_for_one_of_the_system(log):
+    class Untrusted(Away):
+        def set(self, key, value):
+            raise ssl.SSLCertVerificationError(1, CANARY)
+
+    RecordKeeper(Untrusted(), None, log).keep(record, NOTHING)
+
+    assert log.warnings == ["The record of this try could not be kept: SSLCertVerificationError"]
 
 
 def test_a_record_that_cannot_be_made_is_a_warning_too(keeper, log):

@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol, TextIO
 
+from airflow_config_providers.exceptions import errno_meaning
 from airflow_config_providers.providers.real_path import descriptor_in, open_directory, open_in, steps
 
 
@@ -146,11 +147,9 @@ def opened_text(path: str) -> Iterator[TextIO]:
 
 def reason(error: Exception) -> str:
     """Return why something failed, without the message of a library, which can have addresses and credentials."""
-    if isinstance(error, OSError) and isinstance(error.errno, int):
-        return os.strerror(error.errno)
     if isinstance(error, ImportError):
         return f"the package {error.name} is not installed there"
-    return _MEANINGS.get(type(error), type(error).__name__)
+    return errno_meaning(error) or _MEANINGS.get(type(error), type(error).__name__)
 
 
 _MEANINGS: Final[dict[type[Exception], str]] = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import ssl
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFolder
+from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFolder, reason
 
 
 def test_files_of_several_folders_are_opened_one_after_the_other(tmp_path: Path) -> None:
@@ -53,3 +55,15 @@ def test_nothing_stays_open(tmp_path: Path) -> None:
         assert len(list(descriptors.iterdir())) == before + 2
 
     assert len(list(descriptors.iterdir())) == before
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        pytest.param(PermissionError(errno.EPERM, "c4nary"), "Operation not permitted", id="system"),
+        pytest.param(PermissionError("c4nary"), "Permission denied", id="without-a-number"),
+        pytest.param(ssl.SSLCertVerificationError(1, "c4nary"), "SSLCertVerificationError", id="tls"),
+    ],
+)
+def test_a_reason_has_no_message_of_a_library(error: Exception, expected: str) -> None:
+    assert reason(error) == expected

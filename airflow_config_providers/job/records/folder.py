@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
@@ -18,6 +19,12 @@ PACKAGES: Final = {
 }
 """For each scheme, the package with which Airflow's connections open it, and the one that reads it."""
 
+_NO_BUCKET: Final = (
+    "[config_providers] records_path has a scheme, but no bucket after ://. Write SCHEME://CONNECTION_ID@BUCKET/PATH, "
+    "or the absolute path of a folder."
+)
+"""Nothing of the path is shown: what is before its colon can be a user, and what is after it a password."""
+
 _STORE: Final = "the records of {}"
 """
 The name of our store in Airflow, which has one for each connection: a DAG can have attached its own, with other options
@@ -30,20 +37,29 @@ def folder_of(path: str) -> Any:
     Return the ``ObjectStoragePath`` of the folder of records.
 
     :param path: the ``records_path`` of the deployment
-    :raises ConfigException: it names a connection that does not exist, it has a password, Airflow does not know its
-        scheme, or a package that it needs is missing
+    :raises ConfigException: it names a connection that does not exist, or no bucket, it has a password, Airflow does
+        not know its scheme, or a package that it needs is missing
     """
     url = StorageUrl.split(path)
     if url is None:
-        return _opened(path)
+        return _without_scheme(path)
     if url.has_colon:  # and nothing of the path is shown, which has a secret
         raise ConfigException(f"[config_providers] records_path {HAS_COLON}")
     _require_known(url.scheme)
+    if url.scheme in PACKAGES and not url.host:
+        raise ConfigException(_NO_BUCKET)
     try:
         return _with_connection(url) if url.connection else _without_connection(url)
     except ImportError as error:
         missing = str(error.name or "that opens it")
     raise ConfigException(_needs(url, missing))
+
+
+def _without_scheme(path: str) -> Any:
+    if path.lstrip().partition(":")[0].lower() not in PACKAGES:  # Airflow would take s3:bucket for s3://s3:bucket
+        with suppress(ValueError):  # for a scheme that Airflow does not know
+            return _opened(path)
+    raise ConfigException(_NO_BUCKET)
 
 
 def _require_known(scheme: str) -> None:

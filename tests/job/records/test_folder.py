@@ -68,6 +68,21 @@ def test_credentials_in_a_path_are_refused_and_not_shown(path: str) -> None:
     assert "c4n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "path", ["s3:/c4nary/records", " S3:c4nary", "gs:c4nary", "c4nary:secret@bucket", "s3:///c4nary"]
+)
+def test_a_scheme_without_a_bucket_is_refused_and_not_shown(path: str) -> None:
+    with pytest.raises(ConfigException, match=r"has a scheme, but no bucket .* Write SCHEME://") as caught:
+        folder_of(path)
+
+    assert "c4n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["/logs/a:b", "logs/a:b", "file:/logs/a:b"])
+def test_a_local_path_can_have_a_colon(path: str) -> None:
+    assert folder_of(path).path.endswith("logs/a:b")
+
+
 @pytest.mark.parametrize("path", ["s3n://bucket/records", "S3N://own@bucket/records"])
 def test_a_scheme_of_s3_that_airflow_does_not_know_is_refused(path: str) -> None:
     with pytest.raises(ConfigException, match=r"begins with s3n://, which .* does not know\. Write s3://\.$"):

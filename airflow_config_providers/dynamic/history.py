@@ -159,11 +159,16 @@ def refuse_unrecorded(version: int, versions: range, *, name: str) -> None:
     :raises ConfigException: the version never existed, or later changes are no longer all kept
     """
     if version != 0 and version not in versions:
-        first, last = versions[0], versions[-1]
-        listed = f"0 to {last}" if first <= 1 else f"0, and {first} to {last}"
-        raise ConfigException(
-            f"{name}: version {printable(str(version))} is not recorded. The recorded versions are {listed}."
-        )
+        raise ConfigException(f"{name}: version {printable(str(version))} is not recorded. {_listed(versions)}")
+
+
+def _listed(versions: range) -> str:
+    first, last = versions[0], versions[-1]
+    if last == 0:
+        return "Only version 0 is recorded."
+    if first <= 1:
+        return f"The recorded versions are 0 to {last}."
+    return f"The recorded versions are 0{f' and {last}' if first == last else f', and {first} to {last}'}."
 
 
 def write(history: History) -> str:

@@ -111,6 +111,16 @@ def test_nobody_is_said_to_have_lost_it(lost):
     assert (loss.by, loss.at) == ("", "")
 
 
+def test_a_single_version_besides_0_is_named_alone(lost):
+    with pytest.raises(ConfigException, match=r"version 3 is not recorded.* are 0 and 4[.]"):
+        ConfigAdmin(lost).rollback(DAG, 3)
+
+
+def test_without_a_change_the_only_version_is_0():
+    with pytest.raises(ConfigException, match=r"version 3 is not recorded\. Only version 0 is recorded[.]"):
+        ConfigAdmin(Memory()).rollback(DAG, 3)
+
+
 @pytest.mark.parametrize("resource", [DAG, TASK], ids=["DAG", "task"])
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_what_was_before_a_loss_cannot_be_restored(lost, resource, version):

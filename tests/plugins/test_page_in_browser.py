@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("airflow")
 
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.job.records.record import TaskTry
 from tests.cli.recorded import RUN, Records, records_in
 from tests.integration.browser import Browser, browser
@@ -300,6 +302,16 @@ def test_the_history_shows_who_changed_what(page: Page):
 
     assert window.text("//ol[@class='history']/li").startswith("Version 2 by admin")
     assert "spark.executor.memory" in window.text("//ol[@class='history']/li")
+
+
+@pytest.mark.usefixtures("changed")
+def test_a_loss_has_no_time_and_no_user_in_the_history(page: Page):
+    with closing(sqlite3.connect(page.server.deployment.home / "airflow.db", timeout=LONGEST)) as database, database:
+        database.execute("delete from variable where key = ?", [name_of(ConfigResource.of_task("flights", "report"))])
+    window = page()
+    window.click("//button[@role='tab'][.='History']")
+
+    assert window.text("//ol[@class='history']/li").startswith("Version 3 by unknown, because its variable was deleted")
 
 
 @pytest.mark.usefixtures("changed")

@@ -15,11 +15,11 @@ export function historyOf({ rows, address, changed }) {
 
 function versionOf({ version, keys, newest, address, changed }) {
   const [{ by, at, event, restored }] = keys;
-  const time = element("time", { datetime: at }, timeOf(at));
+  const time = at ? [", ", element("time", { datetime: at }, timeOf(at))] : [];  // a loss has none
   return element(
     "li",
     {},
-    element("h2", {}, `Version ${version}`, element("span", { class: "soft" }, ` by ${by || "unknown"}, `, time, whatFor(event, restored))),
+    element("h2", {}, `Version ${version}`, element("span", { class: "soft" }, ` by ${by || "unknown"}`, time, whatFor(event, restored))),
     element("ul", { class: "differences" }, keys.map(differenceOf)),
     version === newest ? "" : restore({ version, newest, address, changed }),
   );

@@ -105,8 +105,8 @@ _NOT_STARTED: Final = (
 _COMMAND: Final = "spark-submit"
 """The program that PySpark starts."""
 
-_NO_LOGIN: Final = "LoginException"
-"""In an error of Hadoop, which asks Java for the name of the user."""
+_LOGIN: Final = "UserGroupInformation.createLoginUser"
+"""Where Hadoop asks the system for the name of the user, in the stack of its error."""
 
 _NO_USER: Final = (
     "Spark does not start for user {}, who has no entry in /etc/passwd: Java takes name and home directory from there. "
@@ -188,7 +188,7 @@ def _not_started(error: Exception) -> str:
         return _LACKS_SECRET
     if not has_started() and (problem := _java_problem()):
         return problem
-    if (not has_started() or _NO_LOGIN in str(error)) and not _is_known(os.getuid()):
+    if (not has_started() or _LOGIN in str(error)) and not _is_known(os.getuid()):
         return _NO_USER.format(os.getuid())
     if found := [*unwritable(os.environ)]:
         return " ".join(f"{problem} {way_out}" for problem, way_out in found)

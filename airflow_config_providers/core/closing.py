@@ -103,7 +103,10 @@ class _Member:
 
     @classmethod
     def of(cls, name: str, member: Closable) -> Self:
-        return cls(name, Once(member.close), can_wait=issubclass(type(member), WaitsToClose))
+        def close() -> None:
+            member.close()  # looked up here, since that can fail too
+
+        return cls(name, Once(close), can_wait=issubclass(type(member), WaitsToClose))
 
 
 def _close_each(rest: deque[_Member], patience: float, end: _CommonEnd) -> None:

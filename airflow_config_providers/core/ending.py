@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import threading
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -58,7 +57,6 @@ class _ToEnd:
 
     def __init__(self) -> None:
         self._pid = os.getpid()
-        self._lock = threading.Lock()  # not taken when an owner is collected, which can be while it is held
         self._expected: set[weakref.finalize[..., object]] = set()
         self._begun: set[Future[object]] = set()
         atexit.register(self._close)  # what was registered before a fork is not called at the end of Airflow's tasks
@@ -66,8 +64,8 @@ class _ToEnd:
     def expect(self, finalizer: weakref.finalize[..., object]) -> None:
         """Call ``finalizer`` at the end of this process, instead of Python."""
         finalizer.atexit = False
-        with self._lock:
-            self._expected = {each for each in self._expected if each.alive} | {finalizer}
+        self._expected.add(finalizer)  # without a lock, which a signal handler that creates another could wait for
+        self._expected.difference_update([each for each in list(self._expected) if not each.alive])
 
     def end_apart(self, end: Callable[[], object], is_quick: Callable[[], bool]) -> None:
         """Call ``end`` in another thread, without the context variables of whatever runs here; here if it is quick."""
@@ -88,7 +86,7 @@ class _ToEnd:
             return
         with ExitStack() as all_of_them:
             all_of_them.callback(self._wait)
-            for finalizer in self._expected:
+            for finalizer in list(self._expected):
                 all_of_them.callback(_end_here, finalizer)
 
     def _wait(self) -> None:

@@ -9,7 +9,8 @@ class Once:
     """
     Makes a call when it is first called itself, and nothing afterwards. Thread-safe, also in a signal handler.
 
-    False once the call was made, or is being made.
+    False once the call was made, or is being made. A signal handler that raises just before it begins interrupts it, as
+    one that raises in its first line does: it is not made again.
 
     :param call: None for no call
     """

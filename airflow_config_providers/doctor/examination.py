@@ -38,12 +38,11 @@ def failures(outcome: CallOutcome[Any], patience: float) -> Iterator[Diagnosis]:
             f"The check did not end within {counted(patience, 'second')}.", "Repeat it alone with --only and --timeout."
         )
     if outcome.failure:
-        yield fault(f"The check failed with {outcome.failure}.", _way_out(outcome.failure))
+        yield fault(f"The check failed with {outcome.failure}.", _way_out(outcome))
 
 
-def _way_out(failure: str) -> str:
-    has_no_home = os.path.expanduser("~") == "~"  # noqa: PTH111 - Path raises the very error
-    if has_no_home and failure.startswith("RuntimeError"):
+def _way_out(outcome: CallOutcome[Any]) -> str:
+    if outcome.needs_home:
         return f"Set HOME: it is not set, and user {os.getuid()}, who has no entry in /etc/passwd, has no other home."
     return "Run it where Airflow and its database are installed."
 

@@ -154,11 +154,13 @@ class ConfigAdmin:
         """
         Return every key of ``resources``, settled over all layers.
 
+        Their origins name the versions that ``if_version`` expects.
+
         :param include_synonyms: whether entries have their synonyms, in order of precedence
         :raises UnknownResourceError: a resource does not exist, and nothing was ever stored for it
         :raises ConfigException: stored configuration cannot be read; lists all problems
         """
-        reasons, snapshot = Reasons(), Snapshot.read(self._store, resources)
+        reasons, snapshot = Reasons(), Snapshot.read(self._store, [DEPLOYMENT, *resources], histories=True)
         found: dict[ConfigResource, Mapping[str, ConfigEntry]] = {}
         for resource in resources:
             with reasons:
@@ -232,10 +234,12 @@ class ConfigAdmin:
         """
         Have the values of references of ``resources`` read again by whatever follows them, in all processes (KIP-421).
 
-        This changes no configuration and no history; the audit log has it as ``refresh``.
+        This changes no configuration; the audit log has it as ``refresh``. The history only gets the loss of what
+        somebody deleted or replaced, if it can be read.
 
         :returns: resource -> the version of its document that asks for this
         :raises UnknownResourceError: a resource does not exist
+        :raises ConfigException: stored configuration cannot be read
         :raises ProviderUnavailableError: the store is unavailable now
         """
         reasons = Reasons()
@@ -279,7 +283,7 @@ class ConfigAdmin:
         _refuse_odd(resource)
         snapshot = Snapshot.read(self._store, [resource], histories=True)
         changes = self._changes(resource, snapshot)
-        current = snapshot.base(resource).config(resource).version
+        current = snapshot.numbered(resource).version
         _refuse_stale(resource, current, if_version)
         version = _before_last(resource, changes) if to_version is None else to_version
         versions = recorded(snapshot.history(resource), changes, snapshot.base(resource).version)
@@ -488,7 +492,8 @@ def _stored(resource: ConfigResource, snapshot: Snapshot) -> StoredConfig:
     """Return the stored configuration of ``resource``, after a check that everything the change needs can be read."""
     for one in inherited(resource):
         snapshot.document(one)
-    return snapshot.base(resource).config(resource)
+    snapshot.history(resource)
+    return snapshot.numbered(resource)
 
 
 def _unknown(error: UnknownResourceError, before: StoredConfig) -> UnknownResourceError:
@@ -507,7 +512,7 @@ def _layers_after(snapshot: Snapshot, plans: Plans) -> DynamicLayers:
 def _configs_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -> dict[ConfigResource, StoredConfig]:
     """Return what ``resource`` has and inherits after ``plans``, strongest first."""
     return {
-        one: _config_after(plans[one], snapshot) if one in plans else snapshot.config(one)
+        one: _config_after(plans[one], snapshot) if one in plans else snapshot.numbered(one)
         for one in inherited(resource)
     }
 

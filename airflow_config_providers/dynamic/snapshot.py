@@ -89,20 +89,42 @@ class Snapshot:
         """
         Return the document that contains ``resource`` as a change finds it.
 
-        If it is lost, the loss is a change too: versions are those of the last changes that are recorded.
+        If it is lost, the loss is a change too: versions are those of the last changes that are recorded. Nothing is
+        recorded in a history that was not read, or cannot be.
 
-        :raises ConfigException: the document or its history cannot be read
+        :raises ConfigException: the document cannot be read
         """
-        found, past = self.document(resource), self.history(resource)
-        if self.is_lost(resource):
-            versions = {change.task_id: change.version for change in past.changes if change.was}
-            found = found.at(past.version, versions)
+        found = self._going_on(resource)
         besides = self._besides() if resource == DEPLOYMENT else ()
         return replace(found, version=max(found.version, *besides, 0))
 
+    def numbered(self, resource: ConfigResource) -> StoredConfig:
+        """
+        Return the configuration of ``resource`` itself, with the version that a change of it builds on.
+
+        :raises ConfigException: it cannot be read
+        """
+        return self._going_on(resource).config(resource)
+
+    def _going_on(self, resource: ConfigResource) -> Document:
+        """Return the document that contains ``resource``; if it is lost, with the versions after the loss."""
+        found = self.document(resource)
+        if not self.is_lost(resource):
+            return found
+        past = self._recorded(resource)
+        versions = {change.task_id: change.version for change in past.changes if change.was}
+        return found.at(past.version, versions)
+
     def is_lost(self, resource: ConfigResource) -> bool:
         """Return whether ``history`` ends with a loss of the document that is not written yet."""
-        return self.document(resource).version < self.history(resource).version
+        return self.document(resource).version < self._recorded(resource).version
+
+    def _recorded(self, resource: ConfigResource) -> History:
+        """Return ``history``; an empty one if it was not read, or cannot be."""
+        if history_name(resource) in self.kept:
+            with suppress(ConfigException):
+                return self.history(resource)
+        return History()
 
     def _document(self, name: str) -> Document:
         if name not in self._documents:

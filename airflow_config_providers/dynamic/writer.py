@@ -260,7 +260,7 @@ def _taken_back(resource: ConfigResource, now: Snapshot) -> str:
 
 
 def _left(resource: ConfigResource, now: Snapshot) -> str:
-    version = now.base(resource).config(resource).version
+    version = now.numbered(resource).version
     return (
         f"Others changed {resource} meanwhile, so its change was not taken back: version {version} is stored, but the "
         f"previous configuration stays in effect. Describe {resource}, and decide again."

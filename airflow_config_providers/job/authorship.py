@@ -10,8 +10,8 @@ from jinja2 import Environment
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.job.mapped_task import authors_params, authors_texts, unrendered_texts
-from airflow_config_providers.job.nested_texts import NestedString, by_label, field_of
+from airflow_config_providers.job.mapped_task import authors_params, authors_texts, parameter_at, unrendered_texts
+from airflow_config_providers.job.nested_texts import NestedString, by_label, field_of, is_at
 from airflow_config_providers.job.template_references import (
     FilledIn,
     Render,
@@ -19,6 +19,7 @@ from airflow_config_providers.job.template_references import (
     brought_problem,
     filled_in,
     inserted_problem,
+    parameter_problem,
     returned_problem,
     unchanged,
     without_pushes,
@@ -145,15 +146,22 @@ class Authorship:
         """Return whether ``text`` is the string ``None`` because its template returned nothing else."""
         return text.text == "None" and self._before.get(text.label, "None") != "None"
 
-    def brought_problems(self, texts: Iterable[NestedString]) -> Iterator[str]:
-        """Yield an error for each of ``texts`` into which a template has inserted a reference from data."""
-        for text in texts:
-            if not self.is_written(text):
-                if field_of(text.label) in self._functions:
-                    yield returned_problem(text.label)
-                    continue
-                is_redirected = self._templates.is_redirected(text.text)
-                yield brought_problem(text.label, template=self._template_of(text), is_redirected=is_redirected)
+    def brought_problems(self, texts: Iterable[NestedString], operator: Any) -> Iterator[str]:
+        """Yield an error for each of ``texts``, in the fields of ``operator``, that has a reference from data."""
+        yield from (self._brought_problem(text, operator) for text in texts if not self.is_written(text))
+
+    def _brought_problem(self, text: NestedString, operator: Any) -> str:
+        if field_of(text.label) in self._functions:
+            return returned_problem(text.label)
+        template = self._enclosing_template(text.label)
+        if template is None and (parameter := parameter_at(text.label, operator)) is not None:
+            return parameter_problem(text.label, parameter)
+        return brought_problem(text.label, template=template, is_redirected=self._templates.is_redirected(text.text))
+
+    def _enclosing_template(self, label: str) -> str | None:
+        """Return the template at ``label``, or the nearest one around it that a list or a dict has come from."""
+        found = [place for place in self._before if is_at(label, place)]
+        return self._before[max(found, key=len)] if found else None
 
     def inserted_problems(self, configs: Iterable[tuple[str, NestedString]]) -> Iterator[str]:
         """

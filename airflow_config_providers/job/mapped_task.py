@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from airflow.sdk.definitions.param import DagParam
 from airflow.sdk.definitions.template import literal
 
 from airflow_config_providers.foreign import DAG_PARAM, MAPPED, MAPPED_GROUP, STORED_MAPPED, require
-from airflow_config_providers.job.nested_texts import instances, strings
+from airflow_config_providers.job.nested_texts import field_of, instances, is_at, places, strings
 
 _LITERAL: Final[Any] = type(literal(""))
 """The class of what Airflow puts into a field without rendering it."""
@@ -110,8 +109,22 @@ def _may_map_params(task: Any) -> bool:
 
 
 def _made_paths(task: Any, operator: Any, run: Mapping[str, Any]) -> set[str]:
-    read = task.partial_kwargs.get if task.is_mapped else partial(getattr, task)
-    return set(strings([list(_made(read(field, None), getattr(operator, field, None), run)) for field in _PATHS]))
+    return set(strings([list(_made(_given(task, field), getattr(operator, field, None), run)) for field in _PATHS]))
+
+
+def _given(task: Any, field: str) -> Any:
+    """Return what the DAG has for a field of all instances of ``task``; None for nothing."""
+    return task.partial_kwargs.get(field) if task.is_mapped else getattr(task, field, None)
+
+
+def parameter_at(label: str, operator: Any) -> str | None:
+    """Return the name of the parameter that ``dag.param()`` puts at a place in the fields; None if it puts none."""
+    task, field = _written_task(operator), field_of(label)
+    if task is None:
+        return None
+    require(DAG_PARAM)
+    found = places(DagParam, _given(task, field), field)
+    return next((param._name for place, param in found if is_at(label, place)), None)
 
 
 def _made(written: Any, became: Any, run: Mapping[str, Any]) -> Iterator[Any]:

@@ -67,6 +67,20 @@ def instances(kind: type[_T], value: object, depth: int = DEEPEST_NESTING) -> It
             yield from instances(kind, item, depth - 1)
 
 
+def places(kind: type[_T], value: object, label: str, depth: int = DEEPEST_NESTING) -> Iterator[tuple[str, _T]]:
+    """Yield every object of a class in ``value``, with its label. What is nested too deeply is left out."""
+    if isinstance(value, kind):
+        yield label, value
+    elif depth and (is_mapping(value) or isinstance(value, ITEMS)):
+        for step, item in value.items() if is_mapping(value) else enumerate(in_order(value)):
+            yield from places(kind, item, label_below(label, step), depth - 1)
+
+
+def is_at(label: str, place: str) -> bool:
+    """Return whether ``label`` is that of ``place``, or of something in the collection there."""
+    return label == place or label.startswith(f"{place}[")
+
+
 def unstorable_arguments(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """
     Yield each argument with a string that PostgreSQL cannot store, which ends the DAG processor, with the reason.

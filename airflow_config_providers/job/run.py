@@ -124,10 +124,10 @@ class JobRun:
 
     def _install(self) -> None:
         """Show references in logs until this object or the process ends."""
-        self._installation = install(self.reverser)
+        self._installation = installation = install(self.reverser)
         end = self._end
-        let_go = partial(_let_go, self._installation, self.reverser, end)
-        self._let_go = Ending(self, let_go, is_quick=lambda: not end)
+        let_go = partial(_let_go, installation, self.reverser, end)
+        self._let_go = Ending(self, let_go, is_quick=lambda: not end and not installation.is_active)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JobRun:
         return JobRun()

@@ -329,6 +329,16 @@ def returned_problem(name: str) -> str:
     )
 
 
+def parameter_problem(name: str, parameter: str) -> str:
+    """Return the error that ``dag.param(parameter)`` has inserted a reference."""
+    return (
+        f"{printable(name)}: a reference came from the parameter '{printable(parameter)}' of the DAG, through "
+        f"dag.param() or an argument of @dag. A run can choose it, so it counts as data, and so does its default. "
+        f"Write the reference as a string in the field, where a template may choose its path and key, or set "
+        f"[config_providers] run_config_references."
+    )
+
+
 def inserted_problem(name: str) -> str:
     """Return the error that the template ``name`` has inserted a string that Spark, Hadoop or Databricks replaces."""
     return (

@@ -49,6 +49,11 @@ class Installation:
     def __init__(self, reverser: ReverseTransformer | None) -> None:
         self._reverser = reverser
 
+    @property
+    def is_active(self) -> bool:
+        """Whether it reverses, so that ``uninstall`` takes locks, which writers of logs and streams can hold."""
+        return self._reverser is not None
+
     def uninstall(self) -> None:
         """Deactivate the reverser; a second call does nothing. The last active reverser takes the guards with it."""
         with _lock:

@@ -465,7 +465,7 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _job_problems(self, fields: JobFields) -> Iterator[str]:
         """Yield what is wrong with the fields before anything is resolved."""
-        yield from self._authorship.brought_problems(fields.author_texts())
+        yield from self._authorship.brought_problems(fields.author_texts(), self)
         yield from self._authorship.inserted_problems(fields.conf_texts())
         keeps = self._job_options.keeps_unresolved
         yield from (problem for _, problem in unresolved_arguments(self, fields.names, keeps_unresolved=keeps))

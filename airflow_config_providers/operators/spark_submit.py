@@ -102,7 +102,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
 
     def _texts_afterwards(self) -> Mapping[str, str]:
         texts = list(self._job_fields().texts("post_submit_commands"))
-        refuse(ConfigException, self._authorship.brought_problems(texts))
+        refuse(ConfigException, self._authorship.brought_problems(texts, self))
         return {text.label: text.text for text in texts if scan(text.text)}
 
     def _can_follow(self, job: Any, context: Any) -> bool:

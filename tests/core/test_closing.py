@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -60,6 +61,29 @@ def test_one_that_fails_is_told_without_its_words_and_keeps_no_other_open(
 
     assert last.closed == 1
     assert caplog.messages == [rf"Provider a\nb could not be closed: {kind.__name__}"]
+
+
+class Odd:
+    """A member whose ``close`` is no method."""
+
+    def __init__(self, close: object) -> None:
+        self._close = close
+
+    @property
+    def close(self) -> Any:
+        if isinstance(self._close, Exception):
+            raise self._close
+        return self._close
+
+
+@pytest.mark.parametrize(("close", "kind"), [(None, "TypeError"), (RuntimeError("hunter2"), "RuntimeError")])
+def test_one_that_cannot_be_closed_is_told_and_keeps_no_other_open(
+    caplog: pytest.LogCaptureFixture, close: object, kind: str
+):
+    close_all([("Provider a", Odd(close)), ("Provider b", last := Member())])
+
+    assert last.closed == 1
+    assert caplog.messages == [f"Provider a could not be closed: {kind}"]
 
 
 def test_one_that_hangs_is_named_and_keeps_no_other_open(caplog: pytest.LogCaptureFixture):

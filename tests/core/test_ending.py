@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 from contextvars import ContextVar
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -69,6 +71,28 @@ def test_it_ends_without_the_context_of_what_runs_meanwhile() -> None:
 
     assert eventually(lambda: seen)
     assert seen == ["nobody"]
+
+
+def test_a_signal_handler_that_interrupts_the_creation_of_an_ending_can_create_one() -> None:
+    owner, other, seen = Owner(), Owner(), []
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        if event == "line" and frame.f_code.co_name == "expect" and frame.f_lineno not in seen:
+            seen.append(frame.f_lineno)
+            creating = threading.Thread(target=Ending, args=(other, int), daemon=True)  # a thread, so as not to hang
+            creating.start()
+            creating.join(LONGEST)
+            assert not creating.is_alive()
+        return trace
+
+    before = sys.gettrace()
+    try:
+        sys.settrace(trace)
+        Ending(owner, int)
+    finally:
+        sys.settrace(before)
+
+    assert len(seen) > 2
 
 
 def test_it_ends_once() -> None:

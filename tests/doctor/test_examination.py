@@ -72,6 +72,18 @@ def test_a_user_without_a_home_is_told_so(monkeypatch):
     assert found.diagnosis.way_out.startswith(f"Set HOME: it is not set, and user {os.getuid()}, who has no entry in")
 
 
+def test_another_error_where_the_user_has_no_home_is_not_taken_for_that(monkeypatch):
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+
+    def check(site):
+        raise RuntimeError("the DAGs cannot be read")
+
+    (found,) = run(a=check)
+
+    assert found.diagnosis.way_out == "Run it where Airflow and its database are installed."
+
+
 def test_a_check_that_hangs_is_a_finding_and_the_next_one_runs():
     forever = threading.Event()
     try:

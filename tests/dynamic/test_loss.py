@@ -239,6 +239,32 @@ def test_an_older_document_that_somebody_restores_is_a_loss_of_what_came_later(s
     assert values(store) == {"a": "1", "b": "1"}
 
 
+def described(store: Memory | Variables, resource: ConfigResource) -> str:
+    """Return the origin of ``a``, as a description shows it."""
+    return ConfigAdmin(store).describe_configs([resource])[resource]["a"].origin
+
+
+@pytest.mark.parametrize("resource", [DEFAULT, DAG, TASK], ids=["deployment", "DAG", "task"])
+def test_the_described_version_of_an_older_document_is_the_one_to_name(store, resource):
+    change(store, resource, a="1")
+    older = {name: kept.text for name, kept in store.read([name_of(resource)]).items()}
+    change(store, resource, a="2")
+    restore(store, older)
+
+    assert described(store, resource).endswith("version 3")
+    ConfigAdmin(store).incremental_alter_configs({resource: [AlterConfigOp("b", "1")]}, if_version={resource: 3})
+    assert described(store, resource).endswith("version 4")
+
+
+def test_a_task_inherits_the_version_of_an_older_default(store):
+    change(store, DEFAULT, a="1")
+    older = {name: kept.text for name, kept in store.read([name_of(DEFAULT)]).items()}
+    change(store, DEFAULT, a="2")
+    restore(store, older)
+
+    assert described(store, TASK).endswith("version 3")
+
+
 def test_the_loss_of_a_document_that_was_empty_still_ends_what_can_be_restored(store):
     """A key whose change is forgotten can have been in it."""
     change(store, DAG, a="1")
@@ -348,6 +374,36 @@ def test_the_history_of_a_document_that_cannot_be_read_is_shown_without_a_loss(s
     assert past(store) == [(1, "alter", {"a": None}, {"a": "1"})]
 
 
+@pytest.fixture
+def odd_history(store: Memory | Variables) -> Memory | Variables:
+    """A store with a change of a DAG, whose history nobody can read."""
+    change(store, DAG, a="1")
+    restore(store, {history_name(DAG): "odd"})
+    return store
+
+
+def test_a_resource_whose_history_cannot_be_read_is_described(odd_history):
+    assert values(odd_history) == {"a": "1"}
+
+
+def test_a_resource_whose_history_cannot_be_read_is_refreshed(odd_history):
+    assert ConfigAdmin(odd_history).refresh([DAG]) == {DAG: 2}
+
+
+def test_a_history_that_cannot_be_read_is_not_changed(odd_history):
+    with pytest.raises(ConfigException, match=r"The history in the variable '.*' cannot be read"):
+        change(odd_history, DAG, a="2")
+
+    assert values(odd_history) == {"a": "1"}
+
+
+def test_a_history_that_cannot_be_read_keeps_no_other_resource_from_a_change(odd_history):
+    with pytest.raises(ConfigException, match="The other resources were changed: DAG 'trains'"):
+        change(odd_history, DAG, OTHER, a="2")
+
+    assert values(odd_history, OTHER) == {"a": "2"}
+
+
 # The deployment's document
 
 
@@ -404,3 +460,12 @@ def test_the_first_change_of_a_dag_writes_no_history_of_the_deployment(store):
     change(store, DAG, a="1")
 
     assert store.read([history_name(DEFAULT)])[history_name(DEFAULT)].text is None
+
+
+def test_a_default_whose_history_cannot_be_read_is_written_anew_by_a_change_of_another(together):
+    together.lose(name_of(DEFAULT))
+    restore(together, {history_name(DEFAULT): "odd"})
+
+    change(together, OTHER, a="4")
+
+    assert of_task(together) == [{}, {"a": "3"}, {}]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
+import sys
 import threading
 from types import SimpleNamespace
 
@@ -17,9 +19,10 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.run import JobRun
+from airflow_config_providers.log import installation
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.testing import InMemoryConfigProvider
-from tests.limits import LONGEST
+from tests.limits import LONGEST, eventually
 from tests.servers import quick_python
 
 NOW = "c4nary/n0w+value"  # no other test has it: a driver's values are known until its process ends
@@ -274,3 +277,45 @@ def test_a_thread_that_collects_a_run_can_hold_a_lock_that_its_providers_need():
         JobRun(ConfigResolver({}).resolve([]), end=end)
         gc.collect()
     assert closed.wait(LONGEST)
+
+
+class Collecting(io.StringIO):
+    """Collects garbage in the middle of a write, while another thread that uninstalls its guard waits for the write."""
+
+    def __init__(self, other: installation.Installation) -> None:
+        super().__init__()
+        self._uninstalling = threading.Thread(target=other.uninstall, daemon=True)
+
+    def write(self, text: str) -> int:
+        if not self._uninstalling.ident:
+            self._uninstalling.start()
+            assert eventually(lambda: not is_free(installation._lock))
+            gc.collect()
+        return super().write(text)
+
+
+def is_free(lock: threading.RLock) -> bool:
+    if is_taken := lock.acquire(blocking=False):
+        lock.release()
+    return is_taken
+
+
+def test_a_thread_that_collects_an_ended_run_can_be_writing_to_a_stream_that_another_releases(monkeypatch):
+    vault = InMemoryConfigProvider({"db": {"password": NOW}})
+    layers = [ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.password": str(PASSWORD)})]
+    other = installation.install(known((USER, OLD)))
+    out = Collecting(other)
+    monkeypatch.setattr(sys, "stdout", out)
+    run = JobRun(ConfigResolver({"vault": vault}).resolve(layers))
+    run.me = run  # only the collector frees it
+    run.clear()
+    ended = run._installation
+    del run
+
+    writing = threading.Thread(target=print, args=("a line",), daemon=True)
+    writing.start()
+    writing.join(LONGEST)
+
+    assert out.getvalue() == "a line\n"
+    assert eventually(lambda: not ended.is_active)
+    other.uninstall()

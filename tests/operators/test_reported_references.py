@@ -215,6 +215,70 @@ def test_a_reference_that_data_brought_is_told_with_the_parameter(dag, run_task)
     assert "canary" not in error
 
 
+@pytest.mark.parametrize("default", [{}, {"default": "y"}], ids=["without a default", "with a default"])
+def test_a_reference_that_a_parameter_of_the_dag_brought_is_told_with_the_parameter(dag, run_task, default):
+    dag.params["token"] = "y"
+    operator = ConfiguredSparkSubmitOperator(
+        task_id="job", application="job.py", dag=dag, conf={"spark.app.x": dag.param("token", **default)}
+    )
+
+    error = str(run_task(operator, conf={"token": "${files:/canary:k}"}).error)
+
+    assert error.startswith("conf['spark.app.x']: a reference came from the parameter 'token' of the DAG, through")
+    assert "canary" not in error
+
+
+def test_a_reference_in_the_default_of_a_parameter_of_the_dag_is_told_with_the_parameter(dag, run_task, password):
+    param = dag.param("token", default=password)
+    operator = ConfiguredSparkSubmitOperator(task_id="job", application="job.py", dag=dag, conf={"spark.app.x": param})
+
+    error = str(run_task(operator).error)
+
+    assert error.startswith("conf['spark.app.x']: a reference came from the parameter 'token' of the DAG, through")
+    assert "and so does its default" in error
+
+
+def test_a_reference_in_a_list_from_a_parameter_of_the_dag_is_told_with_the_parameter(dag, run_task, password):
+    args = ["a", dag.param("rest", default=[])]
+    operator = ConfiguredSparkSubmitOperator(task_id="job", application="job.py", dag=dag, application_args=args)
+
+    error = str(run_task(operator, conf={"rest": ["b", password]}).error)
+
+    assert error.startswith("application_args[1][1]: a reference came from the parameter 'rest' of the DAG, through")
+
+
+def test_a_parameter_of_the_dag_in_a_mapped_task_is_told(dag, run_task, password):
+    operator = ConfiguredSparkSubmitOperator.partial(
+        task_id="job", application="job.py", dag=dag, conf={"spark.app.x": dag.param("token", default="y")}
+    ).expand(name=["a", "b"])
+
+    error = str(run_task(operator, map_index=0, conf={"token": password}).error)
+
+    assert error.startswith("conf['spark.app.x']: a reference came from the parameter 'token' of the DAG, through")
+
+
+def test_a_reference_in_a_list_that_a_native_template_returned_is_told_with_its_template(dag, run_task, password):
+    dag.render_template_as_native_obj = True
+    operator = ConfiguredSparkSubmitOperator(
+        task_id="job", application="job.py", dag=dag, params={"l": []}, application_args=["a", "{{ params.l }}"]
+    )
+
+    error = str(run_task(operator, conf={"l": ["b", password]}).error)
+
+    assert error.startswith("application_args[1][1]: a reference came from the result of a template (params.l).")
+
+
+def test_a_reference_in_a_key_from_a_native_list_is_told_with_its_template(dag, run_task, password):
+    dag.render_template_as_native_obj = True
+    operator = ConfiguredSparkSubmitOperator(
+        task_id="job", application="job.py", dag=dag, params={"l": []}, conf={"spark.app.l": "{{ params.l }}"}
+    )
+
+    error = str(run_task(operator, conf={"l": ["b", password]}).error)
+
+    assert error.startswith("conf['spark.app.l'][1]: a reference came from the result of a template (params.l).")
+
+
 def test_a_file_outside_of_config_paths_is_told_with_its_argument(logged, tmp_path, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__CONFIG_PATHS", str(tmp_path / "conf"))
 

@@ -29,11 +29,11 @@ class PerProcess(Generic[_T]):
 
     def __init__(self, make: Callable[[], _T]) -> None:
         self._make = make
-        self._slots: dict[int, tuple[threading.Lock, list[_T]]] = {}
+        self._slots: dict[int, tuple[threading.RLock, list[_T]]] = {}
 
     def __call__(self) -> _T:
         """Return the object of this process."""
-        lock, made = self._slots.setdefault(os.getpid(), (threading.Lock(), []))
+        lock, made = self._slots.setdefault(os.getpid(), (threading.RLock(), []))  # a signal handler can come in
         with lock:
             if not made:
                 made.append(self._make())

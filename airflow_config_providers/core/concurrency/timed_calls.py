@@ -24,13 +24,18 @@ class CallOutcome(Generic[_T]):
     :param problems: the problems of our error that it raised
     :param failure: the type and the place of another error; its text can hold a value
     :param is_late: whether it has not ended
+    :param needs_home: whether it failed because the user has no home directory
     """
 
     value: _T | None = None
     problems: tuple[str, ...] = ()
     failure: str = ""
     is_late: bool = False
+    needs_home: bool = False
 
+
+_NO_HOME: Final = "Could not determine home directory."
+"""What ``pathlib`` says in a RuntimeError."""
 
 _NO_THREAD: Final = (
     "No more threads can be started here. End other processes, or raise the limit of processes of this user."
@@ -61,4 +66,8 @@ def _made(call: Callable[[], _T], caller: threading.Thread | None) -> CallOutcom
     except ConfigProvidersError as error:
         return CallOutcome(problems=error.problems)
     except BaseException as error:  # noqa: BLE001 - anything can be raised; its text can hold a value
-        return CallOutcome(failure=kind_and_place(error))
+        return CallOutcome(failure=kind_and_place(error), needs_home=_needs_home(error))
+
+
+def _needs_home(error: BaseException) -> bool:
+    return type(error) is RuntimeError and error.args == (_NO_HOME,)

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.process_environment import having
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, SubmitError
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
-from airflow_config_providers.spark.installation import matching
-from airflow_config_providers.spark.jvm import launch, spark_home
+from airflow_config_providers.spark.installation import SparkInstallation, matching
+from airflow_config_providers.spark.jvm import has_started, launch, spark_home
 from airflow_config_providers.spark.temporary_files import unwritable
 
 if TYPE_CHECKING:
@@ -102,6 +102,12 @@ _NOT_STARTED: Final = (
     f"Spark did not start ({{}}). Its own messages are above. Java 17 or newer must be installed, and the master, if "
     f"there is one, must be reachable, and have the same {_SECRET}."
 )
+_COMMAND: Final = "spark-submit"
+"""The program that PySpark starts."""
+
+_LOGIN: Final = "UserGroupInformation.createLoginUser"
+"""Where Hadoop asks the system for the name of the user, in the stack of its error."""
+
 _NO_USER: Final = (
     "Spark does not start for user {}, who has no entry in /etc/passwd: Java takes name and home directory from there. "
     "Add an entry, or run this as another user."
@@ -180,13 +186,28 @@ def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]
 def _not_started(error: Exception) -> str:
     if _SECRET in str(error):
         return _LACKS_SECRET
-    try:
-        pwd.getpwuid(os.getuid())
-    except KeyError:
+    if not has_started() and (problem := _java_problem()):
+        return problem
+    if (not has_started() or _LOGIN in str(error)) and not _is_known(os.getuid()):
         return _NO_USER.format(os.getuid())
     if found := [*unwritable(os.environ)]:
         return " ".join(f"{problem} {way_out}" for problem, way_out in found)
     return _NOT_STARTED.format(type(error).__name__)
+
+
+def _java_problem() -> str:
+    """Return why PySpark finds no Java; empty if it finds one."""
+    try:
+        SparkInstallation(_COMMAND, Path(spark_home(), "bin", _COMMAND), os.environ).require_command()
+    except SubmitError as error:
+        return " ".join(error.problems)
+    return ""
+
+
+def _is_known(user: int) -> bool:
+    with suppress(KeyError):
+        return bool(pwd.getpwuid(user))
+    return False
 
 
 def _require_pyspark() -> None:

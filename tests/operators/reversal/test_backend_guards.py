@@ -14,6 +14,8 @@ from airflow.sdk.execution_time import xcom
 
 from airflow_config_providers.job.records.entries import PREFIX, record_key, unpacked
 from airflow_config_providers.job.records.record import TaskTry
+from airflow_config_providers.operators.reversal import backend_guards
+from tests.limits import eventually
 from tests.operators.stock import CANARY, OurOperator
 
 pytestmark = pytest.mark.usefixtures("connections")
@@ -165,7 +167,8 @@ def test_without_a_backend_a_state_that_looks_like_an_address_gets_references(da
 
 
 def test_a_task_without_values_leaves_a_backend_of_state_alone(dag, run_task, password, elsewhere):
-    gc.collect()  # tasks of earlier tests, which have values until then
+    gc.collect()  # tasks of earlier tests, which have values until a thread has ended them
+    assert eventually(lambda: not backend_guards._known.with_values)
     run_task(OurOperator(task_id="job", dag=dag, payload=password, do=lambda self, context: None)).task._job_run.close()
 
     assert type(airflow_context._get_worker_state_store_backend()) is Elsewhere

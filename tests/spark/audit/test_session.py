@@ -95,18 +95,36 @@ def test_a_session_that_cannot_be_made_leaves_no_context_that_a_later_audit_take
         assert session.sparkContext.appName == "a later one"
 
 
-@pytest.mark.usefixtures("started_jvm")
-def test_a_user_whom_java_does_not_know_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unknown(uid: int) -> None:
-        raise KeyError(uid)
+def unknown(uid: int) -> None:
+    raise KeyError(uid)
 
+
+@pytest.mark.usefixtures("started_jvm")
+def test_a_failure_of_a_java_that_has_started_is_not_taken_for_an_unknown_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pwd, "getpwuid", unknown)
 
-    with (
-        pytest.raises(ConfigException, match=rf"user {os.getuid()}, who has no entry"),
-        audit_session("local[1]", UNFIT),
-    ):
+    with pytest.raises(ConfigException, match="Spark did not start"), audit_session("local[1]", UNFIT):
         pass
+
+
+def failure_of_unknown_user(java_home: Path) -> str:
+    script = f"import pwd\ndef unknown(uid): raise KeyError(uid)\npwd.getpwuid = unknown\n{SESSION}"
+    environ = {**os.environ, "JAVA_HOME": str(java_home)}
+    done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=False)
+    return done.stderr.splitlines()[-1]
+
+
+def test_a_user_whom_java_does_not_know_is_told_so(tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\nexit 1\n")
+    java.chmod(0o755)
+
+    assert f"user {os.getuid()}, who has no entry" in failure_of_unknown_user(tmp_path)
+
+
+def test_an_unknown_user_without_java_is_told_of_java(tmp_path: Path) -> None:
+    assert f"JAVA_HOME is {tmp_path}, but" in failure_of_unknown_user(tmp_path)
 
 
 def test_a_directory_of_temporary_files_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -77,27 +77,11 @@ _NOT_IN_A_RUN_ID: Final = re.compile(r"[^A-Za-z0-9_.~:+-]")
 """The characters that Airflow refuses in the ID of a run by default (``[scheduler] allowed_run_id_pattern``)."""
 
 
-@contextmanager
-def reversing_context(context: Any, known: Callable[[], ReverseTransformer]) -> Iterator[None]:
-    """
-    Replace values by references in what an operator adds to ``context``, pushes to XCom, or makes Airflow store.
-
-    This includes what its hooks report of lineage. All is done before Airflow tells listeners how the task has ended.
-
-    :param context: the context of the task; its previous content does not change
-    :param known: returns what knows the values; at the end these are more if fields were rendered meanwhile
-    """
-    added = AddedContext(context)
-    try:
-        guard_output(known())
-        yield
-    finally:
-        added.reverse(known())
-
-
 class AddedContext:
     """
     What is added to the context of a task from now on, and what its hooks report of lineage.
+
+    Replaces values by references there, before Airflow tells listeners how the task has ended.
 
     A copy, pickled or not, is of no context, so that it copies nothing of a task that runs.
 
@@ -108,6 +92,8 @@ class AddedContext:
         self.context = context
         self._before = dict(context)
         self._declared = _declared_names(context.get("outlets"))
+        self._running = 0
+        self._is_over = False
 
     def __deepcopy__(self, memo: dict[int, Any]) -> AddedContext:
         return AddedContext({})
@@ -115,8 +101,30 @@ class AddedContext:
     def __reduce__(self) -> tuple[type[AddedContext], tuple[Any]]:
         return AddedContext, ({},)
 
-    def reverse(self, reverser: ReverseTransformer) -> None:
-        """Replace values by references in it, in place."""
+    @contextmanager
+    def around(self, known: Callable[[], ReverseTransformer], *, is_followed: Callable[[], bool]) -> Iterator[None]:
+        """
+        Reverse it after a function of the author fails, or succeeds as the last one; those before leave it to the next.
+
+        A function that is called by another one is a part of that. After the last one, each is the last.
+
+        :param known: returns what knows the values; at the end these are more if fields were rendered meanwhile
+        :param is_followed: returns whether another function comes
+        """
+        is_last = True
+        self._running += 1
+        try:
+            yield
+            is_last = self._is_over or not is_followed()
+        finally:
+            self._running -= 1
+            if is_last and not self._running:
+                self._is_over = True
+                self._reverse(known())
+
+    def _reverse(self, reverser: ReverseTransformer) -> None:
+        if not reverser:
+            return
         reverse_lineage(reverser)
         _reverse_events(self.context.get("outlet_events"), self._declared, reverser)
         added = {key: value for key, value in self.context.items() if self._before.get(key) is not value}

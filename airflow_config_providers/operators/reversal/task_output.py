@@ -38,9 +38,14 @@ STORED: Final[Mapping[str, tuple[str, ...]]] = {
     "DeleteAssetStateStoreByName": ("key",),
     "DeleteAssetStateStoreByUri": ("key",),
     "DeleteTaskStateStore": ("key",),
+    "DeleteXCom": ("key",),
     "GetAssetStateStoreByName": ("key",),
     "GetAssetStateStoreByUri": ("key",),
     "GetTaskStateStore": ("key",),
+    "GetXCom": ("key",),
+    "GetXComCount": ("key",),
+    "GetXComSequenceItem": ("key",),
+    "GetXComSequenceSlice": ("key",),
     "PutVariable": ("description",),
     "RetryTask": _LABEL,
     "SetAssetStateStoreByName": _STATE,
@@ -58,10 +63,10 @@ STORED: Final[Mapping[str, tuple[str, ...]]] = {
 """
 Message -> its fields that Airflow stores and shows to everyone who can see the DAG.
 
-Keys of the state stores are reversed wherever they are used, so that a task finds what it has stored. The same applies
-to the ID of a run that it has triggered, when it asks for that run. Other identifiers are not reversed: a task can ask
-for a connection whose name is a value. Nor are key and value of an Airflow variable, which a task sets for others to
-read the value.
+Keys of XComs and of the state stores are reversed wherever they are used, so that a task finds what it has stored. The
+same applies to the ID of a run that it has triggered, when it asks for that run. Other identifiers are not reversed: a
+task can ask for a connection whose name is a value. Nor are key and value of an Airflow variable, which a task sets for
+others to read the value.
 """
 
 STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -214,7 +219,7 @@ def _stored_fields(message: Any) -> dict[str, Any]:
     held = {name: getattr(message, name) for name in names}
     if kind in _STATES and is_reference(held["value"]):  # the backend would not find what it has stored
         del held["value"]
-    if kind == "SetXCom" and held["key"] in KEYS_OF_AIRFLOW:
+    if "XCom" in kind and held["key"] in KEYS_OF_AIRFLOW:
         del held["key"]
     return held
 

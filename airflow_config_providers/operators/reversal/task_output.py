@@ -22,6 +22,7 @@ from airflow_config_providers.operators.reversal.backend_guards import (
     guard_backends,
     is_reference,
 )
+from airflow_config_providers.operators.reversal.changed_mappings import ChangedMappings, reverse_entry
 from airflow_config_providers.operators.reversal.hook_lineage import reverse_lineage
 from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
 
@@ -78,6 +79,8 @@ STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {
 _STATES: Final = ("SetAssetStateStoreByName", "SetAssetStateStoreByUri", "SetTaskStateStore")
 """Those with a state, which a backend of the deployment can have put elsewhere."""
 
+_MISSING: Final = object()
+
 _NOT_IN_A_RUN_ID: Final = re.compile(r"[^A-Za-z0-9_.~:+-]")
 """The characters that Airflow refuses in the ID of a run by default (``[scheduler] allowed_run_id_pattern``)."""
 
@@ -96,6 +99,7 @@ class AddedContext:
     def __init__(self, context: Any) -> None:
         self.context = context
         self._before = dict(context)
+        self._changed = ChangedMappings(context)
         self._declared = _declared_names(context.get("outlets"))
         self._running = 0
         self._is_over = False
@@ -132,8 +136,9 @@ class AddedContext:
             return
         reverse_lineage(reverser)
         _reverse_events(self.context.get("outlet_events"), self._declared, reverser)
-        added = {key: value for key, value in self.context.items() if self._before.get(key) is not value}
-        self.context.update({key: reverse_object(value, (reverser,)) for key, value in added.items()})
+        for key in [key for key, value in self.context.items() if self._before.get(key, _MISSING) is not value]:
+            reverse_entry(self.context, key, reverser)
+        self._changed.reverse(reverser)
 
 
 def guard_output(reverser: ReverseTransformer) -> None:

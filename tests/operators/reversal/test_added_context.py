@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import pytest
@@ -196,3 +197,85 @@ def test_the_context_of_a_task_with_functions_around_execute_is_searched_once(da
     run_task(job_of(dag, password, kind=kind, pre_execute=open_client, post_execute=lambda context, result: None))
 
     assert len(searched) == 1
+
+
+def conf_of(context):
+    return context["dag_run"].conf
+
+
+def params_of(context):
+    return context["params"]
+
+
+@pytest.fixture(params=[conf_of, params_of])
+def mapping_of(request):
+    """A function that finds a mapping in a context."""
+    return request.param
+
+
+CONF = {"day": "monday", "nested": {"days": ["monday"]}}
+
+
+def write(mapping):
+    mapping["token"] = CANARY
+    mapping["nested"]["days"].append(f"of {CANARY}")
+    mapping[f"key of {CANARY}"] = 1
+
+
+@pytest.mark.parametrize("moment", ["pre_execute", "do", "post_execute"])
+def test_a_callback_gets_references_for_what_is_written_into_a_mapping(
+    dag, run_task, password, seen, mapping_of, moment
+):
+    put = lambda *found: write(mapping_of(found[-1] if moment == "do" else found[0]))  # noqa: E731
+    hooks = {moment: put, "on_success_callback": lambda context: seen.append(dict(mapping_of(context)))}
+    run_task(job_of(dag, password, params=CONF, **hooks), conf=copy.deepcopy(CONF))
+
+    nested = {"days": ["monday", f"of {password}"]}
+    assert seen == [{"day": "monday", "token": password, "nested": nested, f"key of {password}": 1}]
+
+
+def test_a_callback_gets_references_for_a_conf_of_the_run_that_code_has_set(dag, run_task, password, seen):
+    put = lambda _, context: setattr(context["dag_run"], "conf", {"token": CANARY})  # noqa: E731
+    run_task(job_of(dag, password, do=put, on_success_callback=lambda context: seen.append(conf_of(context))))
+
+    assert seen == [{"token": password}]
+
+
+def test_what_a_mapping_had_before_stays_although_it_is_like_a_value(dag, run_task, password, seen, mapping_of):
+    conf = {"before": [f"of {CANARY}"], "name": CANARY}
+    look = lambda context: seen.append(dict(mapping_of(context)))  # noqa: E731
+    run_task(job_of(dag, password, params=conf, do=keep_token, on_success_callback=look), conf=copy.deepcopy(conf))
+
+    assert seen == [conf]
+
+
+def test_the_function_after_execute_gets_what_was_written_into_a_mapping(dag, run_task, password, seen, mapping_of):
+    hooks = {
+        "pre_execute": lambda context: mapping_of(context).update(client=Client(CANARY)),
+        "post_execute": lambda context, result: seen.append(mapping_of(context)["client"].close()),
+    }
+    run_task(job_of(dag, password, **hooks))
+
+    assert seen == ["closed"]
+
+
+def test_a_mapping_that_contains_itself_does_not_fail_the_task(dag, run_task, password, seen, mapping_of):
+    put = lambda _, context: mapping_of(context).update(own=mapping_of(context), token=CANARY)  # noqa: E731
+    look = lambda context: seen.append(mapping_of(context)["token"])  # noqa: E731
+    run = run_task(job_of(dag, password, do=put, on_success_callback=look))
+
+    assert (run.state, seen) == ("success", [password])
+
+
+def test_a_callback_gets_the_reference_in_a_key_of_the_context(dag, run_task, password, seen):
+    put = lambda _, context: context.update({f"key of {CANARY}": None})  # noqa: E731
+    run_task(job_of(dag, password, do=put, on_success_callback=seen.extend))
+
+    assert f"key of {password}" in seen
+    assert f"key of {CANARY}" not in seen
+
+
+def test_what_the_context_would_ask_airflow_for_is_not_asked_for(dag, run_task, password):
+    run = run_task(job_of(dag, password, do=keep_token))
+
+    assert run.supervisor.sent("GetPrevSuccessfulDagRun") == []

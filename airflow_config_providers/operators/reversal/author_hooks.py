@@ -234,6 +234,19 @@ def _refusing(operator: Any) -> Iterator[None]:
         raise AirflowTaskTerminated(problem)
 
 
+@contextmanager
+def _ending(operator: Any) -> Iterator[None]:
+    """Do the same as ``_refusing``, and reverse the task's context if the callback ends the task."""
+    try:
+        with _refusing(operator):
+            yield
+    except BaseException as error:
+        if isinstance(error, Exception):  # after which Airflow goes on
+            raise
+        with operator.reversing_context(_CALLBACKS):
+            raise
+
+
 def _refusal(operator: Any, deferred: BaseException) -> str:
     try:
         operator.reverse_deferral(deferred)
@@ -247,7 +260,7 @@ _CALLBACKS: Final = "on_execute_callback"
 
 _GUARDS: Final[Mapping[str, Callable[[Any], Callable[..., Any]]]] = {
     "execute": _ended,
-    _CALLBACKS: partial(_reversed, around=_refusing),
+    _CALLBACKS: partial(_reversed, around=_ending),
 }
 
 

@@ -10,6 +10,7 @@ from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 from airflow.triggers.testing import SuccessTrigger
 
+from airflow_config_providers.airflow_compat import AirflowTaskTerminated
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.reversal import task_output
 from tests.operators.stock import CANARY, OurOperator
@@ -279,3 +280,13 @@ def test_what_the_context_would_ask_airflow_for_is_not_asked_for(dag, run_task, 
     run = run_task(job_of(dag, password, do=keep_token))
 
     assert run.supervisor.sent("GetPrevSuccessfulDagRun") == []
+
+
+@pytest.mark.parametrize("error", [AirflowTaskTerminated, SystemExit])
+def test_a_callback_gets_references_if_one_before_execute_ends_the_task(dag, run_task, password, look, seen, error):
+    def end(context):
+        raise error
+
+    run_task(job_of(dag, password, pre_execute=open_client, on_execute_callback=end, on_failure_callback=look))
+
+    assert seen == [shown_client(password)]

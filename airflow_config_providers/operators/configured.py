@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -36,6 +36,7 @@ from airflow_config_providers.operators.reversal.author_hooks import (
     defines,
     guard_callbacks,
     guard_methods,
+    is_followed,
 )
 
 if TYPE_CHECKING:
@@ -625,11 +626,10 @@ class ConfiguredOperator(ReloadingOperator):
             self._resolve_job(context, None)
         self._has_called_base = True
         try:
-            return how(context, run)
+            with self.reversing_context("execute", context):
+                return how(context, run)
         finally:
             self.guard_author_methods()  # those that Airflow calls next
-            if not self._is_executing:
-                self.reverse_context()
 
     @failing_at_once
     def run_and_forget(self, context: Any, run: Callable[[], Any]) -> Any:
@@ -639,14 +639,13 @@ class ConfiguredOperator(ReloadingOperator):
         :param run: calls it; inside another one, as ``super().execute()`` is, it is only called
         """
         from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
-        from airflow_config_providers.operators.reversal.task_output import reversing_context
 
         if self._held_texts is not None or self._is_executing:
             return run()
         first_run, before = self._job_run, attributes(self)  # whose values are known until the end
         self._is_executing, has_references = True, bool(first_run and first_run.places)
         try:
-            with reversing_context(context, self._known_values):
+            with self.reversing_context("execute", context):
                 result = run()
         except SUSPENSIONS as deferred:
             if self._job_run.reverser:  # or the execute of the base has done this
@@ -659,7 +658,6 @@ class ConfiguredOperator(ReloadingOperator):
             self._is_executing = False
             self._forget_values(before, self._job_run.reverser)
             self._clear_runs()
-            self.reverse_context()
             self.guard_author_methods()  # those that Airflow calls next
         if self._has_called_base:
             return result
@@ -673,11 +671,14 @@ class ConfiguredOperator(ReloadingOperator):
 
     def _run_with_values(self, context: Any, run: Callable[[], Any]) -> Any:
         from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
-        from airflow_config_providers.operators.reversal.task_output import reversing_context
+        from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
 
         reverser = self._job_run.reverser
+        added = AddedContext(context)  # by this job; then, a subclass goes on with references, or a restart follows
+        reversing = added.around(self._known_values, is_followed=lambda: not self._is_executing)
         try:
-            with reversing_context(context, self._known_values), self._values_in_place(reverser):
+            with reversing, self._values_in_place(reverser):
+                guard_output(reverser)
                 result = run()
         except SUSPENSIONS as deferred:
             self._reverse_deferral(context, deferred, reverser, stop=self.on_kill)
@@ -701,10 +702,24 @@ class ConfiguredOperator(ReloadingOperator):
 
         reverse_bound(self._job_run.reverser)
 
-    def reverse_context(self) -> None:
-        """Replace the values of this run by references in what was put into the task's context since rendering."""
-        if self._added_context is not None:
-            self._added_context.reverse(self._known_values())
+    def reversing_context(self, name: str, context: Any = None) -> AbstractContextManager[None]:
+        """
+        Return what runs around a function of the author, and reverses what was put into the task's context.
+
+        That happens after the last function of the author that Airflow calls, or after one that fails.
+
+        :param name: of the attribute that is the function
+        :param context: of the function; None for the one with which the task was rendered, if there are values
+        """
+        added = self._added_context
+        if context is None and added is None:
+            return nullcontext()
+        from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
+
+        guard_output(self._known_values())
+        if added is not None and (context is None or context is added.context):
+            return added.around(self._known_values, is_followed=partial(is_followed, self, name, added.context))
+        return AddedContext(context).around(self._known_values, is_followed=lambda: False)
 
     @failing_at_once
     def reverse_deferral(self, deferred: Any) -> None:

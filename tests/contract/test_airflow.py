@@ -91,7 +91,7 @@ def test_both_logging_chains_are_mutable_lists_with_the_jwt_rule_in_them():
 
 
 _NOT_STORED = {
-    *("ClearAssetStateStoreByName", "ClearAssetStateStoreByUri", "ClearTaskStateStore", "DeleteVariable", "DeleteXCom"),
+    *("ClearAssetStateStoreByName", "ClearAssetStateStoreByUri", "ClearTaskStateStore", "DeleteVariable"),
     *("MaskSecret", "ResendLoggingFD", "SetExecutionTimeout", "SkipDownstreamTasks"),
     "ValidateInletsAndOutlets",
 }

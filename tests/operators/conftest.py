@@ -210,6 +210,7 @@ class Supervisor:
         self._store = store
         self._results = results
         self._state = state
+        self._xcoms: dict[tuple[str, str], object] = {}
 
     def send(self, msg):
         from airflow.sdk.exceptions import ErrorType
@@ -220,9 +221,26 @@ class Supervisor:
             return self._variable(msg.key)
         if self._state is not None and type(msg).__name__.endswith("TaskStateStore"):
             return self._task_state(msg)
+        if "XCom" in type(msg).__name__ and (answer := self._own_xcom(msg)) is not None:
+            return answer
         if type(msg).__name__ == "GetXCom":  # without a result, Airflow answers so, too
             return XComResult(key=msg.key, value=json.loads(json.dumps(self._results.get(msg.task_id))))
         return ErrorResponse(error=ErrorType.GENERIC_ERROR) if type(msg).__name__.startswith("Get") else None
+
+    def _own_xcom(self, msg):
+        """Return the answer to a message about an XCom of this task; None if it has not pushed it."""
+        from airflow.sdk.execution_time.comms import XComResult, XComSequenceSliceResult
+
+        kind, place = type(msg).__name__, (msg.task_id, msg.key)
+        if kind == "SetXCom":
+            self._xcoms[place] = msg.value
+        elif kind == "DeleteXCom":
+            self._xcoms.pop(place, None)
+        elif place in self._xcoms and kind == "GetXCom":
+            return XComResult(key=msg.key, value=self._xcoms[place])
+        elif place in self._xcoms and kind == "GetXComSequenceSlice":
+            return XComSequenceSliceResult(root=[self._xcoms[place]])
+        return None
 
     def _variable(self, key):
         from airflow.sdk.exceptions import ErrorType

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Asset, BaseOperator
 
 from airflow_config_providers.airflow_compat import AirflowSkipException
@@ -79,6 +80,13 @@ class Running:
             yield
 
 
+class Shown(Kept):
+    """Shows its value in its string."""
+
+    def __repr__(self):
+        return self.value
+
+
 @pytest.fixture
 def job(spark_submit, secrets_dir, tmp_path, monkeypatch):
     end = tmp_path / "end"
@@ -137,6 +145,25 @@ def test_the_next_job_has_what_pre_execute_has_added(dag, run_task, job, spark_s
     plain = [{key: one.conf[key] for key in ("spark.app.late", "spark.app.y")} for one in spark_submit()]
     assert plain == [{"spark.app.late": "added", "spark.app.y": "2"}] * 2
     assert job.passwords() == VALUES[:2]
+
+
+def test_what_pre_execute_has_added_to_the_context_is_unchanged_after_a_restart(dag, run_task, job):
+    seen = []
+
+    @configured
+    class Looking(SparkSubmitOperator):
+        def execute(self, context):
+            seen.append(context["client"].value)
+            super().execute(context)
+
+    keep = lambda context: context.update(client=Shown(VALUES[0]))  # noqa: E731
+    looking = Looking(
+        task_id="job", application="job.py", dag=dag, conf={KEY: job.reference}, streaming=True, pre_execute=keep
+    )
+    with job.during(rotated(job, 1)):
+        run = run_task(looking)
+
+    assert (run.state, seen) == ("success", [VALUES[0]] * 2)
 
 
 def test_three_rotations_are_three_reloads_in_one_try(dag, run_task, job, capfd):

@@ -9,10 +9,11 @@ from inspect import isfunction, isgeneratorfunction
 from types import MethodType
 from typing import Any, Final
 
-from airflow_config_providers.airflow_compat import SUSPENSIONS, AirflowTaskTerminated
+from airflow_config_providers.airflow_compat import SUSPENSIONS, AirflowTaskTerminated, BaseOperator
 
-_LAST: Final = ("post_execute", "_post_execute_hook")
-"""The functions after which Airflow, listeners and callbacks get the context of the task."""
+_BEFORE: Final = ("_pre_execute_hook", "pre_execute")
+_AFTER: Final = ("_post_execute_hook", "post_execute")
+"""The author's functions before and after ``execute``, in the order in which Airflow calls them unless one fails."""
 
 _METHODS: Final = ("pre_execute", "execute", "post_execute")
 
@@ -29,6 +30,9 @@ class AuthorHook:
 
     def __set__(self, operator: Any, hook: Callable[..., Any] | None) -> None:
         vars(operator)[self._name] = hook
+
+    def __delete__(self, operator: Any) -> None:
+        _delete(operator, self._name)
 
 
 class _Inherited:
@@ -71,9 +75,7 @@ class _AuthorMethod:
         vars(operator)[self._name] = method
 
     def __delete__(self, operator: Any) -> None:
-        if self._name not in vars(operator):
-            raise AttributeError(self._name)
-        del vars(operator)[self._name]
+        _delete(operator, self._name)
 
     @property
     def _unguarded(self) -> Any:
@@ -84,6 +86,12 @@ class _AuthorMethod:
         if getattr(method, "__func__", None) is self._unguarded:
             return method
         return _guarded_call(method, operator, self._name)
+
+
+def _delete(operator: Any, name: str) -> None:
+    if name not in vars(operator):
+        raise AttributeError(name)
+    del vars(operator)[name]
 
 
 def guard_methods(kind: type, base: type) -> None:
@@ -103,6 +111,25 @@ def guard_methods(kind: type, base: type) -> None:
 def defines(kind: type, name: str) -> bool:
     """Return whether ``kind`` itself defines a method, which it does not if only its guard is there."""
     return _own(kind, name) is not _Inherited
+
+
+def is_followed(operator: Any, name: str, context: Mapping[str, Any]) -> bool:
+    """
+    Return whether Airflow calls another function of the author after one that succeeds, and before it ends the task.
+
+    :param name: of the attribute that is the function
+    :param context: of the task that Airflow runs; after ``execute`` of another operator, Airflow calls nothing of that
+    """
+    if name in _BEFORE:
+        return True
+    if getattr(context.get("ti"), "task", None) is not operator:
+        return False
+    later = _AFTER[_AFTER.index(name) + 1 :] if name in _AFTER else _AFTER
+    return any(_is_called(getattr(operator, each), getattr(BaseOperator, each)) for each in later)
+
+
+def _is_called(function: Any, of_airflow: Any) -> bool:
+    return function is not None and getattr(function, "__func__", function) is not of_airflow
 
 
 def _defined(name: str, order: tuple[type, ...]) -> Any:
@@ -132,7 +159,7 @@ def _guarded(method: Any, name: str) -> Callable[..., Any]:
     :param method: what a class defines, of any kind
     :param name: of the attribute
     """
-    guard = _GUARDS.get(name) or partial(_reversed, around=partial(_reversing, is_last=name in _LAST))
+    guard = _GUARDS.get(name) or partial(_reversed, around=partial(_reversing, name=name))
     return update_wrapper(guard(method), method)
 
 
@@ -166,25 +193,18 @@ def _reversed(method: Any, *, around: Callable[[Any], AbstractContextManager[Non
 
 
 @contextmanager
-def _reversing(operator: Any, *, is_last: bool) -> Iterator[None]:
-    """
-    Show references in what is raised, and left in the task's context and that of its log.
-
-    :param is_last: whether ``execute`` is over; otherwise it gets what is put into the task's context
-    """
+def _reversing(operator: Any, *, name: str) -> Iterator[None]:
+    """Show references in what is raised, and left in the task's context and that of its log."""
     try:
-        with _deferring(operator):
+        with operator.reversing_context(name), _deferring(operator):
             yield
     except BaseException as error:
-        is_last = True
         if not isinstance(error, SUSPENSIONS):
             operator.reverse_error(error)
         raise
     finally:  # execute has a context of its own, and these functions have that of all later tasks of the process
         operator.reverse_bound_entries()
         operator.guard_author_methods()
-        if is_last:
-            operator.reverse_context()
 
 
 @contextmanager
@@ -214,6 +234,19 @@ def _refusing(operator: Any) -> Iterator[None]:
         raise AirflowTaskTerminated(problem)
 
 
+@contextmanager
+def _ending(operator: Any) -> Iterator[None]:
+    """Do the same as ``_refusing``, and reverse the task's context if the callback ends the task."""
+    try:
+        with _refusing(operator):
+            yield
+    except BaseException as error:
+        if isinstance(error, Exception):  # after which Airflow goes on
+            raise
+        with operator.reversing_context(_CALLBACKS):
+            raise
+
+
 def _refusal(operator: Any, deferred: BaseException) -> str:
     try:
         operator.reverse_deferral(deferred)
@@ -227,7 +260,7 @@ _CALLBACKS: Final = "on_execute_callback"
 
 _GUARDS: Final[Mapping[str, Callable[[Any], Callable[..., Any]]]] = {
     "execute": _ended,
-    _CALLBACKS: partial(_reversed, around=_refusing),
+    _CALLBACKS: partial(_reversed, around=_ending),
 }
 
 

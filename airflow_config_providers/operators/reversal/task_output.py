@@ -22,6 +22,7 @@ from airflow_config_providers.operators.reversal.backend_guards import (
     guard_backends,
     is_reference,
 )
+from airflow_config_providers.operators.reversal.changed_mappings import ChangedMappings, reverse_entry
 from airflow_config_providers.operators.reversal.hook_lineage import reverse_lineage
 from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
 
@@ -38,9 +39,14 @@ STORED: Final[Mapping[str, tuple[str, ...]]] = {
     "DeleteAssetStateStoreByName": ("key",),
     "DeleteAssetStateStoreByUri": ("key",),
     "DeleteTaskStateStore": ("key",),
+    "DeleteXCom": ("key",),
     "GetAssetStateStoreByName": ("key",),
     "GetAssetStateStoreByUri": ("key",),
     "GetTaskStateStore": ("key",),
+    "GetXCom": ("key",),
+    "GetXComCount": ("key",),
+    "GetXComSequenceItem": ("key",),
+    "GetXComSequenceSlice": ("key",),
     "PutVariable": ("description",),
     "RetryTask": _LABEL,
     "SetAssetStateStoreByName": _STATE,
@@ -58,10 +64,10 @@ STORED: Final[Mapping[str, tuple[str, ...]]] = {
 """
 Message -> its fields that Airflow stores and shows to everyone who can see the DAG.
 
-Keys of the state stores are reversed wherever they are used, so that a task finds what it has stored. The same applies
-to the ID of a run that it has triggered, when it asks for that run. Other identifiers are not reversed: a task can ask
-for a connection whose name is a value. Nor are key and value of an Airflow variable, which a task sets for others to
-read the value.
+Keys of XComs and of the state stores are reversed wherever they are used, so that a task finds what it has stored. The
+same applies to the ID of a run that it has triggered, when it asks for that run. Other identifiers are not reversed: a
+task can ask for a connection whose name is a value. Nor are key and value of an Airflow variable, which a task sets for
+others to read the value.
 """
 
 STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -73,31 +79,17 @@ STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {
 _STATES: Final = ("SetAssetStateStoreByName", "SetAssetStateStoreByUri", "SetTaskStateStore")
 """Those with a state, which a backend of the deployment can have put elsewhere."""
 
+_MISSING: Final = object()
+
 _NOT_IN_A_RUN_ID: Final = re.compile(r"[^A-Za-z0-9_.~:+-]")
 """The characters that Airflow refuses in the ID of a run by default (``[scheduler] allowed_run_id_pattern``)."""
-
-
-@contextmanager
-def reversing_context(context: Any, known: Callable[[], ReverseTransformer]) -> Iterator[None]:
-    """
-    Replace values by references in what an operator adds to ``context``, pushes to XCom, or makes Airflow store.
-
-    This includes what its hooks report of lineage. All is done before Airflow tells listeners how the task has ended.
-
-    :param context: the context of the task; its previous content does not change
-    :param known: returns what knows the values; at the end these are more if fields were rendered meanwhile
-    """
-    added = AddedContext(context)
-    try:
-        guard_output(known())
-        yield
-    finally:
-        added.reverse(known())
 
 
 class AddedContext:
     """
     What is added to the context of a task from now on, and what its hooks report of lineage.
+
+    Replaces values by references there, before Airflow tells listeners how the task has ended.
 
     A copy, pickled or not, is of no context, so that it copies nothing of a task that runs.
 
@@ -107,7 +99,10 @@ class AddedContext:
     def __init__(self, context: Any) -> None:
         self.context = context
         self._before = dict(context)
+        self._changed = ChangedMappings(context)
         self._declared = _declared_names(context.get("outlets"))
+        self._running = 0
+        self._is_over = False
 
     def __deepcopy__(self, memo: dict[int, Any]) -> AddedContext:
         return AddedContext({})
@@ -115,12 +110,35 @@ class AddedContext:
     def __reduce__(self) -> tuple[type[AddedContext], tuple[Any]]:
         return AddedContext, ({},)
 
-    def reverse(self, reverser: ReverseTransformer) -> None:
-        """Replace values by references in it, in place."""
+    @contextmanager
+    def around(self, known: Callable[[], ReverseTransformer], *, is_followed: Callable[[], bool]) -> Iterator[None]:
+        """
+        Reverse it after a function of the author fails, or succeeds as the last one; those before leave it to the next.
+
+        A function that is called by another one is a part of that. After the last one, each is the last.
+
+        :param known: returns what knows the values; at the end these are more if fields were rendered meanwhile
+        :param is_followed: returns whether another function comes
+        """
+        is_last = True
+        self._running += 1
+        try:
+            yield
+            is_last = self._is_over or not is_followed()
+        finally:
+            self._running -= 1
+            if is_last and not self._running:
+                self._is_over = True
+                self._reverse(known())
+
+    def _reverse(self, reverser: ReverseTransformer) -> None:
+        if not reverser:
+            return
         reverse_lineage(reverser)
         _reverse_events(self.context.get("outlet_events"), self._declared, reverser)
-        added = {key: value for key, value in self.context.items() if self._before.get(key) is not value}
-        self.context.update({key: reverse_object(value, (reverser,)) for key, value in added.items()})
+        for key in [key for key, value in self.context.items() if self._before.get(key, _MISSING) is not value]:
+            reverse_entry(self.context, key, reverser)
+        self._changed.reverse(reverser)
 
 
 def guard_output(reverser: ReverseTransformer) -> None:
@@ -206,7 +224,7 @@ def _stored_fields(message: Any) -> dict[str, Any]:
     held = {name: getattr(message, name) for name in names}
     if kind in _STATES and is_reference(held["value"]):  # the backend would not find what it has stored
         del held["value"]
-    if kind == "SetXCom" and held["key"] in KEYS_OF_AIRFLOW:
+    if "XCom" in kind and held["key"] in KEYS_OF_AIRFLOW:
         del held["key"]
     return held
 

@@ -216,3 +216,22 @@ def test_an_event_that_an_authors_generator_yields_shows_the_reference(dag, run_
     run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=keeping(kept), **{moment: record}))
 
     assert [event["extra"] for event in run.supervisor.sent("SucceedTask")[0].outlet_events] == [{"token": password}]
+
+
+@pytest.mark.parametrize("name", ["_pre_execute_hook", "_post_execute_hook"])
+def test_an_authors_function_can_be_deleted_from_the_task(dag, run_task, password, name):
+    called = lambda *_: fail(Keeping())  # noqa: E731
+    job = OurOperator(task_id="job", dag=dag, payload=password, do=lambda *_: None)
+    setattr(job, name, called)
+    delattr(job, name)
+
+    assert getattr(job, name) is None
+    assert run_task(job).state == "success"
+
+
+def test_one_that_is_not_set_cannot_be_deleted(dag, password):
+    job = OurOperator(task_id="job", dag=dag, payload=password)
+    del job._post_execute_hook
+
+    with pytest.raises(AttributeError):
+        del job._post_execute_hook

@@ -242,6 +242,36 @@ def test_a_backend_of_xcoms_gets_references(dag, run_task, password, away, do, c
     assert f"stored with the reference, as of {password}" in caplog.text
 
 
+def pulled(context, key):
+    return [context["ti"].xcom_pull("job", key=key, map_indexes=at) for at in (-1, None)]
+
+
+def test_an_xcom_whose_key_has_a_value_is_found_again_and_deleted(dag, run_task, password):
+    seen = []
+
+    def do(self, context):
+        key = f"of {self.payload}"
+        context["ti"].xcom_push(key, {"x": 1})
+        seen.append(pulled(context, key))
+        xcom.XCom.delete(key, **PLACE)
+        seen.append(context["ti"].xcom_pull("job", key=key, map_indexes=-1))
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do))
+
+    assert (run.state, run.error) == ("success", None)
+    assert seen == [[{"x": 1}, {"x": 1}], None]
+    assert {message.key for message in run.supervisor.sent("DeleteXCom")} == {f"of {password}"}
+
+
+def test_the_key_of_a_result_is_asked_for_as_it_is(dag, run_task, secrets_dir):
+    (secrets_dir / "word").write_text("return_value")
+    pull = lambda self, context: context["ti"].xcom_pull("before", map_indexes=-1)  # noqa: E731
+    job = OurOperator(task_id="job", dag=dag, payload=f"${{dir:{secrets_dir}:word}}", do=pull)
+    run = run_task(job, results={"before": "done"})
+
+    assert [message.key for message in run.supervisor.sent("GetXCom")] == ["return_value"]
+
+
 @dataclass
 class Login:
     """Hides a field from its string, but not from what Airflow stores."""

@@ -129,7 +129,7 @@ def _import_what_most_need() -> None:
     from airflow_config_providers.lint import task_jobs  # noqa: F401, PLC0415 - slow, and part of getting ready
 
     _bag()
-    with suppress(Exception):  # a DAG file that imports it reports what is wrong
+    with suppress(Exception, SystemExit):  # a DAG file that imports it reports what is wrong
         import airflow.providers.apache.spark.operators.spark_submit  # noqa: F401, PLC0415 - slow, too
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
+import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ _BLOCK: Final = bytes(4096)
 """A full disk can still take an empty file."""
 
 _JAVA: Final = "/tmp"  # noqa: S108 - Java's own default on Linux, whatever TMPDIR says
-_OPTION: Final = re.compile(r"-Djava\.io\.tmpdir=[\"']?([^\s\"']+)")
+_OPTION: Final = "-Djava.io.tmpdir="
 _VARIABLES: Final = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS", "_JAVA_OPTIONS")
 """Variables with options of Java. If several name a directory, the last one wins."""
 
@@ -44,8 +44,16 @@ def unwritable(environ: Mapping[str, str]) -> Iterator[Unwritable]:
 
 def java_directory(environ: Mapping[str, str]) -> str:
     """Return where the JVM of Spark writes temporary files."""
-    found = [path for name in _VARIABLES for path in _OPTION.findall(environ.get(name, ""))]
-    return str(found[-1]) if found else _JAVA
+    words = (word for name in _VARIABLES for word in _words(environ.get(name, "")))
+    found = [word.removeprefix(_OPTION) for word in words if word.startswith(_OPTION)]
+    return found[-1] if found else _JAVA
+
+
+def _words(options: str) -> list[str]:
+    try:
+        return shlex.split(options)
+    except ValueError:  # a quote without an end
+        return options.split()
 
 
 def _refusal(directory: str) -> str:

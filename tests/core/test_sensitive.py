@@ -84,6 +84,8 @@ def test_every_secret_that_is_looked_for_is_seen(text):
         "https://bucket.example/logs?X-Amz-Expires=60",
         "-Dapp.signature=abc",
         "signature=",
+        "algo=x;signature=none",
+        "signature=SHA256withRSA",
         "s3a://b/c:d@e",
         "a@b",
         "http://h:8080/a@b",

@@ -311,3 +311,26 @@ def test_a_copy_of_a_process_that_was_replaced_is_ended(origin: AirflowProcess, 
     copy.end()
 
     assert eventually(lambda: not is_alive(int(started.read_text())))
+
+
+ENDS_WHO_IMPORTS_SPARK = """
+import sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "airflow.providers.apache.spark.operators.spark_submit":
+            raise SystemExit(3)
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+@pytest.mark.slow
+def test_a_broken_provider_of_spark_keeps_no_other_file_from_being_read(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(ENDS_WHO_IMPORTS_SPARK)
+    (path := tmp_path / "plain.py").write_text("# a DAG file for Airflow\n")
+
+    with AirflowProcess({"PYTHONPATH": str(tmp_path)}) as origin:
+        (found,) = read(origin, path)
+
+    assert found.findings == ()

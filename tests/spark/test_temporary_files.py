@@ -20,6 +20,8 @@ OPTION = "-Djava.io.tmpdir="
         pytest.param({"TMPDIR": "/other"}, "/tmp", id="variable-that-java-ignores"),
         pytest.param({"SPARK_SUBMIT_OPTS": f"-Xmx1g {OPTION}/a -Dx=y"}, "/a", id="among-options"),
         pytest.param({"SPARK_SUBMIT_OPTS": f"'{OPTION}/a'"}, "/a", id="in-quotes"),
+        pytest.param({"JAVA_TOOL_OPTIONS": f'{OPTION}"/a b"'}, "/a b", id="with-a-blank"),
+        pytest.param({"JAVA_TOOL_OPTIONS": f"-Dx=' {OPTION}/a"}, "/a", id="a-quote-without-an-end"),
         pytest.param({"JAVA_TOOL_OPTIONS": f"{OPTION}/a {OPTION}/b"}, "/b", id="twice"),
         pytest.param({"_JAVA_OPTIONS": f"{OPTION}/a", "SPARK_SUBMIT_OPTS": f"{OPTION}/b"}, "/a", id="two-variables"),
     ],

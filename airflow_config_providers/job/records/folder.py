@@ -64,8 +64,9 @@ def _without_scheme(path: str) -> Any:
 
 def _require_known(scheme: str) -> None:
     try:
-        _opened(f"{scheme}://any")
-    except ValueError:  # and not ImportError: no package of a known scheme is needed for this
+        with suppress(ImportError):  # Airflow knows it, and the package that it needs is named later
+            _opened(f"{scheme}://any")
+    except ValueError:
         other = "s3://" if scheme in S3 else "another, such as s3://, gs:// or abfss://"
     else:
         return

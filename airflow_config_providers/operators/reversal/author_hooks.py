@@ -147,9 +147,26 @@ def _bound(method: Any, operator: Any, owner: type | None) -> Any:
     return method if bind is None else bind(operator, owner)
 
 
+class _GuardedCall(partial[Any]):
+    """
+    A function of the author that takes no operator, and leaves only references behind when it is called.
+
+    In all else it looks as the function does, such as in what Airflow logs of it.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
 def _guarded_call(call: Callable[..., Any], operator: Any, name: str) -> Callable[..., Any]:
-    """Return ``call``, which takes no operator, as one that leaves only references behind."""
-    return update_wrapper(partial(_guarded(staticmethod(call), name), operator), call)
+    """Return ``call``, which takes no operator, as one that leaves only references behind when this one has it."""
+    own = call.__wrapped__ if isinstance(call, _GuardedCall) else call  # code renders once more
+    return update_wrapper(_GuardedCall(_guarded(staticmethod(own), name), operator), own, updated=())
 
 
 def _guarded(method: Any, name: str) -> Callable[..., Any]:

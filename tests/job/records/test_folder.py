@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -87,6 +88,12 @@ def test_a_local_path_can_have_a_colon(path: str) -> None:
 def test_a_scheme_of_s3_that_airflow_does_not_know_is_refused(path: str) -> None:
     with pytest.raises(ConfigException, match=r"begins with s3n://, which .* does not know\. Write s3://\.$"):
         folder_of(path)
+
+
+@pytest.mark.skipif(find_spec("ossfs") is not None, reason="the package of oss:// is installed")
+def test_the_package_of_a_rare_scheme_is_named() -> None:
+    with pytest.raises(ConfigException, match="Install the package that opens it"):
+        folder_of("oss://bucket/records")
 
 
 def test_a_scheme_that_airflow_does_not_know_is_refused() -> None:

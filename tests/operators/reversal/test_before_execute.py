@@ -15,6 +15,7 @@ from airflow.triggers.base import BaseTrigger
 
 from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.operators.configure import configure_task
+from airflow_config_providers.operators.reversal.author_hooks import guard_callbacks
 from tests.operators.stock import CANARY, OurOperator
 
 pytestmark = pytest.mark.usefixtures("connections")
@@ -150,6 +151,39 @@ def test_callbacks_of_the_dags_own_task_stay_as_they_are(dag, run_task, password
     run_task(job)
 
     assert job.on_execute_callback == [print]
+
+
+class Telling:
+    """A callback with an attribute, which a log shows by its ``repr``."""
+
+    message = "before"
+
+    def __call__(self, context):
+        self.message = "after"
+
+    def __repr__(self):
+        return "<Telling>"
+
+
+def test_execute_sees_of_a_callback_what_the_author_wrote(dag, run_task, password):
+    seen = []
+
+    def look(self, context):
+        (callback,) = self.on_execute_callback
+        seen.append((repr(callback), callback.message))
+
+    run_task(job_of(dag, password, do=look, on_execute_callback=Telling()))
+
+    assert seen == [("<Telling>", "after")]
+
+
+def test_a_callback_is_guarded_once_however_often_a_task_is_rendered(dag, password):
+    job = job_of(dag, password, on_execute_callback=push)
+    guard_callbacks(job)
+    guard_callbacks(job)
+
+    (callback,) = job.on_execute_callback
+    assert callback.__wrapped__ is push
 
 
 def test_so_is_one_in_execute(dag, run_task, password):

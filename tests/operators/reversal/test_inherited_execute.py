@@ -214,3 +214,11 @@ def test_a_copy_has_its_own_method_as_an_attribute(duplicate):
     copied = duplicate(configured(Referring)(task_id="job"))
 
     assert copied.main.__self__ is copied
+
+
+def test_what_is_set_on_a_task_in_place_of_execute_has_its_attributes(dag, password):
+    job = OurOperator(task_id="job", dag=dag, payload=password)
+    job.execute = execute = lambda context: None
+    execute.times = 3
+
+    assert (job.execute.times, repr(job.execute)) == (3, repr(execute))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -330,7 +331,7 @@ def test_a_broken_provider_of_spark_keeps_no_other_file_from_being_read(tmp_path
     (tmp_path / "sitecustomize.py").write_text(ENDS_WHO_IMPORTS_SPARK)
     (path := tmp_path / "plain.py").write_text("# a DAG file for Airflow\n")
 
-    with AirflowProcess({"PYTHONPATH": str(tmp_path)}) as origin:
+    with AirflowProcess({"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}) as origin:
         (found,) = read(origin, path)
 
     assert found.findings == ()

@@ -71,12 +71,8 @@ def pytest_remove_leftovers():
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_searched_again():
-    """
-    End what the tests of the file before have left as garbage, and keep the rest out of each later search for garbage.
-
-    Right after the last test of that file it would be too early: pytest still holds what this test used, and what is
-    kept out of the search before it is garbage is never found.
-    """
+    """Keep also what the tests of a file have loaded out of each later search for garbage, and end what is garbage."""
+    yield
     gc.collect()
     gc.freeze()
 

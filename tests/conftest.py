@@ -69,14 +69,6 @@ def pytest_remove_leftovers():
         os.environ.pop(name, None)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def nothing_searched_again():
-    """Keep also what the tests of a file have loaded out of each later search for garbage, and end what is garbage."""
-    yield
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.fixture(scope="module")
 def errors_of_py4j_itself():
     """

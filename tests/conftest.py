@@ -85,9 +85,13 @@ def errors_of_py4j_itself():
     java_gateway.get_return_value = before
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def nothing_reversed():
-    """Put aside what others have left installed, such as a driver, whose values are known until its process ends."""
+    """
+    Put aside what others have left installed, such as a driver, whose values are known until its process ends.
+
+    Once for the tests of a file, as a search for garbage takes a second after many others.
+    """
     from airflow_config_providers.log import installation
 
     gc.collect()  # what is gone already undoes it itself

@@ -66,7 +66,7 @@ def end_of_waiting(clock: Callable[[], float], seconds: float) -> float:
     Return until when a member that is being closed can wait for a busy server, by its clock.
 
     Members that ``close_all`` closes together share the time, so that their waits do not add up; they have one clock.
-    Each that ``WaitsToClose`` has an equal part of what those before it have left, so that none takes all of it.
+    Each that is a ``WaitsToClose`` has an equal part of what those before it have left, so that none takes all of it.
 
     :param seconds: for all of them, from when the first of them asks
     """

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
-SIDE_BY_SIDE := --numprocesses 3 --dist loadfile --no-loadscope-reorder # also on two cores, as tests wait; each reads all tests first
+SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder # also on two cores: much of the time, tests wait
 COMMA := ,
 SPACE := $() $()
 EXTRAS := demo test leaks kubernetes moto livy databricks lint docs bench

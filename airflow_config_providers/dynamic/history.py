@@ -168,7 +168,9 @@ def _listed(versions: range) -> str:
         return "Only version 0 is recorded."
     if first <= 1:
         return f"The recorded versions are 0 to {last}."
-    return f"The recorded versions are 0{f' and {last}' if first == last else f', and {first} to {last}'}."
+    if first == last:
+        return f"The recorded versions are 0 and {last}."
+    return f"The recorded versions are 0, and {first} to {last}."
 
 
 def write(history: History) -> str:

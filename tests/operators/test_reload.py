@@ -156,7 +156,9 @@ def test_what_pre_execute_has_added_to_the_context_is_unchanged_after_a_restart(
             seen.append(context["client"].value)
             super().execute(context)
 
-    keep = lambda context: context.update(client=Shown(VALUES[0]))  # noqa: E731
+    def keep(context):
+        context.update(client=Shown(VALUES[0]))
+
     looking = Looking(
         task_id="job", application="job.py", dag=dag, conf={KEY: job.reference}, streaming=True, pre_execute=keep
     )

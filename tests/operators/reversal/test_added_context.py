@@ -97,7 +97,10 @@ def test_so_does_the_rest_of_a_method_that_calls_the_one_of_its_base(dag, run_ta
 
 def test_so_does_a_method_that_execute_has_set_on_the_class(dag, run_task, password, close, seen):
     kind = type("LateOperator", (OurOperator,), {})
-    do = lambda *_: setattr(kind, "post_execute", lambda self, context, result=None: close(context))  # noqa: E731
+
+    def do(*_):
+        kind.post_execute = lambda self, context, result=None: close(context)
+
     run = run_task(job_of(dag, password, kind=kind, do=do, pre_execute=open_client))
 
     assert (run.state, seen) == ("success", ["closed"])
@@ -183,7 +186,9 @@ def test_a_task_inside_another_one_leaves_references_although_it_has_a_function_
 
 
 def test_an_execute_that_a_callback_calls_once_more_leaves_references(dag, run_task, password, look, seen):
-    again = lambda context: context["task"].execute(context)  # noqa: E731
+    def again(context):
+        context["task"].execute(context)
+
     hooks = {"post_execute": lambda context, result: None, "on_success_callback": [again, look]}
     run_task(job_of(dag, password, do=keep_token, **hooks))
 
@@ -227,7 +232,9 @@ def write(mapping):
 def test_a_callback_gets_references_for_what_is_written_into_a_mapping(
     dag, run_task, password, seen, mapping_of, moment
 ):
-    put = lambda *found: write(mapping_of(found[-1] if moment == "do" else found[0]))  # noqa: E731
+    def put(*found):
+        write(mapping_of(found[-1] if moment == "do" else found[0]))
+
     hooks = {moment: put, "on_success_callback": lambda context: seen.append(dict(mapping_of(context)))}
     run_task(job_of(dag, password, params=CONF, **hooks), conf=copy.deepcopy(CONF))
 
@@ -236,7 +243,9 @@ def test_a_callback_gets_references_for_what_is_written_into_a_mapping(
 
 
 def test_a_callback_gets_references_for_a_conf_of_the_run_that_code_has_set(dag, run_task, password, seen):
-    put = lambda _, context: setattr(context["dag_run"], "conf", {"token": CANARY})  # noqa: E731
+    def put(_, context):
+        context["dag_run"].conf = {"token": CANARY}
+
     run_task(job_of(dag, password, do=put, on_success_callback=lambda context: seen.append(conf_of(context))))
 
     assert seen == [{"token": password}]
@@ -244,7 +253,10 @@ def test_a_callback_gets_references_for_a_conf_of_the_run_that_code_has_set(dag,
 
 def test_what_a_mapping_had_before_stays_although_it_is_like_a_value(dag, run_task, password, seen, mapping_of):
     conf = {"before": [f"of {CANARY}"], "name": CANARY}
-    look = lambda context: seen.append(dict(mapping_of(context)))  # noqa: E731
+
+    def look(context):
+        seen.append(dict(mapping_of(context)))
+
     run_task(job_of(dag, password, params=conf, do=keep_token, on_success_callback=look), conf=copy.deepcopy(conf))
 
     assert seen == [conf]
@@ -261,15 +273,22 @@ def test_the_function_after_execute_gets_what_was_written_into_a_mapping(dag, ru
 
 
 def test_a_mapping_that_contains_itself_does_not_fail_the_task(dag, run_task, password, seen, mapping_of):
-    put = lambda _, context: mapping_of(context).update(own=mapping_of(context), token=CANARY)  # noqa: E731
-    look = lambda context: seen.append(mapping_of(context)["token"])  # noqa: E731
+    def put(_, context):
+        mapping = mapping_of(context)
+        mapping.update(own=mapping, token=CANARY)
+
+    def look(context):
+        seen.append(mapping_of(context)["token"])
+
     run = run_task(job_of(dag, password, do=put, on_success_callback=look))
 
     assert (run.state, seen) == ("success", [password])
 
 
 def test_a_callback_gets_the_reference_in_a_key_of_the_context(dag, run_task, password, seen):
-    put = lambda _, context: context.update({f"key of {CANARY}": None})  # noqa: E731
+    def put(_, context):
+        context[f"key of {CANARY}"] = None
+
     run_task(job_of(dag, password, do=put, on_success_callback=seen.extend))
 
     assert f"key of {password}" in seen

@@ -220,7 +220,9 @@ def test_an_event_that_an_authors_generator_yields_shows_the_reference(dag, run_
 
 @pytest.mark.parametrize("name", ["_pre_execute_hook", "_post_execute_hook"])
 def test_an_authors_function_can_be_deleted_from_the_task(dag, run_task, password, name):
-    called = lambda *_: fail(Keeping())  # noqa: E731
+    def called(*_):
+        fail(Keeping())
+
     job = OurOperator(task_id="job", dag=dag, payload=password, do=lambda *_: None)
     setattr(job, name, called)
     delattr(job, name)

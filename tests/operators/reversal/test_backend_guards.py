@@ -273,7 +273,10 @@ def test_an_xcom_whose_key_has_a_value_is_found_again_and_deleted(dag, run_task,
 
 def test_the_key_of_a_result_is_asked_for_as_it_is(dag, run_task, secrets_dir):
     (secrets_dir / "word").write_text("return_value")
-    pull = lambda self, context: context["ti"].xcom_pull("before", map_indexes=-1)  # noqa: E731
+
+    def pull(self, context):
+        return context["ti"].xcom_pull("before", map_indexes=-1)
+
     job = OurOperator(task_id="job", dag=dag, payload=f"${{dir:{secrets_dir}:word}}", do=pull)
     run = run_task(job, results={"before": "done"})
 

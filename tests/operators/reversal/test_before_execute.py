@@ -120,7 +120,10 @@ def carry_in_callback(context):
 
 def test_a_callback_before_execute_that_defers_with_a_value_fails_the_task(dag, run_task, password):
     seen = []
-    do = lambda *_: seen.append("executed")  # noqa: E731
+
+    def do(*_):
+        seen.append("executed")
+
     run = run_task(job_of(dag, password, do=do, on_execute_callback=[print, carry_in_callback]), retries=2)
 
     assert (run.state, seen) == ("failed", [])

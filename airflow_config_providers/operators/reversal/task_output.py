@@ -136,8 +136,9 @@ class AddedContext:
             return
         reverse_lineage(reverser)
         _reverse_events(self.context.get("outlet_events"), self._declared, reverser)
-        for key in [key for key, value in self.context.items() if self._before.get(key, _MISSING) is not value]:
-            reverse_entry(self.context, key, reverser)
+        for key, value in list(self.context.items()):
+            if self._before.get(key, _MISSING) is not value:
+                reverse_entry(self.context, key, value, reverser)
         self._changed.reverse(reverser)
 
 

@@ -361,7 +361,7 @@ class ConfiguredOperator(ReloadingOperator):
         """Have all that Airflow gets of this task show references from now on: an author's code runs next."""
         from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
 
-        guard_output(self._known_values())
+        guard_output(self._known_values(), context)
         if self._added_context is None or self._added_context.context is not context:
             self._added_context = AddedContext(context)
             guard_callbacks(self)
@@ -678,7 +678,7 @@ class ConfiguredOperator(ReloadingOperator):
         reversing = added.around(self._known_values, is_followed=lambda: not self._is_executing)
         try:
             with reversing, self._values_in_place(reverser):
-                guard_output(reverser)
+                guard_output(reverser, context)
                 result = run()
         except SUSPENSIONS as deferred:
             self._reverse_deferral(context, deferred, reverser, stop=self.on_kill)
@@ -712,12 +712,14 @@ class ConfiguredOperator(ReloadingOperator):
         :param context: of the function; None for the one with which the task was rendered, if there are values
         """
         added = self._added_context
-        if context is None and added is None:
-            return nullcontext()
+        if context is None:
+            if added is None:
+                return nullcontext()
+            context = added.context
         from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
 
-        guard_output(self._known_values())
-        if added is not None and (context is None or context is added.context):
+        guard_output(self._known_values(), context)
+        if added is not None and context is added.context:
             return added.around(self._known_values, is_followed=partial(is_followed, self, name, added.context))
         return AddedContext(context).around(self._known_values, is_followed=lambda: False)
 

@@ -364,6 +364,11 @@ class ConfiguredOperator(ReloadingOperator):
         guard_output(self._known_values(), context)
         if self._added_context is None or self._added_context.context is not context:
             self._added_context = AddedContext(context)
+            self.guard_callbacks()
+
+    def guard_callbacks(self) -> None:
+        """Have the callbacks before ``execute`` that are now set keep values out of a deferral, if there are values."""
+        if self._added_context is not None:
             guard_callbacks(self)
 
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:

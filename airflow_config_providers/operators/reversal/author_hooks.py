@@ -222,6 +222,7 @@ def _reversing(operator: Any, *, name: str) -> Iterator[None]:
     finally:  # execute has a context of its own, and these functions have that of all later tasks of the process
         operator.reverse_bound_entries()
         operator.guard_author_methods()
+        operator.guard_callbacks()
 
 
 @contextmanager

@@ -34,9 +34,14 @@ class ReversingOperator(ResumingOperator):
         """Have all that Airflow gets of this task show references from now on: an author's code runs next."""
         from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
 
-        guard_output(self._known_values())
+        guard_output(self._known_values(), context)
         if self._added_context is None or self._added_context.context is not context:
             self._added_context = AddedContext(context)
+            self.guard_callbacks()
+
+    def guard_callbacks(self) -> None:
+        """Have the callbacks before ``execute`` that are now set keep values out of a deferral, if there are values."""
+        if self._added_context is not None:
             guard_callbacks(self)
 
     def reversing_context(self, name: str, context: Any = None) -> AbstractContextManager[None]:
@@ -49,12 +54,14 @@ class ReversingOperator(ResumingOperator):
         :param context: of the function; None for the one with which the task was rendered, if there are values
         """
         added = self._added_context
-        if context is None and added is None:
-            return nullcontext()
+        if context is None:
+            if added is None:
+                return nullcontext()
+            context = added.context
         from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
 
-        guard_output(self._known_values())
-        if added is not None and (context is None or context is added.context):
+        guard_output(self._known_values(), context)
+        if added is not None and context is added.context:
             return added.around(self._known_values, is_followed=partial(is_followed, self, name, added.context))
         return AddedContext(context).around(self._known_values, is_followed=lambda: False)
 

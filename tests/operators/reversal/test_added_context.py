@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -11,8 +12,11 @@ from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 from airflow.triggers.testing import SuccessTrigger
 
 from airflow_config_providers.airflow_compat import AirflowTaskTerminated
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.reversal import task_output
+from airflow_config_providers.operators.reversal.changed_mappings import ChangedMappings
 from tests.operators.stock import CANARY, OurOperator
 
 pytestmark = pytest.mark.usefixtures("connections")
@@ -283,6 +287,49 @@ def test_a_mapping_that_contains_itself_does_not_fail_the_task(dag, run_task, pa
     run = run_task(job_of(dag, password, do=put, on_success_callback=look))
 
     assert (run.state, seen) == ("success", [password])
+
+
+@pytest.mark.parametrize("method", ["items", "__setitem__", "__delitem__"])
+def test_a_foreign_dictionary_that_refuses_a_call_shows_references_and_does_not_fail_the_task(
+    dag, run_task, password, seen, method
+):
+    def refuse(*_):
+        raise TypeError
+
+    conf = type("Conf", (dict,), {method: refuse})(days=["monday"])
+
+    def begin(context):
+        context["dag_run"].conf = conf
+
+    def put(*_):
+        conf["days"].append(CANARY)
+        dict.update(conf, {CANARY: 1})
+
+    run = run_task(job_of(dag, password, pre_execute=begin, do=put))
+
+    assert run.state == "success"
+    assert dict.copy(conf) == {"days": ["monday", password], password: 1}
+
+
+def calls_for(days):
+    """Return how many functions of Python are called to notice what is written into a mapping of so many entries."""
+    called = []
+
+    def note(_, event, __):
+        if event == "call":
+            called.append(event)
+
+    mapping = {"days": [{"day": day} for day in range(days)]}
+    sys.setprofile(note)
+    try:
+        ChangedMappings({"params": mapping}).reverse(ReverseTransformer({}, {ConfigVariable("v", "p", "k"): CANARY}))
+    finally:
+        sys.setprofile(None)
+    return len(called)
+
+
+def test_what_a_run_was_given_takes_no_calls_for_each_entry():
+    assert calls_for(1000) == calls_for(10)
 
 
 def test_a_callback_gets_the_reference_in_a_key_of_the_context(dag, run_task, password, seen):

@@ -142,6 +142,24 @@ def test_so_does_one_that_is_a_generator(dag, run_task, password):
     assert (run.state, run.supervisor.sent("DeferTask")) == ("failed", [])
 
 
+def test_so_does_one_that_pre_execute_adds(dag, run_task, password):
+    def begin(context):
+        context["task"].on_execute_callback.append(carry_in_callback)
+
+    run = run_task(job_of(dag, password, pre_execute=begin, on_execute_callback=[print]))
+
+    assert (run.state, run.supervisor.sent("DeferTask")) == ("failed", [])
+
+
+def test_so_does_one_that_pre_execute_sets(dag, run_task, password):
+    def begin(context):
+        context["task"].on_execute_callback = [carry_in_callback]
+
+    run = run_task(job_of(dag, password, pre_execute=begin))
+
+    assert (run.state, run.supervisor.sent("DeferTask")) == ("failed", [])
+
+
 def test_an_error_of_a_callback_does_not_fail_the_task_as_without_references(dag, run_task, password):
     def fail(context):
         raise ExposedValueError("of the callback itself")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import functools
+from collections import OrderedDict
 from dataclasses import dataclass
 
 import pytest
@@ -11,6 +13,8 @@ from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 from airflow.triggers.testing import SuccessTrigger
 
 from airflow_config_providers.airflow_compat import AirflowTaskTerminated
+from airflow_config_providers.core.nested import DEEPEST_NESTING
+from airflow_config_providers.core.reversal.reverse import UNCHECKED
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.reversal import task_output
 from tests.operators.stock import CANARY, OurOperator
@@ -195,6 +199,16 @@ def test_an_execute_that_a_callback_calls_once_more_leaves_references(dag, run_t
     assert seen == [password]
 
 
+def test_a_pre_execute_that_a_callback_calls_once_more_leaves_references(dag, run_task, password, look, seen):
+    def again(context):
+        context["task"].pre_execute(context)
+
+    kind = type("KeepingOperator", (OurOperator,), {"pre_execute": keep_token})
+    run_task(job_of(dag, password, kind=kind, on_success_callback=[again, look]))
+
+    assert seen == [password]
+
+
 def test_the_context_of_a_task_with_functions_around_execute_is_searched_once(dag, run_task, password, monkeypatch):
     searched = []
     monkeypatch.setattr(task_output, "reverse_lineage", searched.append)
@@ -242,9 +256,10 @@ def test_a_callback_gets_references_for_what_is_written_into_a_mapping(
     assert seen == [{"day": "monday", "token": password, "nested": nested, f"key of {password}": 1}]
 
 
-def test_a_callback_gets_references_for_a_conf_of_the_run_that_code_has_set(dag, run_task, password, seen):
+@pytest.mark.parametrize("kind", [dict, OrderedDict])
+def test_a_callback_gets_references_for_a_conf_of_the_run_that_code_has_set(dag, run_task, password, seen, kind):
     def put(_, context):
-        context["dag_run"].conf = {"token": CANARY}
+        context["dag_run"].conf = kind(token=CANARY)
 
     run_task(job_of(dag, password, do=put, on_success_callback=lambda context: seen.append(conf_of(context))))
 
@@ -283,6 +298,35 @@ def test_a_mapping_that_contains_itself_does_not_fail_the_task(dag, run_task, pa
     run = run_task(job_of(dag, password, do=put, on_success_callback=look))
 
     assert (run.state, seen) == ("success", [password])
+
+
+def too_deep(text):
+    return functools.reduce(lambda inner, _: [inner], range(DEEPEST_NESTING + 1), text)
+
+
+def test_what_a_mapping_had_before_stays_although_it_is_nested_too_deep(dag, run_task, password, seen, mapping_of):
+    conf = {"deep": too_deep(CANARY)}
+
+    def look(context):
+        seen.append(dict(mapping_of(context)))
+
+    run_task(job_of(dag, password, params=conf, do=keep_token, on_success_callback=look), conf=copy.deepcopy(conf))
+
+    assert seen == [conf]
+
+
+def test_a_callback_gets_nothing_of_what_is_nested_too_deep_and_has_changed(dag, run_task, password, seen, mapping_of):
+    conf = {"deep": too_deep("monday")}
+
+    def put(_, context):
+        mapping_of(context)["deep"] = too_deep(CANARY)
+
+    def look(context):
+        seen.append(mapping_of(context)["deep"])
+
+    run_task(job_of(dag, password, params=conf, do=put, on_success_callback=look), conf=copy.deepcopy(conf))
+
+    assert seen == [UNCHECKED]
 
 
 def test_a_callback_gets_the_reference_in_a_key_of_the_context(dag, run_task, password, seen):

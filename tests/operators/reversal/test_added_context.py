@@ -137,6 +137,15 @@ def test_so_does_the_function_of_a_task_that_goes_on_after_a_deferral(dag, run_t
     assert (run.state, seen) == ("success", ["closed"])
 
 
+def test_so_does_the_function_of_a_task_that_goes_on_after_an_error_of_a_callback(dag, run_task, password, close, seen):
+    def fail(context):
+        raise RuntimeError
+
+    run = run_task(job_of(dag, password, pre_execute=open_client, on_execute_callback=fail, post_execute=close))
+
+    assert (run.state, seen) == ("success", ["closed"])
+
+
 @pytest.mark.parametrize("hooks", [{}, {"post_execute": lambda context, result: None}], ids=["none", "post_execute"])
 def test_a_callback_gets_references(dag, run_task, password, look, seen, hooks):
     run_task(job_of(dag, password, pre_execute=open_client, on_success_callback=look, **hooks))

@@ -43,6 +43,11 @@ def test_a_connection_without_its_package_of_airflow_is_an_error(scheme: str, ai
         folder_of(f"{scheme}://own@bucket/records")
 
 
+def test_a_connection_for_a_scheme_that_airflow_opens_with_none_is_an_error() -> None:
+    with pytest.raises(ConfigException, match=r"lets Airflow open ftp:// with one\. Install one that does, or write"):
+        folder_of("ftp://own@host/records")
+
+
 def test_a_connection_without_the_package_that_reads_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("airflow.providers.amazon")
     forget(monkeypatch, "s3fs")

@@ -137,7 +137,7 @@ def is_followed(operator: Any, name: str, context: Mapping[str, Any]) -> bool:
 
 
 def _is_called(function: Any, of_airflow: Any) -> bool:
-    return function is not None and getattr(function, "__func__", function) is not of_airflow
+    return getattr(function, "__func__", function) is not of_airflow
 
 
 def _defined(name: str, order: tuple[type, ...]) -> Any:

@@ -270,7 +270,7 @@ def _reverse_events(events: Any, declared: Collection[str], reverser: ReverseTra
 
     :param declared: names and URIs that do not change
     """
-    if events is None or not reverser:
+    if events is None:
         return
     require(OUTLET_EVENTS)
     found = dict(events._dict)

@@ -160,6 +160,23 @@ def test_so_does_one_that_pre_execute_sets(dag, run_task, password):
     assert (run.state, run.supervisor.sent("DeferTask")) == ("failed", [])
 
 
+class BrokenTrigger(CarryingTrigger):
+    """Fails when it is stored, with what it carries in the error."""
+
+    def serialize(self):
+        raise ValueError(*self.carried)
+
+
+@pytest.mark.parametrize(("carried", "said"), [([f"refused: {CANARY}"], "refused: {}"), ([], "ValueError")])
+def test_the_error_of_a_trigger_that_a_callback_defers_with_shows_the_reference(dag, run_task, password, carried, said):
+    def defer_with_it(context):
+        raise TaskDeferred(trigger=BrokenTrigger(carried), method_name="go_on")
+
+    run = run_task(job_of(dag, password, on_execute_callback=defer_with_it))
+
+    assert (run.state, str(run.error)) == ("failed", said.format(password))
+
+
 def test_an_error_of_a_callback_does_not_fail_the_task_as_without_references(dag, run_task, password):
     def fail(context):
         raise ExposedValueError("of the callback itself")
@@ -177,7 +194,8 @@ def test_callbacks_of_the_dags_own_task_stay_as_they_are(dag, run_task, password
 class Telling:
     """A callback with an attribute, which a log shows by its ``repr``."""
 
-    message = "before"
+    def __init__(self):
+        self.message = "before"
 
     def __call__(self, context):
         self.message = "after"

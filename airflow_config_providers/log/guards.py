@@ -83,7 +83,7 @@ class RenderGuard(MessageGuard):
     def __call__(self, logger: Any, name: str, event: Any) -> Any:  # noqa: D102 - the class says it
         if not self._active:
             return self.inner(logger, name, event)
-        return self._checked(self.inner(logger, name, self._reversed(_with_exception_as_text(event))))
+        return self._checked(self.inner(logger, name, self._reversed(with_exception_as_text(event))))
 
     def _checked(self, rendered: Any) -> Any:
         if not isinstance(rendered, str | bytes | bytearray):
@@ -305,7 +305,7 @@ def _frame_ranges(event: object, layout: json.JSONEncoder) -> list[tuple[int, in
     return ranges
 
 
-def _with_exception_as_text(event: Any) -> Any:
+def with_exception_as_text(event: Any) -> Any:
     """Render the event's exception as text, which can be reversed and to which no renderer adds local variables."""
     if not isinstance(event, Mapping) or not event.get("exc_info"):
         return event

@@ -20,6 +20,7 @@ from airflow_config_providers.log.guards import (
     Processor,
     RenderGuard,
 )
+from airflow_config_providers.log.records import RecordGuard, keeps_records
 
 _Undo = Callable[[], None]
 
@@ -69,7 +70,8 @@ def install(reverser: ReverseTransformer) -> Installation:
     This covers structlog's processors, the handlers of every logger of the standard library, ``sys.stdout`` and
     ``sys.stderr``, and Sentry's SDK if it is loaded, in all threads. Call it after logging is configured and before the
     values can be shown. A reverser with nothing to hide changes nothing. This does not cover writes to file descriptors
-    that bypass Python, handlers that send records unformatted, and handlers that are added later.
+    that bypass Python, handlers that send records unformatted, except those of the standard library, and handlers that
+    are added later.
     """
     if not reverser:
         return Installation(None)
@@ -137,6 +139,8 @@ def _guard_all() -> None:
             _guard_chain(formatter, "processors")
         elif not isinstance(formatter, FormatterGuard):
             _put(handler, "formatter", FormatterGuard(formatter, _active))
+        if keeps_records(handler):
+            _put(handler, "emit", RecordGuard(handler, _active))
     for name in _STREAMS:
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, GuardedStream):
@@ -165,13 +169,14 @@ def _new_guard(stream: object) -> GuardedStream[str]:
     return guard
 
 
-def _put(owner: object, name: str, guard: FormatterGuard | GuardedStream[str]) -> None:
+def _put(owner: object, name: str, guard: FormatterGuard | GuardedStream[str] | RecordGuard) -> None:
     """Replace an attribute by ``guard``, until that is undone, or the attribute no longer holds it."""
+    is_own = name in vars(owner)  # a method is not
     setattr(owner, name, guard)
 
     def undo() -> None:
         if getattr(owner, name) is guard:
-            setattr(owner, name, guard.inner)
+            setattr(owner, name, guard.inner) if is_own else delattr(owner, name)
 
     _undo.append(undo)
 

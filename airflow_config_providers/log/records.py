@@ -1,0 +1,67 @@
+"""Guards of handlers that keep or send records, which others format later, or in another process."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from copy import copy
+from typing import Any, Final
+
+from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
+from airflow_config_providers.log.guards import with_exception_as_text
+
+_KINDS: Final = ("BufferingHandler", "HTTPHandler", "QueueHandler", "SocketHandler")
+"""The handlers of ``logging.handlers`` that hand on a record as it is; others are below them."""
+
+_OF_ANY: Final = frozenset(vars(logging.makeLogRecord({})))
+"""The attributes of every record. Formats rely on those that are numbers."""
+
+
+class RecordGuard:
+    """Takes the place of a handler's ``emit``, and passes it a copy of each record with references."""
+
+    __slots__ = ("_active", "_handler", "inner")
+
+    def __init__(self, handler: logging.Handler, active: ActiveReversers) -> None:
+        self.inner: Callable[[logging.LogRecord], Any] = handler.emit
+        self._handler = handler
+        self._active = active
+
+    def __call__(self, record: logging.LogRecord) -> None:  # noqa: D102 - the class says it
+        try:
+            shown = self._reversed(record) if self._active else record
+        except Exception:  # noqa: BLE001 - arguments that do not fit the message, as in any handler
+            self._handler.handleError(record)
+        else:
+            self.inner(shown)
+
+    def _reversed(self, record: logging.LogRecord) -> logging.LogRecord:
+        shown = copy(record)
+        vars(shown).clear()
+        vars(shown).update(self._reversed_entry(key, value) for key, value in _as_text(record).items())
+        return shown
+
+    def _reversed_entry(self, key: str, value: object) -> tuple[Any, object]:
+        if key == "levelname" or (key in _OF_ANY and isinstance(value, int | float)):
+            return key, value
+        return key if key in _OF_ANY else self._active.value(key), self._active.value(value)
+
+
+def keeps_records(handler: logging.Handler) -> bool:
+    """Return whether ``handler`` keeps or sends records, and is not guarded yet."""
+    module = sys.modules.get("logging.handlers")  # slow to import; without it, there is no such handler
+    kinds = tuple(getattr(module, name) for name in _KINDS) if module else ()
+    return isinstance(handler, kinds) and not isinstance(handler.emit, RecordGuard)
+
+
+def _as_text(record: logging.LogRecord) -> dict[str, Any]:
+    """Return the attributes of ``record``, with its message and its exception as text."""
+    held = dict(vars(record))
+    if isinstance(record.msg, str):
+        held |= {"msg": record.getMessage(), "args": None}
+    else:  # an event of structlog
+        held["msg"] = with_exception_as_text(record.msg)
+    if "exception" in (shown := with_exception_as_text({"exc_info": record.exc_info})):
+        held |= {"exc_info": None, "exc_text": shown["exception"]}
+    return held

@@ -83,6 +83,16 @@ def test_what_an_end_returns_is_not_kept() -> None:
     assert eventually(lambda: results and results[0]() is None)
 
 
+def test_one_that_has_ended_is_not_kept_until_the_process_ends() -> None:
+    owner, other = Owner(), Owner()
+    Ending(owner, int, is_quick=lambda: True)
+    del owner
+    gc.collect()
+    Ending(other, int)
+
+    assert all(each.alive for each in ending_module._PROCESS()._expected)
+
+
 def test_an_end_that_needs_no_lock_is_made_at_once() -> None:
     ended: list[int] = []
     owner = Owner()

@@ -102,7 +102,7 @@ def with_gap(history: History, document: Document) -> History:
     :param document: read at the same moment
     """
     newest = max(config.version for config in (document.own, *document.tasks.values()))
-    return _lost(history, document, newest) if history.changes and newest > history.version else history
+    return _lost(history, document, newest) if newest > history.version else history
 
 
 def _lost(history: History, document: Document, version: int) -> History:

@@ -163,6 +163,17 @@ def test_members_that_never_wait_have_no_share():
     assert member.waited_until == 105.0
 
 
+def test_a_member_that_waits_although_it_is_not_known_to_has_the_time_of_the_others():
+    class Unknown:
+        close = Waiting.close
+        _is_busy = True
+        _clock = FakeClock(100.0)
+
+    close_all([("a", member := Unknown())])
+
+    assert member.waited_until == 105.0
+
+
 def test_members_of_a_member_share_its_share():
     clock = FakeClock(100.0)
     member, other = Waiting(clock), Waiting(clock)

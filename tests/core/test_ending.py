@@ -7,12 +7,15 @@ import os
 import subprocess
 import sys
 import threading
+import time
+import weakref
 from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
 import pytest
 
+from airflow_config_providers.core import ending as ending_module
 from airflow_config_providers.core.ending import Ending
 from tests.limits import LONGEST, eventually
 
@@ -46,6 +49,48 @@ def test_a_thread_that_collects_the_owner_can_hold_a_lock_that_the_end_needs() -
         del owner
         gc.collect()
     assert ended.wait(LONGEST)
+
+
+def test_a_thread_that_collects_the_owner_waits_briefly_for_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ending_module, "BRIEFLY", LONGEST)
+    ended: list[int] = []
+
+    def end() -> None:
+        time.sleep(0.1)
+        ended.append(1)
+
+    owner = Owner()
+    Ending(owner, end)
+    del owner
+    gc.collect()
+
+    assert ended == [1]
+
+
+def test_what_an_end_returns_is_not_kept() -> None:
+    results: list[weakref.ref[Owner]] = []
+
+    def end() -> Owner:
+        result = Owner()
+        results.append(weakref.ref(result))
+        return result
+
+    owner = Owner()
+    Ending(owner, end)
+    del owner
+    gc.collect()
+
+    assert eventually(lambda: results and results[0]() is None)
+
+
+def test_one_that_has_ended_is_not_kept_until_the_process_ends() -> None:
+    owner, other = Owner(), Owner()
+    Ending(owner, int, is_quick=lambda: True)
+    del owner
+    gc.collect()
+    Ending(other, int)
+
+    assert all(each.alive for each in ending_module._PROCESS()._expected)
 
 
 def test_an_end_that_needs_no_lock_is_made_at_once() -> None:
@@ -163,7 +208,7 @@ os.waitpid(child, 0)
 
 _PARENT = """
 owner = Owner()
-Ending(owner, end(b"ended"))
+Ending(owner, {})
 if child := os.fork():
     os.waitpid(child, 0)
 """
@@ -177,5 +222,6 @@ def test_it_ends_with_a_process_that_clears_at_its_start_what_was_registered_for
 
 
 @_FORKING
-def test_what_a_parent_has_begun_ends_with_the_parent() -> None:
-    assert output_of(_PARENT) == "ended"
+@pytest.mark.parametrize("end", ["end(b'ended')", "lambda: os.write(1, b'ended')"], ids=["slow", "quick"])
+def test_what_a_parent_has_begun_ends_with_the_parent(end: str) -> None:
+    assert output_of(_PARENT.format(end)) == "ended"

@@ -56,6 +56,19 @@ def test_a_loss_is_recorded_with_what_is_known_to_be_gone(lost):
     assert (loss.version, loss.was, loss.became) == (4, lost, dict.fromkeys(lost))
 
 
+def test_the_loss_of_several_resources_without_values_is_one_change():
+    past = History([Change(version, f"t{version}", "now", "ann", {"a": "1"}, {"a": None}) for version in (1, 2)])
+
+    assert [loss.version for loss in history.with_loss(past, Document(1)).changes[2:]] == [3]
+
+
+@pytest.mark.parametrize(("version", "values"), [(0, {}), (2, {"a": "1"}), (3, {"a": "2"})])
+def test_a_version_is_what_there_was_before_later_changes_and_version_0_is_empty(version, values):
+    changes = [Change(3, "", "now", "ann", {"a": "1"}, {"a": "2"})]
+
+    assert history.as_of(version, {"a": "2"}, changes) == values
+
+
 @pytest.mark.parametrize("version", [3, 4])
 def test_a_document_that_is_as_new_as_its_history_is_not_lost(version):
     past = History([change(3)])

@@ -136,6 +136,22 @@ def test_so_does_that_of_a_function_that_was_set_on_the_task(dag, run_task, pass
     assert str(run.error) == f"{password} is refused"
 
 
+def test_so_does_that_of_a_task_that_was_not_rendered(dag, password):
+    kept = []
+
+    def execute(self, context):
+        super(kind, self).execute(context)
+        raise RuntimeError(f"{kept[0]} is refused")
+
+    kind = type("DirectOperator", (OurOperator,), {"execute": execute})
+    job = kind(task_id="job", dag=dag, payload=password, do=lambda self, _: kept.append(self.payload))
+
+    with pytest.raises(RuntimeError) as caught:
+        job.execute({})
+
+    assert (kept, str(caught.value)) == ([CANARY], f"{password} is refused")
+
+
 def test_a_function_that_was_set_on_the_task_can_call_that_of_its_class(dag, run_task, password):
     job = job_of(Keeping, dag, password, keeping(kept := []))
     Keeping.kept = kept

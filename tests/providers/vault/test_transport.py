@@ -147,6 +147,14 @@ def test_the_client_certificate_is_shown(recorder: Recorder, tmp_path: Path) -> 
     assert len(recorder.requests()) == 1
 
 
+@pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
+def test_without_verification_the_certificate_can_be_anyones(recorder: Recorder, tmp_path: Path) -> None:
+    with WebServer(recorder, tls=self_signed(tmp_path).server_context()) as server:
+        read(settings(server.address, verify=False))
+
+    assert len(recorder.requests()) == 1
+
+
 def test_importing_it_imports_no_client_library() -> None:
     script = (
         "import sys\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, count
 from typing import Any, Final
 
 from airflow_config_providers.airflow_compat import BaseHook
@@ -15,9 +15,9 @@ from airflow_config_providers.spark.audit.batches import batches
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, sql_of
 from airflow_config_providers.spark.audit.leaks.tables import TextDatabase, TextTable
 
-# All text is searched, also where no value is expected, and in tables that a later Airflow adds: a list of columns
-# would be the reason that a leak is missed. Left out is where values are kept on purpose, usually encrypted: a
-# reference to a variable or a connection resolves to what is there.
+# All text is searched, also where no value is expected, and in tables that a later Airflow, an executor, an auth
+# manager or `airflow db clean` adds: a list of columns would be the reason that a leak is missed. Left out is where
+# values are kept on purpose, usually encrypted: a reference to a variable or a connection resolves to what is there.
 _KEPT_THERE: Final = {
     "variable": ("val",),
     "connection": ("host", "schema", "login", "password", "extra"),
@@ -32,6 +32,9 @@ _WRITTEN: Final = ("updated_at", "last_updated", "timestamp", "dttm", "created_a
 
 _PAGE: Final = 500
 """How many rows are read at a time by this process. No transaction is open between two of these times."""
+
+_LARGE_PAGE: Final = 10 * _PAGE
+"""The same for a table without a primary key, which is sorted each time."""
 
 _BATCH: Final = 32 * 1024 * 1024
 """About how many characters are given to executors at a time."""
@@ -49,8 +52,8 @@ def airflow_database() -> TextDatabase:
 
     :raises ProviderUnavailableError: the database is unavailable
     """
-    url = reading(lambda session: session.get_bind().url)
-    return _database(url, lambda query: reading(lambda session: session.execute(query).all()))
+    url, others = reading(lambda session: (session.get_bind().url, _tables_of_others(session.connection())))
+    return _database(url, others, lambda query: reading(lambda session: session.execute(query).all()))
 
 
 def database_of_connection(conn_id: str) -> TextDatabase:
@@ -59,6 +62,7 @@ def database_of_connection(conn_id: str) -> TextDatabase:
 
     :param conn_id: a connection to PostgreSQL or MySQL, or to SQLite, whose host is then the path of the file
     :raises AirflowNotFoundException: there is no such connection
+    :raises ProviderUnavailableError: the database is unavailable, or this process lacks its driver
     """
     found = BaseHook.get_connection(conn_id)
     if found.conn_type == "sqlite":
@@ -66,25 +70,38 @@ def database_of_connection(conn_id: str) -> TextDatabase:
     else:
         name = "postgresql" if found.conn_type == "postgres" else str(found.conn_type)
         url = sa.engine.URL.create(name, found.login, found.password, found.host, found.port, found.schema)
-    return _database(url, lambda query: _read_once(url, query))
+    others = _ask_once(url, _tables_of_others)
+    return _database(url, others, lambda query: _ask_once(url, lambda database: database.execute(query).all()))
 
 
-def _read_once(url: Any, query: Any) -> Sequence[Any]:
+def _ask_once(url: Any, ask: Callable[[Any], Sequence[Any]]) -> Sequence[Any]:
     try:
         with sa.create_engine(url, poolclass=sa.pool.NullPool).connect() as connection:
-            found: Sequence[Any] = connection.execute(query).all()
-            return found
+            return ask(connection)
     except (sa.exc.SQLAlchemyError, ImportError) as error:
         problem = type(error).__name__
     raise ProviderUnavailableError(f"The database of the connection cannot be read ({problem}). Correct it.")
 
 
-def _database(url: Any, read: FetchRows) -> TextDatabase:
+def _tables_of_others(connection: Any) -> list[Any]:
+    """Return the tables that are not Airflow's own, such as the logs of edge_logs and the results of Celery."""
+    own = _own_tables()
+    known = {table.name for table in own.tables.values()}
+    found = sa.MetaData(schema=own.schema)
+    found.reflect(connection, only=lambda name, _: name not in known, resolve_fks=False)
+    return list(found.tables.values())
+
+
+def _own_tables() -> Any:
     from airflow.models import import_all_models  # noqa: PLC0415 - heavy
     from airflow.models.base import Base  # noqa: PLC0415 - heavy
 
     import_all_models()  # type: ignore[no-untyped-call] # Airflow's own
-    queries = {table.name: _Query.of(table) for table in Base.metadata.tables.values()}
+    return Base.metadata
+
+
+def _database(url: Any, others: Sequence[Any], read: FetchRows) -> TextDatabase:
+    queries = {table.name: _Query.of(table) for table in (*others, *_own_tables().tables.values())}
     searched = {name: query for name, query in sorted(queries.items()) if query.columns}
     tables = [query.table(name, url) for name, query in searched.items()]
     return TextDatabase(tables, lambda table: _batches(searched[table.name], read), JdbcDatabase.of(url))
@@ -96,7 +113,7 @@ class _Query:
     How the text of a table is read.
 
     :param labels: name -> column that names a row
-    :param key: the primary key
+    :param key: the primary key; empty without one, as in what ``airflow db clean`` archives
     :param columns: name -> its text or bytes
     :param at: when a row was written
     """
@@ -165,6 +182,19 @@ def _characters(rows: Iterable[Sequence[Any]]) -> int:
 
 
 def _pages(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
+    return _pages_by_key(query, read) if query.key else _pages_by_number(query, read)
+
+
+def _pages_by_number(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
+    statement = query.select().order_by(*query.labels.values(), *query.columns.values()).limit(_LARGE_PAGE)
+    for place in count(step=_LARGE_PAGE):
+        page = read(statement.offset(place))
+        yield [tuple(row) for row in page]
+        if len(page) < _LARGE_PAGE:
+            return
+
+
+def _pages_by_key(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:
     statement = query.select().order_by(*query.key).limit(_PAGE)
     page = read(statement)
     places = [int(name[1:]) for name in query.key_names()]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -520,6 +522,20 @@ class TestDatabase:
         assert len(done.out.splitlines()) == 2
         assert f"key={audit.reference('password')}" in shown
         assert VALUE not in shown
+
+    def test_a_leak_in_a_table_that_an_executor_added_is_found(self, audit: Audit, cli: Cli) -> None:
+        """The EdgeExecutor keeps the logs of tasks in Airflow's database."""
+        with closing(sqlite3.connect(cli.deployment.home / "airflow.db", timeout=60)) as database:
+            database.execute("create table edge_logs (dag_id text primary key, log_chunk_data text)")
+            database.execute("insert into edge_logs values ('flights', ?)", (f"it got {VALUE}",))
+            database.commit()
+            try:
+                [row] = audit.rows("--database")
+            finally:
+                database.execute("drop table edge_logs")
+                database.commit()
+
+        assert row["file"] == "database:edge_logs.log_chunk_data:dag_id=flights"
 
     def test_where_values_are_kept_on_purpose_is_not_searched(self, audit: Audit, cli: Cli) -> None:
         with records_in(cli.deployment) as database:

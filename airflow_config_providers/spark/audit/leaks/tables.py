@@ -56,7 +56,7 @@ class TextTable:
     written, and ``c0``, ``c1`` and so on for ``columns``.
 
     :param labels: the columns that name a row for people
-    :param key: those of the primary key, as the queries name them
+    :param key: those of the primary key, as the queries name them; empty if it has none
     :param columns: the columns that are searched
     :param query: the rows of the table
     :param bounds: the key of one row in many thousands, with the number of the row in the order of keys
@@ -333,8 +333,12 @@ class _ListAccumulator:
 
 
 def _by_jdbc(session: SparkSession, jdbc: JdbcDatabase, table: TextTable) -> Iterator[Any]:
+    yield jdbc.read(session, table.query, _parts(session, jdbc, table) if table.key else ()).rdd
+
+
+def _parts(session: SparkSession, jdbc: JdbcDatabase, table: TextTable) -> list[str]:
     numbered = sorted(jdbc.read(session, table.bounds).collect(), key=lambda row: row.number)
-    yield jdbc.read(session, table.query, predicates(table.key, [row[:-1] for row in numbered])).rdd
+    return predicates(table.key, [row[:-1] for row in numbered])
 
 
 def _by_batches(session: SparkSession, database: TextDatabase, table: TextTable) -> Iterator[Any]:

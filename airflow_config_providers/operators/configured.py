@@ -15,6 +15,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import SUSPENSIONS, BaseOperator, resuming_argument, resuming_method
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.errors import clearing_frames
+from airflow_config_providers.core.nested import ITEMS, is_mapping
 from airflow_config_providers.core.text import once, one_line, printable, shortened
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.core.wording import first_of
@@ -832,9 +833,17 @@ class ConfiguredOperator(ReloadingOperator):
         if not reverser:
             return
         for name, value in attributes(self).items():
-            is_old = before.get(name) is value and not isinstance(value, dict | list | set)
-            if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:
+            is_old = before.get(name) is value and not (isinstance(value, ITEMS) or is_mapping(value))
+            held = _with_param_values(value)
+            if not is_old and (hidden := reverse_object(held, (reverser,))) is not held:
                 setattr(self, name, hidden)
+
+
+def _with_param_values(value: Any) -> Any:
+    """Return ``value``, or what parameters of Airflow hold, whose string form does not show that."""
+    from airflow.sdk.definitions.param import ParamsDict
+
+    return {key: param.value for key, param in value.items()} if isinstance(value, ParamsDict) else value
 
 
 def refuse_taken(kind: type, names: Collection[str]) -> None:

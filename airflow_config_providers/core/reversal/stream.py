@@ -22,6 +22,9 @@ _LONGEST_CHAIN: Final = 1024
 _REACH: Final = 256
 """Bytes before a line in which a value that it continues can begin: too few characters to hold back, and spaces."""
 
+_FARTHEST: Final = 2 * LONGEST_OPEN
+"""The same for a value that is too long to hold back. Most lines of a longer one are shown before its last arrives."""
+
 
 class StreamReverser:
     """
@@ -135,9 +138,9 @@ def _margin(reversers: Sequence[ReverseTransformer]) -> int:
 
 
 def _reach(reversers: Sequence[ReverseTransformer]) -> int:
-    """Return how many shown bytes are searched with a line: the whole length of a value too long to hold back."""
+    """Return how many shown bytes are searched with a line: more for a value that is too long to hold back."""
     margin = _margin(reversers)
-    return margin if margin > LONGEST_OPEN else min(margin, _REACH)
+    return min(margin, _FARTHEST if margin > LONGEST_OPEN else _REACH)
 
 
 def _open_end(data: bytes, reversers: Sequence[ReverseTransformer]) -> int:

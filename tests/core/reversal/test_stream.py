@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer
 from airflow_config_providers.core.reversal.stream import (
+    _FARTHEST,
     _LONGEST_CHAIN,
     LONGEST_LINE,
     StreamReverser,
@@ -217,6 +218,18 @@ def test_lines_of_a_value_that_repeats_itself_are_hidden_and_soon_shown(value, s
 
     assert not set(b"".join(shown).replace(b"${v:a}", b"")) & set(value.encode())
     assert max(kept) < 2 * _LONGEST_CHAIN
+
+
+def test_a_long_value_does_not_have_all_lines_with_another_one_searched_again():
+    letters = random.Random(7)
+    long = "".join(letters.choices("abcdefghijkXYZ0123456789+/", k=20_000))
+    stream, reversers = StreamReverser(), (_reverser(VALUE, long),)
+    line = f"connecting with {VALUE} now\n".encode()
+
+    shown = [stream.feed(line, reversers) for _ in range(400)]
+
+    assert set(shown) == {b"connecting with ${v:a} now\n"}
+    assert len(stream._before) <= _FARTHEST + len(line)
 
 
 def test_what_follows_a_value_that_repeats_itself_is_shown():

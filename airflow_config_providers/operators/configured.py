@@ -843,7 +843,8 @@ def _with_param_values(value: Any) -> Any:
     """Return ``value``, or what parameters of Airflow hold, whose string form does not show that."""
     from airflow.sdk.definitions.param import ParamsDict
 
-    return {key: param.value for key, param in value.items()} if isinstance(value, ParamsDict) else value
+    is_params = issubclass(type(value), ParamsDict)
+    return {key: param.value for key, param in value.items()} if is_params else value
 
 
 def refuse_taken(kind: type, names: Collection[str]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.reversal import reversing_nothing
 from tests.servers import quick_java
 from tests.servers.fixtures import pytest_runtest_setup, real_vault, shared_vault, vault  # noqa: F401 - for every test
 
@@ -87,17 +88,7 @@ def errors_of_py4j_itself():
 
 @pytest.fixture(scope="module")
 def nothing_reversed():
-    """
-    Put aside what others have left installed, such as a driver, whose values are known until its process ends.
-
-    Once for the tests of a file, as a search for garbage takes a second after many others.
-    """
-    from airflow_config_providers.log import installation
-
+    """Reverse nothing of others; once for the tests of a file, as a search for garbage takes a second after many."""
     gc.collect()  # what is gone already undoes it itself
-    left = installation._active.reversers
-    for reverser in left:
-        installation._remove(reverser)
-    yield
-    for reverser in left:
-        installation.install(reverser)
+    with reversing_nothing():
+        yield

@@ -221,4 +221,7 @@ def _advice(
     home = printable(settings.config_conn_id())
     for name, kind in classes.items():
         if f"${{{name}:" in used:
-            yield f"Define the provider '{printable(name)}' of class {kind} in the connection '{home}'."
+            yield (
+                f"Define the provider '{printable(name)}' of class {kind} in the connection '{home}', unless it is "
+                f"there, and let its allowlist.pattern match the names in the references."
+            )

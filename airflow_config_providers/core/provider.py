@@ -85,8 +85,9 @@ class ConfigProvider(ABC):
         """
         Return why no reference with this path and key can have a value, whatever the parameters are; empty if one can.
 
-        Called by ``lint``, before the provider is configured; it must not connect to anything. The reason shows neither
-        path nor key: what looks like a default in them can be a secret.
+        Called by ``lint``, before the provider is configured, and for the error about a reference without a value. It
+        must not connect to anything. The reason shows neither path nor key: what looks like a default in them can be a
+        secret.
         """
         return ""
 

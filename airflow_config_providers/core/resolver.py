@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import chain
@@ -330,16 +331,22 @@ class ConfigResolver:
 
             unlisted = getattr(self._providers, "unlisted", ())  # known if definitions were read
             return unknown_provider(variable, self._providers, unlisted=unlisted, home=self._home)
-        absence = result.answers.absences.get((variable.provider, variable.path))
-        hint = form_hint(variable)
-        if absence:
-            return f"{printable(str(variable))} has no value. {hint}{' ' if hint else ''}{absence}"
+        shown, hint = printable(str(variable)), form_hint(variable)
+        if absence := result.answers.absences.get((variable.provider, variable.path)):
+            return f"{shown} has no value. {hint}{' ' if hint else ''}{absence}"
+        if not hint and (problem := self._form_problem(variable)):
+            return f"{shown} has no value: {problem}"
         siblings = result.answered((variable.provider, variable.path))
         return (
-            f"{printable(str(variable))} has no value: provider '{printable(variable.provider)}' has no key "
+            f"{shown} has no value: provider '{printable(variable.provider)}' has no key "
             f"'{printable(variable.key)}' there{nearest(variable.key, siblings) or '.'} "
             f"{hint or 'Correct the reference, or add the key where the provider reads.'}"
         )
+
+    def _form_problem(self, variable: ConfigVariable) -> str:
+        with suppress(Exception, SystemExit):  # a provider can raise anything, which says nothing about the form
+            return self._providers[variable.provider].form_problem(variable.path, variable.key)
+        return ""
 
     def _misfits(self, layered: LayeredConfig, values: Mapping[str, str | None]) -> Iterator[ConfigProvidersError]:
         if self._definition is None:

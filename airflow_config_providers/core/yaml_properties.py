@@ -57,6 +57,7 @@ def _refuse_odd_line_ends(text: str, shown: str) -> None:
 
 
 _CORRECT: Final = "Correct it: look at the indentation and the quotes of this line and of the one before."
+_TAB: Final = "a tab is not allowed here. Indent with spaces."
 
 
 def _composed(text: str, shown: str) -> tuple[yaml.Node | None, list[str]]:
@@ -79,10 +80,19 @@ def _composed(text: str, shown: str) -> tuple[yaml.Node | None, list[str]]:
         return None, [*problems]
     except yaml.MarkedYAMLError as error:
         place = f"{shown}:{error.problem_mark.line + 1 if error.problem_mark else 1}"
-        problem = f"{printable(error.problem or error.context or 'it is not YAML')}. {_CORRECT}"
+        problem = syntax_problem(error, text, _CORRECT)
     except yaml.YAMLError as error:
         place, problem = shown, f"it is not YAML ({type(error).__name__}). Correct it."
     raise ConfigException(*problems, f"{place}: {problem}")
+
+
+def syntax_problem(error: yaml.MarkedYAMLError, text: str, way_out: str) -> str:
+    """Return why ``text`` is not YAML, and a way out. The parser does not name a tab, which nobody sees: this does."""
+    if mark := error.problem_mark:
+        line = "".join(text.splitlines()[mark.line : mark.line + 1])
+        if line[mark.column : mark.column + 1] == "\t":
+            return _TAB
+    return f"{printable(error.problem or error.context or 'it is not YAML')}. {way_out}"
 
 
 def _plain(text: str, tokens: Iterable[yaml.Token]) -> str:

@@ -75,12 +75,17 @@ def _booleans() -> Iterator[Diagnosis]:
 
 
 _PROCESSES: Final = {"DagProcessorJob": "DAG processor", "SchedulerJob": "scheduler", "TriggererJob": "triggerer"}
+_JOBS: Final = "scheduler, DAG processor or triggerer"
+"""Of these, Airflow's database says when they started; of workers and API servers, it does not."""
+
 _ALIVE: Final = timedelta(minutes=5)
 
 
 def check_apply_to(site: Site) -> Iterator[Diagnosis]:
     """
     Yield the processes that started before airflow.cfg was changed, which use the settings from before.
+
+    A worker of Celery or at the edge is not among them: Airflow's database does not say when it started.
 
     :raises ConfigException: ``apply_to`` is wrong
     """
@@ -94,7 +99,7 @@ def check_apply_to(site: Site) -> Iterator[Diagnosis]:
             f"Restart the {_PROCESSES[kind]}.",
         )
     if not waiting:
-        yield fine(f"apply_to is {', '.join(families) or 'empty'}; no process waits for a restart.")
+        yield fine(f"apply_to is {', '.join(families) or 'empty'}; no {_JOBS} waits for a restart.")
 
 
 def _changed(site: Site) -> datetime | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from types import MappingProxyType
@@ -42,6 +43,7 @@ from airflow_config_providers.dynamic.writer import REFRESH, Attempts, ChangeAut
 from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,
+    ProviderUnavailableError,
     StaleVersionError,
     UnknownResourceError,
     listed,
@@ -160,7 +162,7 @@ class ConfigAdmin:
         :raises UnknownResourceError: a resource does not exist, and nothing was ever stored for it
         :raises ConfigException: stored configuration cannot be read; lists all problems
         """
-        reasons, snapshot = Reasons(), Snapshot.read(self._store, [DEPLOYMENT, *resources], histories=True)
+        reasons, snapshot = Reasons(), self._read_with_histories([DEPLOYMENT, *resources])
         found: dict[ConfigResource, Mapping[str, ConfigEntry]] = {}
         for resource in resources:
             with reasons:
@@ -170,6 +172,16 @@ class ConfigAdmin:
         if include_synonyms:
             return found
         return {resource: _WithoutSynonyms(entries) for resource, entries in found.items()}
+
+    def _read_with_histories(self, resources: Collection[ConfigResource]) -> Snapshot:
+        """
+        Return what is stored, without histories if one of them cannot be decrypted.
+
+        :raises ProviderUnavailableError: the store is unavailable now
+        """
+        with suppress(ProviderUnavailableError):
+            return Snapshot.read(self._store, resources, histories=True)
+        return Snapshot.read(self._store, resources)
 
     def settled(self, resource: ConfigResource) -> dict[str, Value]:
         """

@@ -21,7 +21,7 @@ import airflow_config_providers
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.closing import close_all
 from airflow_config_providers.core.sensitive import shows_secret
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.core.wording import counted
 from airflow_config_providers.lint.dag_process import AirflowProcess, DagWorker
 from airflow_config_providers.lint.entry import StoredJob, StoredTexts, WrittenJob
@@ -202,6 +202,8 @@ def _with_jobs(found: dict[str, Any], findings: tuple[Finding, ...], *, is_store
 _FRAME: Final = re.compile(r'^ +File "([^"\n]+)", line (\d+)(, in )?', re.MULTILINE)
 _TYPE: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", re.MULTILINE)
 
+_OF_POLICY: Final = re.compile(r"^[\w.]*\bAirflowClusterPolicyError\b", re.MULTILINE)
+
 _OURS: Final = "airflow_config_providers.exceptions."
 _PACKAGE: Final = Path(airflow_config_providers.__file__).parent
 
@@ -237,7 +239,7 @@ def import_error(path: str, trace: str) -> Finding:
     The message of an error can quote a secret, whatever the type of the error is. It is shown only if Python or this
     package has written it, and Python's names are in the source code.
     """
-    last = trace.rpartition("Traceback (most recent call last):")[2] or trace
+    last = _own_traceback(trace)
     frames = list(_FRAME.finditer(last))
     lines = [int(frame[2]) for frame in frames if frame[1] == path and frame[2] != "0"]  # 0 of the whole file
     error = _TYPE.search(last, frames[-1].end() if frames else 0)
@@ -248,10 +250,17 @@ def import_error(path: str, trace: str) -> Finding:
     return Finding(DAG_IMPORT, SourcePlace(path, lines[-1] if lines else None), problem)
 
 
+def _own_traceback(trace: str) -> str:
+    """Return the last traceback; if Airflow raised that for an error of a cluster policy, the one of this error."""
+    *_, cause, last = "", *trace.split("Traceback (most recent call last):")
+    return cause if cause and _OF_POLICY.search(last) else last
+
+
 def _sentence(kind: str, message: str) -> str:
     shown = printable(kind.removeprefix(_OURS))
     if message and not shows_secret(message):
-        return f"The DAG file cannot be imported: {shown}: {printable(message)}"
+        whole = one_line(message) if kind.startswith(_OURS) else printable(message)  # the way out is at the end of ours
+        return f"The DAG file cannot be imported: {shown}: {whole}"
     return (
         f"The DAG file cannot be imported: {shown}. Its message is not shown, because it could quote a secret: run the "
         f"file with Python to see it."

@@ -15,13 +15,14 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import psutil
 
@@ -226,8 +227,28 @@ def _leave(stream: socket.socket) -> None:
 
 def _bag() -> Any:
     from airflow.dag_processing.dagbag import DagBag  # noqa: PLC0415 - imports most of Airflow
+    from airflow.exceptions import AirflowClusterPolicyError  # noqa: PLC0415 - as above
 
-    return DagBag(os.devnull, collect_dags=False, load_op_links=False)
+    class Bag(DagBag):
+        """Keeps the tracebacks of cluster policies, of which Airflow keeps the message alone."""
+
+        policy_errors: ClassVar[list[str]] = []
+
+        def bag_dag(self, dag: Any) -> None:
+            try:
+                super().bag_dag(dag)
+            except AirflowClusterPolicyError:
+                self.policy_errors.append(traceback.format_exc())
+                raise
+
+    return Bag(os.devnull, collect_dags=False, load_op_links=False)
+
+
+def _errors(bag: Any) -> list[str]:
+    if bag.policy_errors:
+        others = (one for one in bag.import_errors.values() if not one.startswith("AirflowClusterPolicyError:"))
+        return [*others, *dict.fromkeys(bag.policy_errors)]
+    return list(bag.import_errors.values())
 
 
 def _read(*, path: str, name: str, roots: list[str], is_stored: bool = False, dags_folder: str = "") -> dict[str, Any]:
@@ -247,8 +268,8 @@ def _read(*, path: str, name: str, roots: list[str], is_stored: bool = False, da
         bag.process_file(path, only_if_updated=False)
         found = _stored_parts(bag) if is_stored else {"jobs": _checked_jobs(bag, name, path)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the file is reported, and the next one is read
-        return {"jobs": [], "errors": [*bag.import_errors.values(), f"{type(error).__module__}.{type(error).__name__}"]}
-    return {**found, "errors": list(bag.import_errors.values())}
+        return {"jobs": [], "errors": [*_errors(bag), f"{type(error).__module__}.{type(error).__name__}"]}
+    return {**found, "errors": _errors(bag)}
 
 
 def _move_dags(folder: str) -> None:

@@ -833,6 +833,21 @@ def test_the_family_of_a_subclass_is_named_in_the_advice(
     assert json.loads(out)["advice"] == advice
 
 
+def test_the_provider_of_the_references_is_advised(origin: AirflowProcess, tmp_path: Path):
+    (tmp_path / "one.py").write_text(
+        STOCK + "from airflow.sdk import DAG\n\n"
+        'with DAG("one", schedule=None):\n'
+        '    SparkSubmitOperator(task_id="o", conf={"spark.app.db.password": "{{ conn.db.password }}"})\n'
+    )
+
+    _, out, _ = run(tmp_path, origin)
+
+    assert (
+        "Define the provider 'connection' of class airflow_connection in the connection 'config_providers_default', "
+        "unless it is there, and let its allowlist.pattern match the names in the references."
+    ) in json.loads(out)["advice"]
+
+
 def test_every_family_of_a_file_is_named_in_the_advice(origin: AirflowProcess, tmp_path: Path):
     (tmp_path / "x.py").write_text(
         f'{STOCK}from airflow.sdk import DAG, task\n\nwith DAG("x", schedule=None):\n'

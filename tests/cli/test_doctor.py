@@ -129,6 +129,13 @@ def test_a_process_that_began_before_airflow_cfg_was_changed_waits_for_a_restart
     assert rows[0]["way_out"] == ("Restart the DAG processor." if waits else "")
 
 
+def test_apply_to_says_of_which_processes_it_knows_when_they_began(cli: Cli, config: Path):
+    """Workers of Celery are none of them, although they are what a change of the settings waits for."""
+    _, rows = rows_of(cli, "--only", "apply_to")
+
+    assert rows[0]["what"] == "apply_to is empty; no scheduler, DAG processor or triggerer waits for a restart."
+
+
 def change(cli: Cli, sql: str) -> None:
     import sqlite3
 

@@ -160,6 +160,31 @@ def test_an_unresolved_reference_says_what_is_wrong_with_its_form(vault, text, m
     assert message in str(caught.value)
 
 
+def test_a_reference_that_its_provider_never_answers_says_what_the_provider_says_of_its_form(tmp_path):
+    files = DirectoryConfigProvider()
+    files.configure({"allowed.paths": str(tmp_path)})
+
+    with pytest.raises(UnresolvedReferenceError) as caught:
+        ConfigResolver({"mounted": files}).resolve([dag({"spark.x": "${mounted:password}"})])
+
+    assert caught.value.problems == (
+        "spark.x (conf): ${mounted:password} has no value: it lacks the path before the key. "
+        "Write it as ${provider:/path:key}.",
+    )
+
+
+@pytest.mark.parametrize("error", [RuntimeError(CANARY), SystemExit(CANARY)], ids=lambda error: type(error).__name__)
+def test_a_provider_that_fails_to_judge_a_form_hides_no_reference_without_a_value(error):
+    class Failing(InMemoryConfigProvider):
+        def form_problem(self, path, key):
+            raise error
+
+    with pytest.raises(UnresolvedReferenceError, match="has no key 'password' there") as caught:
+        resolver(Failing()).resolve([dag({"spark.x": "${vault:db:password}"})])
+
+    assert CANARY not in everything_said(caught.value)
+
+
 @pytest.mark.parametrize(
     ("below", "message"),
     [

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core import sensitive
-from airflow_config_providers.core.sensitive import reveals, shows_secret
+from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 from airflow_config_providers.spark.catalogue import spark_definition
 
 LONG = "k7Q" * 400
@@ -20,6 +20,61 @@ LONG = "k7Q" * 400
     ['{"password":"abc"}', "{'password':'abc'}", "password: abc", "//u:p@h", "sig=abc&se=1", "password=abc"],
 )
 def test_a_secret_is_seen_however_it_is_written(text):
+    assert shows_secret(text)
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["{}=abc", "{} = abc", '{{"{}":"abc"}}', "{}: abc", "--{} abc"],
+    ids=["equals", "blanks", "json", "yaml", "option"],
+)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "password",
+        "passwd",
+        "passw",
+        "pwd",
+        "secret",
+        "token",
+        "accessKey",
+        "account-key",
+        "api_key",
+        "private.key",
+        "secretkey",
+        "sharedKey",
+    ],
+)
+def test_a_setting_with_a_secret_is_seen_in_each_form(name, form):
+    assert shows_secret(form.format(name))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"{\"password\":\"abc\"}",
+        r"{\"password\":123}",
+        "{'password' : 'abc'}",
+        '{"password":\n"abc"}',
+        '{"password":123}',
+        "password =abc",
+        "{password: abc}",
+        "a: 1;password: abc",
+        "{a: 1,\tpassword: abc}",
+        "- password: abc",
+        "db.user-password: abc",
+        "password : abc",
+        'password: "a b"',
+        "password: 'a b'",
+        "password: abc\t}",
+        "password: abc; a: 1",
+        r"Authorization\": \"Bearer abc",
+        r"Authorization\":\"Basic abc",
+        "authorization = token abc",
+        "x '--password abc'",
+    ],
+)
+def test_a_setting_with_a_secret_is_seen_wherever_it_begins_and_ends(text):
     assert shows_secret(text)
 
 
@@ -77,6 +132,20 @@ def test_every_secret_that_is_looked_for_is_seen(text):
     "text",
     [
         "The token: ask for it",
+        'password=""',
+        "password=''",
+        "password=",
+        "password=&user=me",
+        '{"password": ""}',
+        r"{\"password\":\"\"}",
+        "password: {",
+        "password: [a]",
+        "my-sig=abc",
+        "sig=",
+        "sig=&a=1",
+        "x--password abc",
+        "bearer: token abc",
+        "Ask for the token: here",
         "token: ask for it",
         "secret:name",
         '{"token": null}',
@@ -116,9 +185,86 @@ def test_no_default_of_spark_looks_like_a_secret():
     assert [key for key, text in spark_definition().default_texts().items() if shows_secret(text)] == []
 
 
-@pytest.mark.parametrize("key", ["spark.x.pw", "spark.x.cred", "spark.x.dbCreds", "spark.x.pwFile"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "clientSecret",
+        "passwd",
+        "passphrase",
+        "spark.x.PWD",
+        "tokens",
+        "credential",
+        "signature",
+        "connectionString",
+        "connection.string",
+        "connection-string",
+        "connection_string",
+        "access.key",
+        "accountKey",
+        "api_key",
+        "private-key",
+        "sas.key",
+        "sharedKey",
+        "encryption.key",
+        "encryption_keys",
+        "encryption-key",
+        "spark.x.pass",
+    ],
+)
+def test_a_name_of_a_secret_is_one(key):
+    assert sounds_secret(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.x.pw",
+        "spark.x.cred",
+        "spark.x.creds",
+        "spark.x.SAS",
+        "spark.x.dbCreds",
+        "spark.x.dbCred",
+        "spark.x.dbPw",
+        "spark.x.blobSas",
+        "spark.x.pwFile",
+        "spark.x.sasUrl",
+        "credsFile",
+        "credFile",
+    ],
+)
 def test_a_short_name_of_a_secret_is_one(key):
-    assert reveals(key, "")
+    assert sounds_secret(key)
+
+
+@given(st.from_regex(sensitive._NAMES))
+def test_every_name_that_is_looked_for_is_that_of_a_secret(key):
+    assert sounds_secret(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "encryption.keySize",
+        "encryption.keygen",
+        "spark.x.bypass",
+        "spark.x.compass",
+        "spark.x.trespass",
+        "spark.x.passenger",
+        "spark.x.sasl",
+        "spark.x.pws",
+        "spark.x.upw",
+        "spark.x.credit",
+        "spark.x.sacred",
+        "spark.x.dbPwm",
+        "spark.x.upwFile",
+        "SPARK_XPwFile",
+        "connection.url",
+        "spark.x.key",
+        "spark.x.public.key",
+    ],
+)
+def test_an_ordinary_name_is_none(key):
+    assert not sounds_secret(key)
 
 
 @pytest.mark.parametrize(

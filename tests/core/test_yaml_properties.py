@@ -160,7 +160,9 @@ def test_each_entry_has_the_line_of_its_key() -> None:
         pytest.param("a:\n  b: 1\na:\n  c: 1", "3: 'a' is in line 1 already. Write both as one map", id="map twice"),
         pytest.param("a: 1\na:\n  c: 1", "2: 'a' is in line 1 already", id="value and map"),
         pytest.param("a: 1\n---\nb: 1", "2: ", id="two documents"),
-        pytest.param("a: 1\n\tb: 1", "2: ", id="tab"),
+        pytest.param("a: 1\n\tb: 1", "2: a tab is not allowed here. Indent with spaces.", id="tab"),
+        pytest.param("a:\n  \tb: 1", "2: a tab is not allowed here. Indent with spaces.", id="tab after spaces"),
+        pytest.param("é: ä\n\tb: 1", "2: a tab is not allowed here", id="tab after other letters"),
         pytest.param("a: 'x", "1: ", id="open quote"),
         pytest.param(
             "a: 1\nb: x\u2028y", '2: U+2028 ends a line in some versions of YAML. Write "\\u2028", in', id="line end"

@@ -20,7 +20,7 @@ from airflow_config_providers.dynamic.document import history_name, name_of
 from airflow_config_providers.dynamic.history import LOSS, MOST_CHANGES
 from airflow_config_providers.dynamic.inheritance import task_configs
 from airflow_config_providers.dynamic.store import ReadOnlyStore
-from airflow_config_providers.exceptions import ConfigException, StaleVersionError
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, StaleVersionError
 from airflow_config_providers.testing import InMemoryConfigStore
 from tests.dynamic.failing_member import FailingMember
 
@@ -384,6 +384,18 @@ def odd_history(store: Memory | Variables) -> Memory | Variables:
 
 def test_a_resource_whose_history_cannot_be_read_is_described(odd_history):
     assert values(odd_history) == {"a": "1"}
+
+
+def test_a_resource_whose_history_cannot_be_decrypted_is_described():
+    store = Memory()
+    change(store, DAG, a="1")
+
+    def read_one(name: str) -> str | None:
+        if name == history_name(DAG):
+            raise ProviderUnavailableError("cannot be decrypted")
+        return store.texts.get(name)
+
+    assert values(ReadOnlyStore(read_one)) == {"a": "1"}
 
 
 def test_a_resource_whose_history_cannot_be_read_is_refreshed(odd_history):

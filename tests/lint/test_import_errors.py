@@ -43,6 +43,15 @@ def trace_of(path: Path, source: str) -> str:
             "from os import (\n    nope,\n)", 1, "ImportError: cannot import name 'nope' from 'os'", id="import"
         ),
         pytest.param("dict.fromkeys(x=1)", 1, "TypeError", id="type"),
+        pytest.param(
+            "from airflow_config_providers.job.operator_specs import require_known\n"
+            "class AirflowClusterPolicyError(Exception): ...\n"
+            "try:\n    require_known(['spark_sumbit'])\n"
+            "except Exception as error:\n    raise AirflowClusterPolicyError(error)",
+            4,
+            "ConfigException: [config_providers] apply_to: 'spark_sumbit' is not one of",
+            id="of our cluster policy",
+        ),
     ],
 )
 def test_an_error_without_values_is_shown_with_its_line(tmp_path: Path, source: str, line: int, shown: str):
@@ -86,6 +95,23 @@ def test_what_is_only_in_the_database_of_airflow_is_said_not_to_be_read(
     assert CANARY not in found.message
 
 
+@pytest.mark.integration
+def test_a_misspelt_family_in_apply_to_is_named(tmp_path: Path):
+    pytest.importorskip("airflow")
+    (path := tmp_path / "dag.py").write_text(
+        "from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator\n"
+        "from airflow.sdk import DAG\n"
+        "with DAG('x', schedule=None):\n    SparkSubmitOperator(task_id='a')\n"
+    )
+
+    with AirflowProcess({"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark_sumbit"}) as wrong:
+        (file,) = read_all([str(path)], source=DagImports([], LONGEST), origin=wrong, tick=lambda: None)
+
+    (found,) = file.findings
+    assert "apply_to: 'spark_sumbit' is not one of" in found.message
+    assert "did you mean 'spark_submit'? Correct it in airflow.cfg." in found.message
+
+
 def test_an_error_of_a_whole_file_has_no_line(tmp_path: Path):
     path = tmp_path / "dag.py"
 
@@ -111,6 +137,12 @@ def test_an_error_of_a_whole_file_has_no_line(tmp_path: Path):
         pytest.param(
             f"from airflow_config_providers.exceptions import ConfigException\nraise ConfigException('{CANARY}')",
             id="of our type",
+        ),
+        pytest.param(
+            "class AirflowClusterPolicyError(Exception): ...\n"
+            f"try:\n    raise ValueError('{CANARY}')\n"
+            "except ValueError as error:\n    raise AirflowClusterPolicyError(error)",
+            id="of another cluster policy",
         ),
         pytest.param(f"raise ImportError('no driver for jdbc:x://u:{CANARY}@h')", id="with a password"),
     ],

@@ -13,7 +13,7 @@ from airflow_config_providers.core.named_file import read_named
 from airflow_config_providers.core.policy import Enforcement, Moment
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.wording import nearest, not_one_of
-from airflow_config_providers.core.yaml_properties import is_alias, line_of, with_depths
+from airflow_config_providers.core.yaml_properties import is_alias, line_of, syntax_problem, with_depths
 from airflow_config_providers.dynamic.policies.classes import ENTRY_POINT_GROUP, READY
 from airflow_config_providers.exceptions import ConfigException, system_reason
 
@@ -136,10 +136,10 @@ def _entries(text: str, name: str) -> tuple[list[PolicyEntry], list[str]]:
         return _PolicyDocument(yaml.SafeLoader(text), name).entries()
     except yaml.MarkedYAMLError as error:
         place = f"{name}:{error.problem_mark.line + 1 if error.problem_mark else 1}"
-        problem = printable(error.problem or error.context or "it is not YAML")
+        problem = syntax_problem(error, text, "Correct it.")
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        place, problem = name, f"it is not YAML ({type(error).__name__})"
-    raise ConfigException(f"{place}: {problem}. Correct it.")
+        place, problem = name, f"it is not YAML ({type(error).__name__}). Correct it."
+    raise ConfigException(f"{place}: {problem}")
 
 
 def _refuse_odd(events: Iterable[yaml.Event], name: str) -> None:

@@ -38,7 +38,7 @@ def folder_of(path: str) -> Any:
 
     :param path: the ``records_path`` of the deployment
     :raises ConfigException: it names a connection that does not exist, or no bucket, it has a password, Airflow does
-        not know its scheme, or a package that it needs is missing
+        not know its scheme or does not open it with a connection, or a package that it needs is missing
     """
     url = StorageUrl.split(path)
     if url is None:
@@ -82,13 +82,23 @@ def _with_connection(url: StorageUrl) -> Any:
 
     from airflow_config_providers.job.hook_connection import handed_to_hooks  # noqa: PLC0415 - executors lack it
 
-    if url.scheme in PACKAGES and not has_fs(url.scheme):
-        raise ImportError(name=PACKAGES[url.scheme][0])
+    if not has_fs(url.scheme):
+        raise _without_package(url.scheme)
     with handed_to_hooks(url.connection):
         opened = get_fs(url.scheme, url.connection)
     store = _STORE.format(url.connection)
     attach(url.scheme, store).fs = opened
     return _opened(_address(url), store)
+
+
+def _without_package(scheme: str) -> Exception:
+    """Return the error that no package with which Airflow's connections open a scheme is installed."""
+    if scheme in PACKAGES:
+        return ImportError(name=PACKAGES[scheme][0])
+    return ConfigException(
+        f"[config_providers] records_path names a connection, but no package that is installed here lets Airflow open "
+        f"{scheme}:// with one. Install one that does, or write the path without a connection."
+    )
 
 
 def _without_connection(url: StorageUrl) -> Any:

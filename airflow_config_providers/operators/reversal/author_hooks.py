@@ -44,7 +44,7 @@ class _AuthorMethod:
     A method of a class of operators, which leaves only references behind when an operator has it.
 
     As without it, an operator has what was set on it, or else what the first of its classes defines, from this one on.
-    Both are looked up when they are needed, so that nothing is kept of a base.
+    Both are looked up when they are needed, so a base can change.
 
     :param kind: the class
     :param base: the class whose own and inherited methods stay as they are, so that Airflow sees which are overridden
@@ -56,6 +56,7 @@ class _AuthorMethod:
         self.own = own
         self._base = base
         self._name = name
+        self._last: tuple[Any, Any] = (None, None)  # a method and its guard: a class has the same one as long as that
 
     @property
     def __isabstractmethod__(self) -> bool:
@@ -68,7 +69,7 @@ class _AuthorMethod:
         method = _defined(self._name, order[order.index(self.kind) :])
         if method is self._unguarded or (operator is None and not isfunction(method)):
             return _bound(method, operator, owner)
-        guarded = _guarded(method, self._name)
+        guarded = self._guard(method)
         return guarded if operator is None else MethodType(guarded, operator)  # as a method, it can be pickled
 
     def __set__(self, operator: Any, method: Any) -> None:
@@ -80,6 +81,13 @@ class _AuthorMethod:
     @property
     def _unguarded(self) -> Any:
         return _defined(self._name, self._base.__mro__)
+
+    def _guard(self, method: Any) -> Any:
+        last, guarded = self._last
+        if last is not method:
+            guarded = _guarded(method, self._name)
+            self._last = method, guarded
+        return guarded
 
     def _set_on(self, operator: Any) -> Any:
         method = vars(operator)[self._name]
@@ -129,7 +137,7 @@ def is_followed(operator: Any, name: str, context: Mapping[str, Any]) -> bool:
 
 
 def _is_called(function: Any, of_airflow: Any) -> bool:
-    return function is not None and getattr(function, "__func__", function) is not of_airflow
+    return getattr(function, "__func__", function) is not of_airflow
 
 
 def _defined(name: str, order: tuple[type, ...]) -> Any:
@@ -222,6 +230,7 @@ def _reversing(operator: Any, *, name: str) -> Iterator[None]:
     finally:  # execute has a context of its own, and these functions have that of all later tasks of the process
         operator.reverse_bound_entries()
         operator.guard_author_methods()
+        operator.guard_callbacks()
 
 
 @contextmanager

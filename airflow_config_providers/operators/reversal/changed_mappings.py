@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from operator import is_
 from typing import Any, TypeGuard
@@ -9,8 +10,8 @@ from typing import Any, TypeGuard
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 
-_Contents = dict[Any, list[object]]
-"""Key -> keys and values that are nested in its value, which tell whether that changes."""
+_Contents = dict[Any, int | list[object]]
+"""Key -> a hash of its value, or the keys and values that are nested in it, which tell whether that changes."""
 
 
 class ChangedMappings:
@@ -33,12 +34,28 @@ class ChangedMappings:
             _reverse(conf, {}, reverser)
 
 
-def reverse_entry(mapping: dict[Any, Any], key: object, reverser: ReverseTransformer) -> None:
-    """Replace values by references in one key of ``mapping``, and in what it has there."""
-    shown_key, shown = reverse_object(key, (reverser,)), reverse_object(mapping[key], (reverser,))
+def reverse_entry(mapping: dict[Any, Any], key: object, value: object, reverser: ReverseTransformer) -> None:
+    """Replace values by references in one key of ``mapping``, and in the ``value`` that it has there."""
+    shown_key, shown = reverse_object(key, (reverser,)), reverse_object(value, (reverser,))
     if shown_key is not key:
+        _delete(mapping, key)
+    elif shown is value:
+        return
+    _set(mapping, shown_key, shown)
+
+
+def _delete(mapping: dict[Any, Any], key: object) -> None:
+    try:
         del mapping[key]
-    mapping[shown_key] = shown
+    except Exception:  # noqa: BLE001 - a foreign dictionary can refuse it
+        dict.__delitem__(mapping, key)
+
+
+def _set(mapping: dict[Any, Any], key: object, value: object) -> None:
+    try:
+        mapping[key] = value
+    except Exception:  # noqa: BLE001 - as above
+        dict.__setitem__(mapping, key, value)
 
 
 def _is_dictionary(value: object) -> TypeGuard[dict[Any, Any]]:
@@ -49,8 +66,20 @@ def _conf(context: Mapping[str, Any]) -> object:
     return getattr(context.get("dag_run"), "conf", None)
 
 
-def _contents(mapping: Mapping[Any, Any]) -> _Contents:
-    return {key: _leaves(value) for key, value in mapping.items()}
+def _contents(mapping: dict[Any, Any]) -> _Contents:
+    return {key: _content(value) for key, value in _items(mapping)}
+
+
+def _items(mapping: dict[Any, Any]) -> list[tuple[Any, Any]]:
+    return list(dict.items(mapping))  # at once, since threads can write to it, and without code of a foreign class
+
+
+def _content(value: object) -> int | list[object]:
+    """Return a hash, which is fast for megabytes of JSON, such as a run is given; what is nested if it is not JSON."""
+    try:
+        return hash(json.dumps(value, ensure_ascii=False))
+    except Exception:  # noqa: BLE001 - a foreign mapping can raise anything
+        return _leaves(value)
 
 
 def _leaves(value: object) -> list[object]:
@@ -69,11 +98,12 @@ def _leaves(value: object) -> list[object]:
 
 
 def _reverse(mapping: dict[Any, Any], before: _Contents, reverser: ReverseTransformer) -> None:
-    for key, value in list(mapping.items()):
-        if key in before and _are_same(before[key], _leaves(value)):
-            continue
-        reverse_entry(mapping, key, reverser)
+    for key, value in _items(mapping):
+        if key not in before or not _are_same(before[key], _content(value)):
+            reverse_entry(mapping, key, value, reverser)
 
 
-def _are_same(before: list[object], now: list[object]) -> bool:
-    return len(before) == len(now) and all(map(is_, before, now))
+def _are_same(before: int | list[object], now: int | list[object]) -> bool:
+    if isinstance(before, list) and isinstance(now, list):
+        return len(before) == len(now) and all(map(is_, before, now))
+    return before == now

@@ -64,10 +64,10 @@ STORED: Final[Mapping[str, tuple[str, ...]]] = {
 """
 Message -> its fields that Airflow stores and shows to everyone who can see the DAG.
 
-Keys of XComs and of the state stores are reversed wherever they are used, so that a task finds what it has stored. The
-same applies to the ID of a run that it has triggered, when it asks for that run. Other identifiers are not reversed: a
-task can ask for a connection whose name is a value. Nor are key and value of an Airflow variable, which a task sets for
-others to read the value.
+Keys of the state stores are reversed wherever they are used, so that a task finds what it has stored. The same applies
+to the keys of its own XComs, and to the ID of a run that it has triggered, when it asks for that run. Other identifiers
+are not reversed: a task can ask for a connection whose name is a value, or for an XCom of another task. Nor are key and
+value of an Airflow variable, which a task sets for others to read the value.
 """
 
 STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -79,10 +79,17 @@ STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {
 _STATES: Final = ("SetAssetStateStoreByName", "SetAssetStateStoreByUri", "SetTaskStateStore")
 """Those with a state, which a backend of the deployment can have put elsewhere."""
 
+_ASKING: Final = ("DeleteXCom", "GetXCom", "GetXComCount", "GetXComSequenceItem", "GetXComSequenceSlice")
+"""Those that name an XCom, which another task can have pushed under a key that contains what is a value here."""
+
 _MISSING: Final = object()
 
 _NOT_IN_A_RUN_ID: Final = re.compile(r"[^A-Za-z0-9_.~:+-]")
 """The characters that Airflow refuses in the ID of a run by default (``[scheduler] allowed_run_id_pattern``)."""
+
+
+_Task = tuple[str | None, str | None]
+"""The ids of a DAG and of its task."""
 
 
 class AddedContext:
@@ -136,19 +143,28 @@ class AddedContext:
             return
         reverse_lineage(reverser)
         _reverse_events(self.context.get("outlet_events"), self._declared, reverser)
-        for key in [key for key, value in self.context.items() if self._before.get(key, _MISSING) is not value]:
-            reverse_entry(self.context, key, reverser)
+        for key, value in list(self.context.items()):
+            if self._before.get(key, _MISSING) is not value:
+                reverse_entry(self.context, key, value, reverser)
         self._changed.reverse(reverser)
 
 
-def guard_output(reverser: ReverseTransformer) -> None:
-    """Replace values by references in messages and what backends store, for as long as ``reverser`` has values."""
+def guard_output(reverser: ReverseTransformer, context: Mapping[str, Any]) -> None:
+    """
+    Replace values by references in messages and what backends store, for as long as ``reverser`` has values.
+
+    :param context: of the task that has them
+    """
     if reverser:
-        _guard_messages(reverser)
+        _guard_messages(reverser, _task_of(context.get("ti")))
         guard_backends(reverser)
 
 
-def _guard_messages(reverser: ReverseTransformer) -> None:
+def _task_of(source: Any) -> _Task:
+    return getattr(source, "dag_id", None), getattr(source, "task_id", None)
+
+
+def _guard_messages(reverser: ReverseTransformer, task: _Task) -> None:
     """
     Replace values by references in what Airflow stores of this task's messages, for as long as ``reverser`` has values.
 
@@ -162,7 +178,7 @@ def _guard_messages(reverser: ReverseTransformer) -> None:
         return
     if not isinstance(comms, _GuardedComms):  # tasks can run inside a task, and in parallel threads
         place["SUPERVISOR_COMMS"] = comms = _GuardedComms(comms)
-    comms.know(reverser)
+    comms.know(reverser, task)
 
 
 class _GuardedComms:
@@ -172,10 +188,12 @@ class _GuardedComms:
         self._inner = inner
         self._known = ActiveReversers()
         self._run_ids: dict[str, str] = {}
+        self._tasks: set[_Task] = set()
 
-    def know(self, reverser: ReverseTransformer) -> None:
-        """Replace the values of ``reverser``, too, until it forgets them."""
+    def know(self, reverser: ReverseTransformer, task: _Task) -> None:
+        """Replace the values of ``reverser``, which ``task`` has, too, until it forgets them."""
         self._known.know(reverser)
+        self._tasks.add(task)
 
     def send(self, msg: Any) -> Any:
         """Send ``msg`` with references in place of values."""
@@ -193,6 +211,8 @@ class _GuardedComms:
             self._run_ids = {}
             return message
         held = _stored_fields(message)
+        if type(message).__name__ in _ASKING and _task_of(message) not in self._tasks:
+            held.pop("key", None)
         shown = {name: _reversed_field(name, value, reversers) for name, value in held.items()}
         changed = {name: value for name, value in shown.items() if value is not held[name]}
         if "run_id" in changed:
@@ -250,7 +270,7 @@ def _reverse_events(events: Any, declared: Collection[str], reverser: ReverseTra
 
     :param declared: names and URIs that do not change
     """
-    if events is None or not reverser:
+    if events is None:
         return
     require(OUTLET_EVENTS)
     found = dict(events._dict)

@@ -70,6 +70,16 @@ def refused(opened, text, **given):
 # --- asking -----------------------------------------------------------------------------------------
 
 
+def test_a_tab_is_named(tmp_path):
+    path = tmp_path / "policies.yaml"
+    path.write_text("policies:\n\t- name: small\n")
+
+    with pytest.raises(ConfigException) as caught:
+        PolicySet.open(str(path))
+
+    assert caught.value.problems == ("policies.yaml:2: a tab is not allowed here. Indent with spaces.",)
+
+
 def test_the_policies_of_a_file_are_asked(opened):
     policies = opened(EXAMPLE)
 

@@ -43,6 +43,11 @@ def test_a_connection_without_its_package_of_airflow_is_an_error(scheme: str, ai
         folder_of(f"{scheme}://own@bucket/records")
 
 
+def test_a_connection_for_a_scheme_that_airflow_opens_with_none_is_an_error() -> None:
+    with pytest.raises(ConfigException, match=r"lets Airflow open ftp:// with one\. Install one that does, or write"):
+        folder_of("ftp://own@host/records")
+
+
 def test_a_connection_without_the_package_that_reads_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("airflow.providers.amazon")
     forget(monkeypatch, "s3fs")
@@ -70,7 +75,19 @@ def test_credentials_in_a_path_are_refused_and_not_shown(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["s3:/c4nary/records", " S3:c4nary", "gs:c4nary", "c4nary:secret@bucket", "s3:///c4nary"]
+    "path",
+    [
+        "s3:/c4nary/records",
+        " S3:c4nary",
+        "s3a:c4nary",
+        "s3n:c4nary",
+        "gs:c4nary",
+        "gcs:c4nary",
+        "abfs:c4nary",
+        "abfss:c4nary",
+        "c4nary:secret@bucket",
+        "s3:///c4nary",
+    ],
 )
 def test_a_scheme_without_a_bucket_is_refused_and_not_shown(path: str) -> None:
     with pytest.raises(ConfigException, match=r"has a scheme, but no bucket .* Write SCHEME://") as caught:
@@ -79,7 +96,7 @@ def test_a_scheme_without_a_bucket_is_refused_and_not_shown(path: str) -> None:
     assert "c4n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("path", ["/logs/a:b", "logs/a:b", "file:/logs/a:b"])
+@pytest.mark.parametrize("path", ["/logs/a:b", "logs/a:b", "file:/logs/a:b", "file:///logs/a:b"])
 def test_a_local_path_can_have_a_colon(path: str) -> None:
     assert folder_of(path).path.endswith("logs/a:b")
 
@@ -170,6 +187,17 @@ def test_a_file_system_that_takes_no_connection_is_refused(monkeypatch: pytest.M
 
     with pytest.raises(ConfigException, match="did not take its connection 'own'"):
         folder_of("memory://own@bucket/unused")
+
+
+def test_the_package_that_a_rare_scheme_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(_: str | None) -> Signed:
+        raise ModuleNotFoundError(name="rarefs")
+
+    monkeypatch.setenv("AIRFLOW_CONN_OWN", "aws://")
+    monkeypatch.setitem(_register_filesystems(), "memory", lacking)
+
+    with pytest.raises(ConfigException, match="Install the package rarefs on workers"):
+        folder_of("memory://own@bucket/lacking")
 
 
 def forget(monkeypatch: pytest.MonkeyPatch, package: str) -> None:

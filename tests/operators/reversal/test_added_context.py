@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
+import sys
+from collections import OrderedDict
 from dataclasses import dataclass
 
 import pytest
@@ -11,8 +14,12 @@ from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 from airflow.triggers.testing import SuccessTrigger
 
 from airflow_config_providers.airflow_compat import AirflowTaskTerminated
+from airflow_config_providers.core.nested import DEEPEST_NESTING
+from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer
+from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.reversal import task_output
+from airflow_config_providers.operators.reversal.changed_mappings import ChangedMappings
 from tests.operators.stock import CANARY, OurOperator
 
 pytestmark = pytest.mark.usefixtures("connections")
@@ -133,6 +140,15 @@ def test_so_does_the_function_of_a_task_that_goes_on_after_a_deferral(dag, run_t
     assert (run.state, seen) == ("success", ["closed"])
 
 
+def test_so_does_the_function_of_a_task_that_goes_on_after_an_error_of_a_callback(dag, run_task, password, close, seen):
+    def fail(context):
+        raise RuntimeError
+
+    run = run_task(job_of(dag, password, pre_execute=open_client, on_execute_callback=fail, post_execute=close))
+
+    assert (run.state, seen) == ("success", ["closed"])
+
+
 @pytest.mark.parametrize("hooks", [{}, {"post_execute": lambda context, result: None}], ids=["none", "post_execute"])
 def test_a_callback_gets_references(dag, run_task, password, look, seen, hooks):
     run_task(job_of(dag, password, pre_execute=open_client, on_success_callback=look, **hooks))
@@ -195,6 +211,16 @@ def test_an_execute_that_a_callback_calls_once_more_leaves_references(dag, run_t
     assert seen == [password]
 
 
+def test_a_pre_execute_that_a_callback_calls_once_more_leaves_references(dag, run_task, password, look, seen):
+    def again(context):
+        context["task"].pre_execute(context)
+
+    kind = type("KeepingOperator", (OurOperator,), {"pre_execute": keep_token})
+    run_task(job_of(dag, password, kind=kind, on_success_callback=[again, look]))
+
+    assert seen == [password]
+
+
 def test_the_context_of_a_task_with_functions_around_execute_is_searched_once(dag, run_task, password, monkeypatch):
     searched = []
     monkeypatch.setattr(task_output, "reverse_lineage", searched.append)
@@ -242,9 +268,10 @@ def test_a_callback_gets_references_for_what_is_written_into_a_mapping(
     assert seen == [{"day": "monday", "token": password, "nested": nested, f"key of {password}": 1}]
 
 
-def test_a_callback_gets_references_for_a_conf_of_the_run_that_code_has_set(dag, run_task, password, seen):
+@pytest.mark.parametrize("kind", [dict, OrderedDict])
+def test_a_callback_gets_references_for_a_conf_of_the_run_that_code_has_set(dag, run_task, password, seen, kind):
     def put(_, context):
-        context["dag_run"].conf = {"token": CANARY}
+        context["dag_run"].conf = kind(token=CANARY)
 
     run_task(job_of(dag, password, do=put, on_success_callback=lambda context: seen.append(conf_of(context))))
 
@@ -283,6 +310,78 @@ def test_a_mapping_that_contains_itself_does_not_fail_the_task(dag, run_task, pa
     run = run_task(job_of(dag, password, do=put, on_success_callback=look))
 
     assert (run.state, seen) == ("success", [password])
+
+
+@pytest.mark.parametrize("method", ["items", "__setitem__", "__delitem__"])
+def test_a_foreign_dictionary_that_refuses_a_call_shows_references_and_does_not_fail_the_task(
+    dag, run_task, password, seen, method
+):
+    def refuse(*_):
+        raise TypeError
+
+    conf = type("Conf", (dict,), {method: refuse})(days=["monday"])
+
+    def begin(context):
+        context["dag_run"].conf = conf
+
+    def put(*_):
+        conf["days"].append(CANARY)
+        dict.update(conf, {CANARY: 1})
+
+    run = run_task(job_of(dag, password, pre_execute=begin, do=put))
+
+    assert run.state == "success"
+    assert dict.copy(conf) == {"days": ["monday", password], password: 1}
+
+
+def calls_for(days):
+    """Return how many functions of Python are called to notice what is written into a mapping of so many entries."""
+    called = []
+
+    def note(_, event, __):
+        if event == "call":
+            called.append(event)
+
+    mapping = {"days": [{"day": day} for day in range(days)]}
+    sys.setprofile(note)
+    try:
+        ChangedMappings({"params": mapping}).reverse(ReverseTransformer({}, {ConfigVariable("v", "p", "k"): CANARY}))
+    finally:
+        sys.setprofile(None)
+    return len(called)
+
+
+def test_what_a_run_was_given_takes_no_calls_for_each_entry():
+    assert calls_for(1000) == calls_for(10)
+
+
+def too_deep(text):
+    return functools.reduce(lambda inner, _: [inner], range(DEEPEST_NESTING + 1), text)
+
+
+def test_what_a_mapping_had_before_stays_although_it_is_nested_too_deep(dag, run_task, password, seen, mapping_of):
+    conf = {"deep": too_deep(CANARY)}
+
+    def look(context):
+        seen.append(dict(mapping_of(context)))
+
+    run_task(job_of(dag, password, params=conf, do=keep_token, on_success_callback=look), conf=copy.deepcopy(conf))
+
+    assert seen == [conf]
+
+
+def test_a_callback_gets_nothing_of_what_is_nested_too_deep_and_has_changed(dag, run_task, password, seen, mapping_of):
+    conf = {"deep": too_deep("monday")}
+
+    def put(_, context):
+        mapping_of(context)["deep"] = too_deep(CANARY)
+
+    def look(context):
+        seen.append(mapping_of(context)["deep"])
+
+    run_task(job_of(dag, password, params=conf, do=put, on_success_callback=look), conf=copy.deepcopy(conf))
+
+    assert seen == [UNCHECKED]
 
 
 def test_a_callback_gets_the_reference_in_a_key_of_the_context(dag, run_task, password, seen):

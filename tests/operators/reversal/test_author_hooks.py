@@ -218,6 +218,19 @@ def test_an_event_that_an_authors_generator_yields_shows_the_reference(dag, run_
     assert [event["extra"] for event in run.supervisor.sent("SucceedTask")[0].outlet_events] == [{"token": password}]
 
 
+def test_a_class_can_name_the_arguments_for_a_generator_of_its_base(dag, run_task, password, moment, kept):
+    def record(self, context, result=None):
+        yield Metadata(Asset("table"), {"token": kept.token})
+
+    def call_base(self, context, result=None):
+        yield from getattr(super(kind, self), moment)(context=context)
+
+    kind = type("CallingOperator", (type("BaseOfJob", (OurOperator,), {moment: record}),), {moment: call_base})
+    run = run_task(kind(task_id="job", dag=dag, payload=password, do=keeping(kept)))
+
+    assert [event["extra"] for event in run.supervisor.sent("SucceedTask")[0].outlet_events] == [{"token": password}]
+
+
 @pytest.mark.parametrize("name", ["_pre_execute_hook", "_post_execute_hook"])
 def test_an_authors_function_can_be_deleted_from_the_task(dag, run_task, password, name):
     def called(*_):

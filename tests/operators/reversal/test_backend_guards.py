@@ -271,6 +271,19 @@ def test_an_xcom_whose_key_has_a_value_is_found_again_and_deleted(dag, run_task,
     assert {message.key for message in run.supervisor.sent("DeleteXCom")} == {f"of {password}"}
 
 
+def test_an_xcom_of_another_task_is_named_as_it_is(dag, run_task, password):
+    key = f"of {CANARY}"
+
+    def do(self, context):
+        context["ti"].xcom_pull("before", key=key, map_indexes=-1)
+        xcom.XCom.delete(key, **{**PLACE, "task_id": "before"})
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do))
+
+    assert run.state == "success"
+    assert {message.key for kind in ("GetXCom", "DeleteXCom") for message in run.supervisor.sent(kind)} == {key}
+
+
 def test_the_key_of_a_result_is_asked_for_as_it_is(dag, run_task, secrets_dir):
     (secrets_dir / "word").write_text("return_value")
 

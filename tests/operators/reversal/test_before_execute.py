@@ -142,6 +142,41 @@ def test_so_does_one_that_is_a_generator(dag, run_task, password):
     assert (run.state, run.supervisor.sent("DeferTask")) == ("failed", [])
 
 
+def test_so_does_one_that_pre_execute_adds(dag, run_task, password):
+    def begin(context):
+        context["task"].on_execute_callback.append(carry_in_callback)
+
+    run = run_task(job_of(dag, password, pre_execute=begin, on_execute_callback=[print]))
+
+    assert (run.state, run.supervisor.sent("DeferTask")) == ("failed", [])
+
+
+def test_so_does_one_that_pre_execute_sets(dag, run_task, password):
+    def begin(context):
+        context["task"].on_execute_callback = [carry_in_callback]
+
+    run = run_task(job_of(dag, password, pre_execute=begin))
+
+    assert (run.state, run.supervisor.sent("DeferTask")) == ("failed", [])
+
+
+class BrokenTrigger(CarryingTrigger):
+    """Fails when it is stored, with what it carries in the error."""
+
+    def serialize(self):
+        raise ValueError(*self.carried)
+
+
+@pytest.mark.parametrize(("carried", "said"), [([f"refused: {CANARY}"], "refused: {}"), ([], "ValueError")])
+def test_the_error_of_a_trigger_that_a_callback_defers_with_shows_the_reference(dag, run_task, password, carried, said):
+    def defer_with_it(context):
+        raise TaskDeferred(trigger=BrokenTrigger(carried), method_name="go_on")
+
+    run = run_task(job_of(dag, password, on_execute_callback=defer_with_it))
+
+    assert (run.state, str(run.error)) == ("failed", said.format(password))
+
+
 def test_an_error_of_a_callback_does_not_fail_the_task_as_without_references(dag, run_task, password):
     def fail(context):
         raise ExposedValueError("of the callback itself")
@@ -159,7 +194,8 @@ def test_callbacks_of_the_dags_own_task_stay_as_they_are(dag, run_task, password
 class Telling:
     """A callback with an attribute, which a log shows by its ``repr``."""
 
-    message = "before"
+    def __init__(self):
+        self.message = "before"
 
     def __call__(self, context):
         self.message = "after"

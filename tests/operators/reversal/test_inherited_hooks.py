@@ -139,6 +139,16 @@ def test_airflow_sees_that_nobody_has_overridden_a_method(dag, moment):
     assert getattr(job_of(kind, dag), moment).__func__ is getattr(BaseOperator, moment)
 
 
+@pytest.mark.parametrize("moment", ["pre_execute", "post_execute"])
+def test_airflow_sees_that_a_task_has_its_own_method_again(dag, moment):
+    job = job_of(type("JobOperator", (OurOperator,), {}), dag)
+    before = getattr(job, moment)
+    setattr(job, moment, note)
+    setattr(job, moment, before)
+
+    assert getattr(job, moment).__func__ is getattr(BaseOperator, moment)
+
+
 def test_a_class_made_of_what_another_contains_calls_its_method(dag, run_task, moment):
     calls = []
     kind = type("JobOperator", (OurOperator,), {moment: noting("class", calls)})

@@ -1,0 +1,129 @@
+"""What leaves an operator shows references: its errors, its log, its deferrals, and what its author's functions add."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from airflow_config_providers.core.nested import ITEMS, is_mapping
+from airflow_config_providers.operators.no_retry import failing_at_once
+from airflow_config_providers.operators.reloading import attributes
+from airflow_config_providers.operators.resuming import SEALED_VALUES, ResumingOperator
+from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_callbacks, is_followed
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+    from airflow_config_providers.operators.reversal.task_output import AddedContext
+
+
+class ReversingOperator(ResumingOperator):
+    """A base of ``ConfiguredOperator``, which replaces the values of its job by references."""
+
+    _added_context: AddedContext | None = None  # since it was rendered, if there are values
+    _pre_execute_hook = AuthorHook()
+    _post_execute_hook = AuthorHook()
+
+    @classmethod
+    @abstractmethod
+    def guard_author_methods(cls) -> None:
+        """Have what is now set on this class leave only references behind, as what was there when it was made."""
+
+    def _begin_reversal(self, context: Any) -> None:
+        """Have all that Airflow gets of this task show references from now on: an author's code runs next."""
+        from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
+
+        guard_output(self._known_values(), context)
+        if self._added_context is None or self._added_context.context is not context:
+            self._added_context = AddedContext(context)
+            self.guard_callbacks()
+
+    def guard_callbacks(self) -> None:
+        """Have the callbacks before ``execute`` that are now set keep values out of a deferral, if there are values."""
+        if self._added_context is not None:
+            guard_callbacks(self)
+
+    def reversing_context(self, name: str, context: Any = None) -> AbstractContextManager[None]:
+        """
+        Return what runs around a function of the author, and reverses what was put into the task's context.
+
+        That happens after the last function of the author that Airflow calls, or after one that fails.
+
+        :param name: of the attribute that is the function
+        :param context: of the function; None for the one with which the task was rendered, if there are values
+        """
+        added = self._added_context
+        if context is None:
+            if added is None:
+                return nullcontext()
+            context = added.context
+        from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
+
+        guard_output(self._known_values(), context)
+        if added is not None and context is added.context:
+            return added.around(self._known_values, is_followed=partial(is_followed, self, name, added.context))
+        return AddedContext(context).around(self._known_values, is_followed=lambda: False)
+
+    def reverse_error(self, error: BaseException) -> None:
+        """Replace the values of this run by references, in place, in an exception and its causes and contexts."""
+        from airflow_config_providers.log.exceptions import reverse_exception
+
+        reverse_exception(error, self._job_run.reverser)
+
+    def reverse_bound_entries(self) -> None:
+        """Replace the values of this run by references in what was bound to the lines of this context's log."""
+        from airflow_config_providers.log.installation import reverse_bound
+
+        reverse_bound(self._job_run.reverser)
+
+    @failing_at_once
+    def reverse_deferral(self, deferred: Any) -> None:
+        """
+        Keep the values of this run out of a deferral for which ``execute`` is not the reason.
+
+        :param deferred: one of ``SUSPENSIONS``
+        :raises ExposedValueError: its trigger would need a value
+        """
+        if self._added_context is not None:
+            context = self._added_context.context
+            self._reverse_deferral(context, deferred, self._known_values(), stop=lambda: None)
+
+    def _reverse_deferral(
+        self, context: Any, deferred: Any, reverser: ReverseTransformer, *, stop: Callable[[], object]
+    ) -> None:
+        """Keep values out of a deferral, except sealed ones for the process that resumes the task."""
+        from airflow_config_providers.operators.reversal.deferral import reverse_deferral
+
+        reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=stop)
+        if sealed := self._deferral_seal(context).seal(reverser):
+            deferred.kwargs = {**(deferred.kwargs or {}), SEALED_VALUES: sealed}
+
+    def _known_values(self) -> ReverseTransformer:
+        """Return what knows the values of the job now, and of all that this task had before."""
+        return self._job_run.reverser
+
+    def _clear_runs(self) -> None:
+        """Forget the values of the job that has ended."""
+        self._job_run.clear()
+
+    def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
+        """Reverse what ``execute`` left on the operator, where listeners and links can read it."""
+        from airflow_config_providers.core.reversal.reverse import reverse_object
+
+        if not reverser:
+            return
+        for name, value in attributes(self).items():
+            is_old = before.get(name) is value and not (isinstance(value, ITEMS) or is_mapping(value))
+            held = _with_param_values(value)
+            if not is_old and (hidden := reverse_object(held, (reverser,))) is not held:
+                setattr(self, name, hidden)
+
+
+def _with_param_values(value: Any) -> Any:
+    """Return ``value``, or what parameters of Airflow hold, whose string form does not show that."""
+    from airflow.sdk.definitions.param import ParamsDict
+
+    is_params = issubclass(type(value), ParamsDict)
+    return {key: param.value for key, param in value.items()} if is_params else value

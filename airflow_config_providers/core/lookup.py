@@ -335,10 +335,17 @@ def _only_text(name: str, answer: ConfigData) -> ConfigData:
     return replace(answer, data={key: str.__str__(value) for key, value in found.items()})
 
 
+def _allowed(answer: ConfigData) -> Mapping[str, str]:
+    """Return the values that the provider does not refuse. One that returns and refuses a key refuses it."""
+    if not answer.denials:
+        return answer.data
+    return {key: value for key, value in answer.data.items() if key not in answer.denials}
+
+
 def _answers(outcomes: Mapping[Place, Outcome]) -> Answers:
     good = {place: outcome for place, outcome in outcomes.items() if isinstance(outcome, ConfigData)}
     return Answers(
-        data={place: answer.data for place, answer in good.items()},
+        data={place: _allowed(answer) for place, answer in good.items()},
         ttls={place: answer.ttl for place, answer in good.items() if answer.ttl is not None and answer.ttl >= 0},
         failures={place: outcome for place, outcome in outcomes.items() if isinstance(outcome, Exception)},
         absences={place: answer.absence for place, answer in good.items() if answer.absence},

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from airflow_config_providers.core.nested import ITEMS, is_mapping
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.reloading import attributes
 from airflow_config_providers.operators.resuming import SEALED_VALUES, ResumingOperator
@@ -114,6 +115,15 @@ class ReversingOperator(ResumingOperator):
         if not reverser:
             return
         for name, value in attributes(self).items():
-            is_old = before.get(name) is value and not isinstance(value, dict | list | set)
-            if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:
+            is_old = before.get(name) is value and not (isinstance(value, ITEMS) or is_mapping(value))
+            held = _with_param_values(value)
+            if not is_old and (hidden := reverse_object(held, (reverser,))) is not held:
                 setattr(self, name, hidden)
+
+
+def _with_param_values(value: Any) -> Any:
+    """Return ``value``, or what parameters of Airflow hold, whose string form does not show that."""
+    from airflow.sdk.definitions.param import ParamsDict
+
+    is_params = issubclass(type(value), ParamsDict)
+    return {key: param.value for key, param in value.items()} if is_params else value

@@ -725,3 +725,14 @@ def test_an_interrupt_does_not_wait_for_what_has_not_begun():
     for thread in begun:
         thread.join()
     assert len(provider.calls) <= 2
+
+
+def test_a_key_that_a_provider_both_returns_and_refuses_is_refused():
+    class Contradicting(InMemoryConfigProvider):
+        def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+            return ConfigData({"k": VALUE, "other": "o"}, denials={"k": "not listed."})
+
+    answers = Lookup({"p": Contradicting()}).fetch({("p", ""): {"k", "other"}})
+
+    assert answers.data["p", ""] == {"other": "o"}
+    assert answers.denials["p", ""] == {"k": "not listed."}

@@ -120,6 +120,23 @@ def test_attack_30_attributes_that_execute_leaves_hold_references(dag, run_task,
     assert CANARY not in repr(run.ti.get_template_context().get("left"))
 
 
+@pytest.mark.parametrize(
+    "add",
+    [
+        pytest.param(lambda task, value: task.params.update(added=value), id="params"),
+        pytest.param(lambda task, value: task.recent.append(value), id="deque"),
+    ],
+)
+def test_attack_30_what_execute_adds_to_an_attribute_holds_references(dag, run_task, password, add):
+    task = OurOperator(task_id="job", dag=dag, payload=password, do=lambda self, _: add(self, self.payload))
+    task.recent = deque([1])
+
+    run = run_task(task)
+
+    assert CANARY not in repr(vars(run.task))
+    assert password in repr([dict(run.task.params), run.task.recent])
+
+
 VALUES = [
     pytest.param("{{ 7 * 7 }} {% raw %}", id="jinja"),
     pytest.param("${dir:/etc:passwd} ${env:HOME} $HOME %s", id="references"),

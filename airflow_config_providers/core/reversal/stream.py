@@ -16,8 +16,14 @@ LONGEST_LINE: Final = 64 * 1024
 _LONG: Final = 4096
 """Bytes of so many lines that something in them usually looks like the beginning of a value."""
 
+_LONGEST_CHAIN: Final = 1024
+"""Bytes of lines that are held back because matches overlap from line to line, as those of ``000000`` do in zeros."""
+
 _REACH: Final = 256
 """Bytes before a line in which a value that it continues can begin: too few characters to hold back, and spaces."""
+
+_FARTHEST: Final = 2 * LONGEST_OPEN
+"""The same for a value that is too long to hold back. Most lines of a longer one are shown before its last arrives."""
 
 
 class StreamReverser:
@@ -29,11 +35,12 @@ class StreamReverser:
     Holds ``LONGEST_LINE`` bytes at most, plus the longest value. Not safe to use from several threads at once.
     """
 
-    __slots__ = ("_before", "_kept")
+    __slots__ = ("_before", "_kept", "_split")
 
     def __init__(self) -> None:
         self._before = b""
         self._kept = b""
+        self._split: tuple[int, bytes] = (0, b"")
 
     @property
     def lines_held_back(self) -> int:
@@ -80,8 +87,10 @@ class StreamReverser:
         before = self._before[-reach:] if reach else b""
         block = before + self._kept + data
         begin = len(before)
-        matches = find(block, reversers)
+        rest, label = self._split
+        matches = [*find(block, reversers), *([(begin, begin + rest, label)] if rest else ())]
         cut = len(block) if is_last else max(begin, _cut(block, matches, reversers, begin))
+        self._split = max(_rests(matches, cut), default=(0, b""))
         inside = [
             (max(begin, first), min(cut, last), label) for first, last, label in matches if last > begin and first < cut
         ]
@@ -91,6 +100,7 @@ class StreamReverser:
 
     def _unchecked(self, data: bytes) -> bytes:
         self._before = self._kept = b""
+        self._split = (0, b"")
         return UNCHECKED.encode() + (b"\n" if data.endswith(b"\n") else b"")
 
 
@@ -108,11 +118,19 @@ def _cut(block: bytes, matches: Sequence[Match], reversers: Sequence[ReverseTran
     end = begin + _open_end(lines, reversers)
     if end == len(block):
         return end
-    cut = block.rfind(b"\n", 0, end) + 1
+    line = cut = block.rfind(b"\n", 0, end) + 1
     for first, last, _ in sorted(matches, reverse=True):
         if first < cut < last:
             cut = block.rfind(b"\n", 0, first) + 1
+    longest = max(_LONGEST_CHAIN, _margin(reversers))
+    if line - cut > longest and len(block) - line <= longest:
+        return line  # within overlapping matches: each line would have all of them searched again
     return cut if len(block) - cut <= LONGEST_LINE else len(block)
+
+
+def _rests(matches: Sequence[Match], cut: int) -> Iterator[tuple[int, bytes]]:
+    """Yield how many bytes of a match are behind ``cut``, and its label; the next search does not see its beginning."""
+    return ((last - cut, label) for first, last, label in matches if first < cut < last)
 
 
 def _margin(reversers: Sequence[ReverseTransformer]) -> int:
@@ -120,9 +138,9 @@ def _margin(reversers: Sequence[ReverseTransformer]) -> int:
 
 
 def _reach(reversers: Sequence[ReverseTransformer]) -> int:
-    """Return how many shown bytes are searched with a line: the whole length of a value too long to hold back."""
+    """Return how many shown bytes are searched with a line: more for a value that is too long to hold back."""
     margin = _margin(reversers)
-    return margin if margin > LONGEST_OPEN else min(margin, _REACH)
+    return min(margin, _FARTHEST if margin > LONGEST_OPEN else _REACH)
 
 
 def _open_end(data: bytes, reversers: Sequence[ReverseTransformer]) -> int:

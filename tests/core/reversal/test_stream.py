@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer
 from airflow_config_providers.core.reversal.stream import (
+    _FARTHEST,
+    _LONGEST_CHAIN,
     LONGEST_LINE,
     StreamReverser,
     reverse_chunks,
@@ -200,6 +202,43 @@ def test_what_is_kept_stays_small_however_much_comes():
             stream.feed(piece, reversers)
 
         assert len(stream._before) + len(stream._kept) < 3 * LONGEST_LINE
+
+
+@pytest.mark.parametrize("sizes", [(60,), (14, 56, 28)], ids=str)
+@pytest.mark.parametrize("value", ["0" * 10, "12" * 7, "a" * 40])
+def test_lines_of_a_value_that_repeats_itself_are_hidden_and_soon_shown(value, sizes):
+    stream, reversers = StreamReverser(), (_reverser(value),)
+    lines = [(value * 10)[: sizes[i % len(sizes)]].encode() + b"\n" for i in range(60)]
+    shown, kept = [], []
+
+    for line in lines:
+        shown.append(stream.feed(line, reversers))
+        kept.append(len(stream._kept))
+    shown.append(stream.flush(reversers))
+
+    assert not set(b"".join(shown).replace(b"${v:a}", b"")) & set(value.encode())
+    assert max(kept) < 2 * _LONGEST_CHAIN
+
+
+def test_a_long_value_does_not_have_all_lines_with_another_one_searched_again():
+    letters = random.Random(7)
+    long = "".join(letters.choices("abcdefghijkXYZ0123456789+/", k=20_000))
+    stream, reversers = StreamReverser(), (_reverser(VALUE, long),)
+    line = f"connecting with {VALUE} now\n".encode()
+
+    shown = [stream.feed(line, reversers) for _ in range(400)]
+
+    assert set(shown) == {b"connecting with ${v:a} now\n"}
+    assert len(stream._before) <= _FARTHEST + len(line)
+
+
+def test_what_follows_a_value_that_repeats_itself_is_shown():
+    lines = ["0" * 60] * 100 + ["and so on"]
+
+    *hidden, last = reverse_lines(lines, (_reverser("0" * 10),))
+
+    assert set(hidden) <= {"${v:a}", "${v:a}${v:a}"}
+    assert last == "and so on"
 
 
 # --- work ---------------------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ SHARED: Final = {
 ALONE: Final = frozenset(
     f"tests/{name}.py"
     for name in (
+        "cli/test_audit_jdbc",
+        "cli/test_audit_records",
         "examples/test_demo_run",
         "examples/test_examples_run",
         "examples/test_stream_counts",

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from xdist.scheduler import LoadFileScheduling
+
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
+
+AUDITS: Final = "a JVM of audits"
+"""What would begin last, and keep one worker busy after the others have ended."""
 
 SHARED: Final = {
     "tests/cli": "a deployment with an API server",
@@ -12,20 +18,35 @@ SHARED: Final = {
     "tests/trust": "a deployment with an API server",
     "tests/differential": "a JVM with Kafka",
     "tests/examples": "a session of Spark, and a metadata database",
+    "tests/spark/audit/records": AUDITS,
+    "tests/operators/test_record_audits.py": AUDITS,
 }
-"""Folder -> what its tests start once in a worker, for all folders that say the same."""
+"""Folder or file -> what its tests start once in a worker, for all that say the same."""
 
 
 ALONE: Final = frozenset(
-    f"tests/examples/{name}.py" for name in ("test_demo_run", "test_examples_run", "test_stream_counts")
+    f"tests/{name}.py"
+    for name in (
+        "cli/test_audit_jdbc",
+        "cli/test_audit_records",
+        "examples/test_demo_run",
+        "examples/test_examples_run",
+        "examples/test_stream_counts",
+        "spark/audit/records/test_spark35",
+    )
 )
 """Files of these folders that run for minutes, far longer than what they would share takes to start."""
 
 
 class FileScheduling(LoadFileScheduling):
-    """``--dist loadfile``, with one worker for what takes long to start."""
+    """``--dist loadfile``, with one worker for what takes long to start, and what is long first."""
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
-        folder = "/".join(file.split("/")[:2])
-        return file if file in ALONE else SHARED.get(folder, file)
+        shared = (what for place, what in SHARED.items() if f"{file}/".startswith(f"{place}/"))
+        return file if file in ALONE else next(shared, file)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if AUDITS in self.workqueue:
+            self.workqueue.move_to_end(AUDITS, last=False)
+        super()._assign_work_unit(node)

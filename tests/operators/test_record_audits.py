@@ -19,7 +19,7 @@ from airflow_config_providers.operators.record_audits import (
 )
 from airflow_config_providers.spark.audit.records.past_records import CONFIGS
 from airflow_config_providers.spark.audit.session import audit_session
-from tests.servers.own_jvm import own_jvm
+from tests.servers.own_jvm import shared_jvm
 from tests.spark.audit.records.past import QUICK, Past
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("session")]
@@ -32,7 +32,7 @@ AT_MOST_4G = "policies: [{name: small, class: bounds, params: {spark.executor.me
 @pytest.fixture(scope="module")
 def session() -> Iterator[None]:
     """A session for the tasks of this file; one that another file has left is not encrypted."""
-    with own_jvm(), audit_session("local[2]", {**CONFIGS, **QUICK}):
+    with shared_jvm(), audit_session("local[2]", {**CONFIGS, **QUICK}):
         yield
 
 

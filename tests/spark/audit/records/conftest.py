@@ -13,12 +13,13 @@ pytest.importorskip("airflow.sdk")
 
 from airflow_config_providers.spark.audit.records.past_records import CONFIGS
 from airflow_config_providers.spark.audit.session import audit_session
+from tests.servers.own_jvm import shared_jvm
 from tests.spark.audit.records.past import QUICK, Past
 
 
 @pytest.fixture(scope="module")
-def session(jvm: None) -> Iterator[Any]:
-    with audit_session("local[2]", {**CONFIGS, **QUICK}) as session:
+def session() -> Iterator[Any]:
+    with shared_jvm(), audit_session("local[2]", {**CONFIGS, **QUICK}) as session:
         yield session
 
 

@@ -20,6 +20,9 @@ QUICK = {
     "spark.default.parallelism": "2",
     "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than a few rows do
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.maxPlanStringLength": "100",  # Spark describes each plan for pages that nobody sees
+    "spark.sql.maxMetadataStringLength": "10",
+    "spark.sql.debug.maxToStringFields": "2",
     "spark.driver.host": "127.0.0.1",
 }
 """What makes Spark quick with a few rows."""

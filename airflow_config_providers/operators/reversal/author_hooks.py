@@ -44,7 +44,7 @@ class _AuthorMethod:
     A method of a class of operators, which leaves only references behind when an operator has it.
 
     As without it, an operator has what was set on it, or else what the first of its classes defines, from this one on.
-    Both are looked up when they are needed, so a base can change.
+    Both are looked up when they are needed, so that nothing is kept of a base.
 
     :param kind: the class
     :param base: the class whose own and inherited methods stay as they are, so that Airflow sees which are overridden
@@ -56,7 +56,6 @@ class _AuthorMethod:
         self.own = own
         self._base = base
         self._name = name
-        self._last: tuple[Any, Any] = (None, None)  # a method and its guard: a class has the same one as long as that
 
     @property
     def __isabstractmethod__(self) -> bool:
@@ -69,7 +68,7 @@ class _AuthorMethod:
         method = _defined(self._name, order[order.index(self.kind) :])
         if method is self._unguarded or (operator is None and not isfunction(method)):
             return _bound(method, operator, owner)
-        guarded = self._guard(method)
+        guarded = _guarded(method, self._name)
         return guarded if operator is None else MethodType(guarded, operator)  # as a method, it can be pickled
 
     def __set__(self, operator: Any, method: Any) -> None:
@@ -81,13 +80,6 @@ class _AuthorMethod:
     @property
     def _unguarded(self) -> Any:
         return _defined(self._name, self._base.__mro__)
-
-    def _guard(self, method: Any) -> Any:
-        last, guarded = self._last
-        if last is not method:
-            guarded = _guarded(method, self._name)
-            self._last = method, guarded
-        return guarded
 
     def _set_on(self, operator: Any) -> Any:
         method = vars(operator)[self._name]

@@ -210,13 +210,6 @@ def test_an_abstract_method_stays_abstract():
         Abstract(task_id="job")
 
 
-def test_a_method_is_the_same_each_time(dag, password):
-    job = OurOperator(task_id="job", dag=dag, payload=password)
-
-    assert OurOperator.execute is OurOperator.execute
-    assert job.execute == job.execute
-
-
 def test_a_class_without_one_of_its_own_has_that_of_its_base():
     assert type("JobOperator", (OurOperator,), {}).execute is ConfiguredOperator.execute
 

@@ -1,4 +1,4 @@
-"""What this process reverses in its logs and streams, for a while."""
+"""What this process reverses in its logs, its streams and what backends store, for a while."""
 
 from __future__ import annotations
 
@@ -16,3 +16,16 @@ def reversing_nothing():
     yield
     for reverser in left:
         installation.install(reverser)
+
+
+@contextmanager
+def storing_as_it_is():
+    """Put aside the values of earlier tasks, which backends would know until the tasks are collected."""
+    from airflow_config_providers.operators.reversal.backend_guards import _known
+
+    left = _known.with_values
+    for reverser in left:
+        _known.remove(reverser)
+    yield
+    for reverser in left:
+        _known.know(reverser)

@@ -23,7 +23,7 @@ from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.testing import InMemoryConfigStore
 from tests.limits import LONGEST
 from tests.operators.standalone_master import Master
-from tests.reversal import reversing_nothing
+from tests.reversal import reversing_nothing, storing_as_it_is
 from tests.servers.own_jvm import own_jvm
 from tests.servers.web import WebServer
 
@@ -359,7 +359,7 @@ def run_task(monkeypatch, store):
             message=message,
         )
 
-    with reversing_nothing():  # the canary can have another reference there
+    with reversing_nothing(), storing_as_it_is():  # the canary can have another reference there
         yield run
         for ti in ran:
             if isinstance(run := getattr(ti.task, "_job_run", None), JobRun):

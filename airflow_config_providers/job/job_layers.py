@@ -28,6 +28,8 @@ from airflow_config_providers.spark.specification import refusal
 ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
 """Returns the layer of the file at a path; if it cannot, it calls the function with the reason and returns None."""
 
+_MASTER: Final = "spark.master"
+
 NOT_SHOWN: Final = "Not shown: "
 """How the reason begins if a file cannot be read."""
 
@@ -44,12 +46,14 @@ class JobLayers:
         the environment
     :param warn: is called with each note for the reader of the task log
     :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
+    :param passes_master: whether the operator passes another master to Spark than ``spark.master``
     :param spark_version: the version of the Spark that runs the job; None if it is not known
     """
 
     render: Callable[[str], FilledIn]
     warn: Callable[[str], None]
     takes_any_key: bool = False
+    passes_master: bool = False
     spark_version: str | None = None
 
     def collect(
@@ -71,7 +75,7 @@ class JobLayers:
         return with_kept_redaction([*layers, *environment])
 
     def _check_keys(self, layers: Sequence[ConfigLayer], of_spark: Collection[str]) -> None:
-        """Refuse keys that Spark would ignore, and warn about unknown ones, but not those in Spark's own file."""
+        """Refuse keys that Spark would ignore, and warn about doubtful ones, but not those in Spark's own file."""
         found = find_in_layers(
             layers,
             settings.unknown_keys(),
@@ -79,9 +83,17 @@ class JobLayers:
             takes_any_key=self.takes_any_key,
             spark_version=self.spark_version,
         )
-        for doubt in found.doubts:
+        for doubt in (*found.doubts, *self._unread_masters(layers, of_spark)):
             self.warn(doubt)
         refuse(ConfigException, found.problems)
+
+    def _unread_masters(self, layers: Sequence[ConfigLayer], of_spark: Collection[str]) -> Iterator[str]:
+        for layer in layers if self.passes_master else ():
+            if _MASTER in layer.configs and layer.name not in of_spark:
+                yield (
+                    f"'{_MASTER}' in {printable(layer.origin(_MASTER))} has no effect: the operator passes the master "
+                    f"of its Spark connection. Set it there."
+                )
 
     def _of_files(self, files: Iterable[ConfigFile]) -> list[ConfigLayer]:
         found: list[ConfigLayer] = []

@@ -19,6 +19,9 @@ _RESTARTABLE: Final = frozenset({"kubernetes", "livy", "spark_jdbc", "spark_pipe
 _TAKING_ANY_KEY: Final = frozenset({"", "databricks", "dataproc", "pyspark"})
 """Families whose jobs can get keys that do not begin with ``spark.``; an unlisted operator could be such a one."""
 
+_PASSING_MASTER: Final = frozenset({"spark_jdbc", "spark_sql", "spark_submit"})
+"""Families that pass the master of their connection to Spark, which is stronger than any key."""
+
 PART: Final = "*"
 """In a path: every item of a list."""
 
@@ -118,6 +121,11 @@ class OperatorSpec:
     def takes_any_key(self) -> bool:
         """Whether the job can get keys that do not begin with ``spark.``, which spark-submit ignores."""
         return self.family in _TAKING_ANY_KEY
+
+    @property
+    def passes_master(self) -> bool:
+        """Whether the master of its connection is stronger than ``spark.master``."""
+        return self.family in _PASSING_MASTER
 
     @property
     def is_restartable(self) -> bool:

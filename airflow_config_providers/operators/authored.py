@@ -128,6 +128,7 @@ class AuthoredOperator(ReloadingOperator):
                 render=partial(rendered, environment=jinja_env or self.get_template_env(), context=context),
                 warn=once(self.log.warning),  # a reload settles it again
                 takes_any_key=fields.spec.takes_any_key,
+                passes_master=fields.spec.passes_master,
                 spark_version=spark.version if spark else None,
             ),
             words=fields.spec.words,

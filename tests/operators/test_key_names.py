@@ -283,3 +283,16 @@ def test_the_log_shows_both_names_of_a_key(dag, run_task, monkeypatch, logged):
 
     assert f"{OLDER} = 2g   # RUN_CONFIG" in logged.getvalue()
     assert f"beats DAG_CONFIG conf {CURRENT} = 1g" in logged.getvalue()
+
+
+@pytest.mark.parametrize("place", ["conf", "a file"])
+def test_a_master_that_the_operator_does_not_pass_on_is_told_in_the_task_log(written, place, logged):
+    written(place, "spark.master", "yarn")
+
+    assert "has no effect: the operator passes the master of its Spark connection" in logged.getvalue()
+
+
+def test_nothing_is_told_without_another_master(written, logged):
+    written("conf", "spark.app.x", "yarn")
+
+    assert "has no effect" not in logged.getvalue()

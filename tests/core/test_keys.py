@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core.definition.abstract_config import AbstractConfig
@@ -9,6 +9,7 @@ from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.keys import current_name, key_problem, key_problems, spellings
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, layer_problems
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.transformer import ConfigTransformer
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
 
@@ -87,12 +88,11 @@ def test_an_ordinary_key_is_taken(key: str) -> None:
 
 
 @given(st.lists(st.text(), max_size=3))
+@example([": "])
 def test_many_keys_have_the_problems_that_each_has(keys: list[str]) -> None:
-    each = [str(problem) for key in keys if (problem := key_problem(key, ""))]
+    each = [str(problem) for key in keys if (problem := key_problem(key, f"'{printable(key)}' here"))]
 
-    assert [str(problem).partition(": ")[2] for problem in key_problems(keys, lambda _: "")] == [
-        text.removeprefix(": ") for text in each
-    ]
+    assert [str(problem) for problem in key_problems(keys, lambda _: "here")] == each
 
 
 def test_the_character_and_its_place_are_told() -> None:

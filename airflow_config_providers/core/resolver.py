@@ -344,9 +344,10 @@ class ConfigResolver:
         )
 
     def _form_problem(self, variable: ConfigVariable) -> str:
+        found: object = ""
         with suppress(Exception, SystemExit):  # a provider can raise anything, which says nothing about the form
-            return self._providers[variable.provider].form_problem(variable.path, variable.key)
-        return ""
+            found = self._providers[variable.provider].form_problem(variable.path, variable.key)
+        return printable(found) if isinstance(found, str) else ""
 
     def _misfits(self, layered: LayeredConfig, values: Mapping[str, str | None]) -> Iterator[ConfigProvidersError]:
         if self._definition is None:

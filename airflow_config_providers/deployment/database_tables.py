@@ -30,6 +30,12 @@ _NAMES: Final = ("dag_id", "run_id", "task_id")
 _WRITTEN: Final = ("updated_at", "last_updated", "timestamp", "dttm", "created_at", "created_date", "start_date")
 """The columns that say when a row was written; the first that a table has is used."""
 
+_WITHOUT_TEXT: Final = (
+    *(sa.Boolean, sa.Integer, sa.Numeric, sa.Float, sa.Uuid, sa.Enum),
+    *(sa.Date, sa.DateTime, sa.Time, sa.Interval),
+)
+"""The types whose values have no text that code has chosen."""
+
 _PAGE: Final = 500
 """How many rows are read at a time by this process. No transaction is open between two of these times."""
 
@@ -162,14 +168,13 @@ class _Query:
 
 
 def _text(column: Any) -> Any:
-    """Return the text or the bytes in a column; None if it has neither."""
+    """Return the text or the bytes in a column, also if SQLAlchemy does not know its type; None if it has neither."""
     kind = column.type
     while isinstance(kind, sa.types.TypeDecorator):
         kind = kind.impl_instance
     if isinstance(kind, sa.LargeBinary):
         return sa.type_coerce(column, sa.LargeBinary)  # and not the objects that Airflow makes of them
-    is_text = isinstance(kind, sa.String | sa.JSON) and not isinstance(kind, sa.Enum)
-    return sa.cast(column, sa.Text) if is_text else None
+    return None if isinstance(kind, _WITHOUT_TEXT) else sa.cast(column, sa.Text)
 
 
 def _batches(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:

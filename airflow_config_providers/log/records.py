@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
-from copy import copy
 from typing import Any, Final
 
 from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
@@ -28,18 +27,23 @@ class RecordGuard:
         self._handler = handler
         self._active = active
 
-    def __call__(self, record: logging.LogRecord) -> None:  # noqa: D102 - the class says it
+    def __call__(self, record: logging.LogRecord, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - the class says it
         try:
-            shown = self._reversed(record) if self._active else record
+            shown = self._shown(record) if self._active else record
         except Exception:  # noqa: BLE001 - arguments that do not fit the message, as in any handler
-            self._handler.handleError(record)
-        else:
-            self.inner(shown)
+            return self._handler.handleError(record)
+        return self.inner(shown, *args, **kwargs)
 
-    def _reversed(self, record: logging.LogRecord) -> logging.LogRecord:
-        shown = copy(record)
-        vars(shown).clear()
-        vars(shown).update(self._reversed_entry(key, value) for key, value in _as_text(record).items())
+    def _shown(self, record: logging.LogRecord) -> logging.LogRecord:
+        held = _as_text(record)
+        entries = {key: self._reversed_entry(key, value) for key, value in held.items()}
+        is_same = all(name is key and held[key] is value for key, (name, value) in entries.items())
+        if is_same and self._active.value(record.args) is record.args:
+            if not record.exc_info:
+                return record
+            entries |= {name: (name, getattr(record, name)) for name in ("msg", "args")}
+        shown = logging.LogRecord.__new__(logging.LogRecord)  # a class of others can change the message once more
+        vars(shown).update(entries.values())
         return shown
 
     def _reversed_entry(self, key: str, value: object) -> tuple[Any, object]:

@@ -216,7 +216,7 @@ class ConfiguredOperator(RenderingOperator):
         reversing = added.around(self._known_values, is_followed=lambda: not self._is_executing)
         try:
             with reversing, self._values_in_place(reverser):
-                guard_output(reverser, context)
+                guard_output(reverser)
                 result = run()
         except SUSPENSIONS as deferred:
             self._reverse_deferral(context, deferred, reverser, stop=self.on_kill)

@@ -35,7 +35,7 @@ class ReversingOperator(ResumingOperator):
         """Have all that Airflow gets of this task show references from now on: an author's code runs next."""
         from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
 
-        guard_output(self._known_values(), context)
+        guard_output(self._known_values())
         if self._added_context is None or self._added_context.context is not context:
             self._added_context = AddedContext(context)
             self.guard_callbacks()
@@ -55,14 +55,12 @@ class ReversingOperator(ResumingOperator):
         :param context: of the function; None for the one with which the task was rendered, if there are values
         """
         added = self._added_context
-        if context is None:
-            if added is None:
-                return nullcontext()
-            context = added.context
+        if context is None and added is None:
+            return nullcontext()
         from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
 
-        guard_output(self._known_values(), context)
-        if added is not None and context is added.context:
+        guard_output(self._known_values())
+        if added is not None and (context is None or context is added.context):
             return added.around(self._known_values, is_followed=partial(is_followed, self, name, added.context))
         return AddedContext(context).around(self._known_values, is_followed=lambda: False)
 
@@ -110,15 +108,30 @@ class ReversingOperator(ResumingOperator):
 
     def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         """Reverse what ``execute`` left on the operator, where listeners and links can read it."""
-        from airflow_config_providers.core.reversal.reverse import reverse_object
+        from airflow_config_providers.core.reversal.reverse import UNCHECKED
 
         if not reverser:
             return
         for name, value in attributes(self).items():
-            is_old = before.get(name) is value and not (isinstance(value, ITEMS) or is_mapping(value))
-            held = _with_param_values(value)
-            if not is_old and (hidden := reverse_object(held, (reverser,))) is not held:
+            was_there = before.get(name) is value
+            if was_there and not (isinstance(value, ITEMS) or is_mapping(value)):
+                continue
+            hidden = _reversed_attribute(value, reverser)
+            cannot_be_read = hidden is UNCHECKED and not isinstance(value, (dict, *ITEMS))  # such as a closed shelf
+            if hidden is not value and not (was_there and cannot_be_read):
                 setattr(self, name, hidden)
+
+
+def _reversed_attribute(value: Any, reverser: ReverseTransformer) -> Any:
+    """Return what shows references in place of ``value``; that itself if it has no values in it."""
+    from airflow_config_providers.core.reversal.reverse import UNCHECKED, reverse_object
+
+    try:
+        held = _with_param_values(value)
+        hidden = reverse_object(held, (reverser,))
+    except Exception:  # noqa: BLE001 - a foreign class can raise anything
+        return UNCHECKED
+    return value if hidden is held else hidden
 
 
 def _with_param_values(value: Any) -> Any:
@@ -126,4 +139,4 @@ def _with_param_values(value: Any) -> Any:
     from airflow.sdk.definitions.param import ParamsDict
 
     is_params = issubclass(type(value), ParamsDict)
-    return {key: param.value for key, param in value.items()} if is_params else value
+    return {key: getattr(param, "value", param) for key, param in value.items()} if is_params else value

@@ -186,6 +186,20 @@ def test_a_provider_that_fails_to_judge_a_form_hides_no_reference_without_a_valu
 
 
 @pytest.mark.parametrize(
+    ("found", "said"), [("bad\x1b[31m\nline", r"bad\x1b[31m\nline"), (("a", "b"), "has no key 'password' there")]
+)
+def test_what_a_provider_finds_wrong_with_a_form_is_one_printable_line(found, said):
+    class Odd(InMemoryConfigProvider):
+        def form_problem(self, path, key):
+            return found
+
+    with pytest.raises(UnresolvedReferenceError) as caught:
+        resolver(Odd()).resolve([dag({"spark.x": "${vault:db:password}"})])
+
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("below", "message"),
     [
         pytest.param("${env:X}:password}", "References cannot be nested", id="nested"),

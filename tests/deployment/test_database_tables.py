@@ -70,6 +70,17 @@ def test_each_row_of_a_table_without_a_key_is_searched_once(made):
     assert sorted(row[-1] for row in rows) == sorted(texts)
 
 
+def test_a_column_without_a_known_type_is_searched(made):
+    database = made(
+        "create table others (id integer primary key, bare, at timestamp, number real)",
+        rows=[("insert into others (bare) values (?)", [("a text",)])],
+    )
+    table = table_of(database, "others")
+
+    assert table.columns == ["bare"]
+    assert "a text" in chain.from_iterable(*database.batches(table))
+
+
 def test_airflows_own_tables_leave_out_where_values_are_kept_on_purpose(made):
     database = made("create table connection (id integer primary key, password text)")
 

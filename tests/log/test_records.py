@@ -139,3 +139,60 @@ def test_a_record_is_kept_as_it_is_without_values(logger, memory):
     (record,) = memory.buffer
     assert record.args == (VALUE,)
     assert "emit" not in vars(memory)
+
+
+def test_a_record_without_a_value_in_it_is_kept_as_it_is(logger, memory):
+    logger.addHandler(memory)
+
+    with reversing(reverser()):
+        logger.error("line %d of %s", 1, "a file")
+
+    (record,) = memory.buffer
+    assert (record.msg, record.args) == ("line %d of %s", (1, "a file"))
+
+
+def test_of_an_exception_without_a_value_in_it_the_text_is_kept_with_the_template_of_the_message(logger, memory):
+    logger.addHandler(memory)
+
+    with reversing(reverser()):
+        try:
+            raise ValueError("no value")
+        except ValueError:
+            logger.exception("failed %s", "here")
+
+    (record,) = memory.buffer
+    assert (record.msg, record.args, record.exc_info) == ("failed %s", ("here",), None)
+    assert record.exc_text.endswith("ValueError: no value")
+
+
+def test_a_handler_that_gives_its_emit_more_than_a_record_gets_that_and_its_result(logger):
+    class Marking(logging.handlers.BufferingHandler):
+        def emit(self, record, mark=None):
+            self.buffer.append(record)
+            return mark
+
+        def handle(self, record):
+            self.seen = self.emit(record, mark=7)
+            return True
+
+    handler = Marking(10)
+    logger.addHandler(handler)
+
+    with reversing(reverser()):
+        logger.error("an argument: %s", VALUE)
+
+    assert handler.seen == 7
+    assert handler.buffer[0].getMessage() == f"an argument: {REFERENCE}"
+
+
+def test_a_record_whose_class_adds_to_the_message_shows_that_once(logger, memory, out):
+    class Marked(logging.LogRecord):
+        def getMessage(self):  # noqa: N802 - a name of the standard library
+            return f"mark {super().getMessage()}"
+
+    logger.addHandler(memory)
+    with reversing(reverser()):
+        memory.handle(Marked("tests.records", logging.ERROR, "", 0, "an argument: %s", (VALUE,), None))
+    memory.flush()
+
+    assert out.getvalue() == f"mark an argument: {REFERENCE}\n"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
-from collections import deque
+from collections import UserDict, deque
 
 import pytest
 from airflow.providers.standard.sensors.filesystem import FileSensor
 from airflow.sdk import DAG
+from airflow.sdk.definitions.param import ParamsDict
 from airflow.triggers.base import StartTriggerArgs
 
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UnresolvedReferenceError
@@ -135,6 +136,39 @@ def test_attack_30_what_execute_adds_to_an_attribute_holds_references(dag, run_t
 
     assert CANARY not in repr(vars(run.task))
     assert password in repr([dict(run.task.params), run.task.recent])
+
+
+class Unreadable(UserDict):
+    """A mapping that cannot be read any more, such as a closed shelf."""
+
+    def items(self):
+        raise ValueError
+
+    __iter__ = keys = values = items
+
+
+def test_what_was_there_and_cannot_be_read_stays(dag, run_task, password):
+    def begin(context):
+        context["task"].shelf = Unreadable()
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=lambda *_: None, pre_execute=begin))
+
+    assert run.state == "success"
+    assert type(run.task.shelf) is Unreadable
+
+
+class PlainParams(ParamsDict):
+    def items(self):
+        return {key: self[key] for key in self}.items()
+
+
+def test_parameters_of_a_class_that_lists_plain_values_do_not_fail_the_task(dag, run_task, password):
+    task = OurOperator(task_id="job", dag=dag, payload=password, do=lambda *_: None)
+    task.params = PlainParams({"x": 1})
+
+    run = run_task(task)
+
+    assert (run.state, dict(run.task.params)) == ("success", {"x": 1})
 
 
 VALUES = [

@@ -64,10 +64,10 @@ STORED: Final[Mapping[str, tuple[str, ...]]] = {
 """
 Message -> its fields that Airflow stores and shows to everyone who can see the DAG.
 
-Keys of the state stores are reversed wherever they are used, so that a task finds what it has stored. The same applies
-to the keys of its own XComs, and to the ID of a run that it has triggered, when it asks for that run. Other identifiers
-are not reversed: a task can ask for a connection whose name is a value, or for an XCom of another task. Nor are key and
-value of an Airflow variable, which a task sets for others to read the value.
+Keys of XComs and of the state stores are reversed wherever they are used, so that a task finds what it has stored. The
+same applies to the ID of a run that it has triggered, when it asks for that run. Other identifiers are not reversed: a
+task can ask for a connection whose name is a value. Nor are key and value of an Airflow variable, which a task sets for
+others to read the value.
 """
 
 STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -79,17 +79,17 @@ STORED_IF_THERE: Final[Mapping[str, tuple[str, ...]]] = {
 _STATES: Final = ("SetAssetStateStoreByName", "SetAssetStateStoreByUri", "SetTaskStateStore")
 """Those with a state, which a backend of the deployment can have put elsewhere."""
 
-_ASKING: Final = ("DeleteXCom", "GetXCom", "GetXComCount", "GetXComSequenceItem", "GetXComSequenceSlice")
-"""Those that name an XCom, which another task can have pushed under a key that contains what is a value here."""
+_ASKING: Final = ("GetXCom", "GetXComCount", "GetXComSequenceItem", "GetXComSequenceSlice")
+
+_ASKED_AS: Final = (
+    "The key of an XCom contains a value of this task, so it is asked for as %s. A task that does not have the value "
+    "has stored its XCom under another key, which is not found: use a key that contains no value."
+)
 
 _MISSING: Final = object()
 
 _NOT_IN_A_RUN_ID: Final = re.compile(r"[^A-Za-z0-9_.~:+-]")
 """The characters that Airflow refuses in the ID of a run by default (``[scheduler] allowed_run_id_pattern``)."""
-
-
-_Task = tuple[str | None, str | None]
-"""The ids of a DAG and of its task."""
 
 
 class AddedContext:
@@ -149,22 +149,14 @@ class AddedContext:
         self._changed.reverse(reverser)
 
 
-def guard_output(reverser: ReverseTransformer, context: Mapping[str, Any]) -> None:
-    """
-    Replace values by references in messages and what backends store, for as long as ``reverser`` has values.
-
-    :param context: of the task that has them
-    """
+def guard_output(reverser: ReverseTransformer) -> None:
+    """Replace values by references in messages and what backends store, for as long as ``reverser`` has values."""
     if reverser:
-        _guard_messages(reverser, _task_of(context.get("ti")))
+        _guard_messages(reverser)
         guard_backends(reverser)
 
 
-def _task_of(source: Any) -> _Task:
-    return getattr(source, "dag_id", None), getattr(source, "task_id", None)
-
-
-def _guard_messages(reverser: ReverseTransformer, task: _Task) -> None:
+def _guard_messages(reverser: ReverseTransformer) -> None:
     """
     Replace values by references in what Airflow stores of this task's messages, for as long as ``reverser`` has values.
 
@@ -178,7 +170,7 @@ def _guard_messages(reverser: ReverseTransformer, task: _Task) -> None:
         return
     if not isinstance(comms, _GuardedComms):  # tasks can run inside a task, and in parallel threads
         place["SUPERVISOR_COMMS"] = comms = _GuardedComms(comms)
-    comms.know(reverser, task)
+    comms.know(reverser)
 
 
 class _GuardedComms:
@@ -188,12 +180,10 @@ class _GuardedComms:
         self._inner = inner
         self._known = ActiveReversers()
         self._run_ids: dict[str, str] = {}
-        self._tasks: set[_Task] = set()
 
-    def know(self, reverser: ReverseTransformer, task: _Task) -> None:
-        """Replace the values of ``reverser``, which ``task`` has, too, until it forgets them."""
+    def know(self, reverser: ReverseTransformer) -> None:
+        """Replace the values of ``reverser``, too, until it forgets them."""
         self._known.know(reverser)
-        self._tasks.add(task)
 
     def send(self, msg: Any) -> Any:
         """Send ``msg`` with references in place of values."""
@@ -211,10 +201,10 @@ class _GuardedComms:
             self._run_ids = {}
             return message
         held = _stored_fields(message)
-        if type(message).__name__ in _ASKING and _task_of(message) not in self._tasks:
-            held.pop("key", None)
         shown = {name: _reversed_field(name, value, reversers) for name, value in held.items()}
         changed = {name: value for name, value in shown.items() if value is not held[name]}
+        if "key" in changed and type(message).__name__ in _ASKING:
+            _log.warning(_ASKED_AS, changed["key"])
         if "run_id" in changed:
             changed["run_id"] = self._run_ids[message.run_id] = _legal_run_id(str(changed["run_id"]))
         elif "run_id" not in held:

@@ -271,17 +271,16 @@ def test_an_xcom_whose_key_has_a_value_is_found_again_and_deleted(dag, run_task,
     assert {message.key for message in run.supervisor.sent("DeleteXCom")} == {f"of {password}"}
 
 
-def test_an_xcom_of_another_task_is_named_as_it_is(dag, run_task, password):
-    key = f"of {CANARY}"
+def test_the_key_of_an_xcom_of_another_task_is_asked_for_with_the_reference_and_the_log_says_so(
+    dag, run_task, password, caplog
+):
+    def pull(self, context):
+        return context["ti"].xcom_pull("before", key=f"of {self.payload}", map_indexes=-1)
 
-    def do(self, context):
-        context["ti"].xcom_pull("before", key=key, map_indexes=-1)
-        xcom.XCom.delete(key, **{**PLACE, "task_id": "before"})
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=pull))
 
-    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do))
-
-    assert run.state == "success"
-    assert {message.key for kind in ("GetXCom", "DeleteXCom") for message in run.supervisor.sent(kind)} == {key}
+    assert [message.key for message in run.supervisor.sent("GetXCom")] == [f"of {password}"]
+    assert f"so it is asked for as of {password}" in caplog.text
 
 
 def test_the_key_of_a_result_is_asked_for_as_it_is(dag, run_task, secrets_dir):

@@ -39,9 +39,10 @@ class RecordGuard:
         entries = {key: self._reversed_entry(key, value) for key, value in held.items()}
         is_same = all(name is key and held[key] is value for key, (name, value) in entries.items())
         if is_same and self._active.value(record.args) is record.args:
-            if not record.exc_info:
+            if not _has_exception(record):
                 return record
-            entries |= {name: (name, getattr(record, name)) for name in ("msg", "args")}
+            if isinstance(record.msg, str):
+                entries |= {name: (name, getattr(record, name)) for name in ("msg", "args")}
         shown = logging.LogRecord.__new__(logging.LogRecord)  # a class of others can change the message once more
         vars(shown).update(entries.values())
         return shown
@@ -57,6 +58,11 @@ def keeps_records(handler: logging.Handler) -> bool:
     module = sys.modules.get("logging.handlers")  # slow to import; without it, there is no such handler
     kinds = tuple(getattr(module, name) for name in _KINDS) if module else ()
     return isinstance(handler, kinds) and not isinstance(handler.emit, RecordGuard)
+
+
+def _has_exception(record: logging.LogRecord) -> bool:
+    """Return whether a renderer could show the local variables of an exception, which can be values."""
+    return bool(record.exc_info) or with_exception_as_text(record.msg) is not record.msg
 
 
 def _as_text(record: logging.LogRecord) -> dict[str, Any]:

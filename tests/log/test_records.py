@@ -107,6 +107,22 @@ def test_an_event_of_structlog_that_a_handler_keeps_shows_references(logger, mem
     assert f"ValueError: {REFERENCE}" in out.getvalue()
 
 
+def test_of_an_event_of_structlog_with_an_exception_only_its_text_is_kept(logger, memory):
+    """A renderer can show local variables, which can be values although the text has none."""
+    logger.addHandler(memory)
+    bound = structlog.wrap_logger(logger, processors=[structlog.stdlib.ProcessorFormatter.wrap_for_formatter])
+
+    with reversing(reverser()):
+        try:
+            raise ValueError("no value")
+        except ValueError:
+            bound.error("failed", exc_info=True)
+
+    (record,) = memory.buffer
+    assert "exc_info" not in record.msg
+    assert record.msg["exception"].endswith("ValueError: no value")
+
+
 def test_a_number_that_is_a_value_stays_a_number_for_the_format(logger, memory, out):
     memory.target.setFormatter(logging.Formatter("%(process)d %(message)s"))
     logger.addHandler(memory)

@@ -79,20 +79,23 @@ def _composed(text: str, shown: str) -> tuple[yaml.Node | None, list[str]]:
             return yaml.compose(_plain(text, yaml.scan(text, loader)), loader), [*problems]
         return None, [*problems]
     except yaml.MarkedYAMLError as error:
-        place = f"{shown}:{error.problem_mark.line + 1 if error.problem_mark else 1}"
-        problem = syntax_problem(error, text, _CORRECT)
+        problem = syntax_problem(error, text, name=shown, way_out=_CORRECT)
     except yaml.YAMLError as error:
-        place, problem = shown, f"it is not YAML ({type(error).__name__}). Correct it."
-    raise ConfigException(*problems, f"{place}: {problem}")
+        problem = f"{shown}: it is not YAML ({type(error).__name__}). Correct it."
+    raise ConfigException(*problems, problem)
 
 
-def syntax_problem(error: yaml.MarkedYAMLError, text: str, way_out: str) -> str:
-    """Return why ``text`` is not YAML, and a way out. The parser does not name a tab, which nobody sees: this does."""
-    if mark := error.problem_mark:
-        line = "".join(text.splitlines()[mark.line : mark.line + 1])
-        if line[mark.column : mark.column + 1] == "\t":
-            return _TAB
-    return f"{printable(error.problem or error.context or 'it is not YAML')}. {way_out}"
+def syntax_problem(error: yaml.MarkedYAMLError, text: str, *, name: str, way_out: str) -> str:
+    """
+    Return where and why ``text`` is not YAML, and a way out.
+
+    The parser does not name a tab, which nobody sees: this does.
+    """
+    number, column = (mark.line, mark.column) if (mark := error.problem_mark) else (0, None)
+    line = "".join(text.splitlines()[number : number + 1])
+    if column is not None and line[column : column + 1] == "\t":
+        return f"{name}:{number + 1}: {_TAB}"
+    return f"{name}:{number + 1}: {printable(error.problem or error.context or 'it is not YAML')}. {way_out}"
 
 
 def _plain(text: str, tokens: Iterable[yaml.Token]) -> str:

@@ -58,8 +58,8 @@ def airflow_database() -> TextDatabase:
 
     :raises ProviderUnavailableError: the database is unavailable
     """
-    url, others = reading(lambda session: (session.get_bind().url, _tables_of_others(session.connection())))
-    return _database(url, others, lambda query: reading(lambda session: session.execute(query).all()))
+    url, tables = reading(lambda session: (session.get_bind().url, _tables(session.connection())))
+    return _database(url, tables, lambda query: reading(lambda session: session.execute(query).all()))
 
 
 def database_of_connection(conn_id: str) -> TextDatabase:
@@ -76,8 +76,8 @@ def database_of_connection(conn_id: str) -> TextDatabase:
     else:
         name = "postgresql" if found.conn_type == "postgres" else str(found.conn_type)
         url = sa.engine.URL.create(name, found.login, found.password, found.host, found.port, found.schema)
-    others = _ask_once(url, _tables_of_others)
-    return _database(url, others, lambda query: _ask_once(url, lambda database: database.execute(query).all()))
+    tables = _ask_once(url, _tables)
+    return _database(url, tables, lambda query: _ask_once(url, lambda database: database.execute(query).all()))
 
 
 def _ask_once(url: Any, ask: Callable[[Any], Sequence[Any]]) -> Sequence[Any]:
@@ -89,25 +89,21 @@ def _ask_once(url: Any, ask: Callable[[Any], Sequence[Any]]) -> Sequence[Any]:
     raise ProviderUnavailableError(f"The database of the connection cannot be read ({problem}). Correct it.")
 
 
-def _tables_of_others(connection: Any) -> list[Any]:
-    """Return the tables that are not Airflow's own, such as the logs of edge_logs and the results of Celery."""
-    own = _own_tables()
-    known = {table.name for table in own.tables.values()}
-    found = sa.MetaData(schema=own.schema)
-    found.reflect(connection, only=lambda name, _: name not in known, resolve_fks=False)
-    return list(found.tables.values())
-
-
-def _own_tables() -> Any:
+def _tables(connection: Any) -> list[Any]:
+    """Return Airflow's own tables and all others, such as the logs of edge_logs and the results of Celery."""
     from airflow.models import import_all_models  # noqa: PLC0415 - heavy
     from airflow.models.base import Base  # noqa: PLC0415 - heavy
 
     import_all_models()  # type: ignore[no-untyped-call] # Airflow's own
-    return Base.metadata
+    own = Base.metadata
+    known = {table.name for table in own.tables.values()}
+    others = sa.MetaData(schema=own.schema)
+    others.reflect(connection, only=lambda name, _: name not in known, resolve_fks=False)
+    return [*others.tables.values(), *own.tables.values()]
 
 
-def _database(url: Any, others: Sequence[Any], read: FetchRows) -> TextDatabase:
-    queries = {table.name: _Query.of(table) for table in (*others, *_own_tables().tables.values())}
+def _database(url: Any, found: Sequence[Any], read: FetchRows) -> TextDatabase:
+    queries = {table.name: _Query.of(table) for table in found}
     searched = {name: query for name, query in sorted(queries.items()) if query.columns}
     tables = [query.table(name, url) for name, query in searched.items()]
     return TextDatabase(tables, lambda table: _batches(searched[table.name], read), JdbcDatabase.of(url))

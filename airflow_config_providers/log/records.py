@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
@@ -62,7 +62,7 @@ def keeps_records(handler: logging.Handler) -> bool:
 
 def _has_exception(record: logging.LogRecord) -> bool:
     """Return whether a renderer could show the local variables of an exception, which can be values."""
-    return bool(record.exc_info) or with_exception_as_text(record.msg) is not record.msg
+    return bool(record.exc_info or (isinstance(record.msg, Mapping) and record.msg.get("exc_info")))
 
 
 def _as_text(record: logging.LogRecord) -> dict[str, Any]:

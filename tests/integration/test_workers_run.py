@@ -129,7 +129,7 @@ def airflow(request, tmp_path_factory):
 
 
 def spark_submit(record):
-    """A program that prints what it got, and fails if it is told to."""
+    """Return a program that prints what it got, and fails if its configuration says so."""
     source = SPARK_SUBMIT.format(python=sys.executable, record=str(record))
     prints = "print('the job has', seen['properties'])\nsys.exit(int('spark.app.fail' in seen['conf'] or "
     return source.replace("sys.exit(int(", prints)

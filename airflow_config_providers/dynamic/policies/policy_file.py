@@ -135,11 +135,10 @@ def _entries(text: str, name: str) -> tuple[list[PolicyEntry], list[str]]:
         _refuse_odd(yaml.parse(text, yaml.SafeLoader), name)
         return _PolicyDocument(yaml.SafeLoader(text), name).entries()
     except yaml.MarkedYAMLError as error:
-        place = f"{name}:{error.problem_mark.line + 1 if error.problem_mark else 1}"
-        problem = syntax_problem(error, text, "Correct it.")
+        problem = syntax_problem(error, text, name=name, way_out="Correct it.")
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        place, problem = name, f"it is not YAML ({type(error).__name__}). Correct it."
-    raise ConfigException(f"{place}: {problem}")
+        problem = f"{name}: it is not YAML ({type(error).__name__}). Correct it."
+    raise ConfigException(problem)
 
 
 def _refuse_odd(events: Iterable[yaml.Event], name: str) -> None:

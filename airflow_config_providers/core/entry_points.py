@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -138,19 +138,20 @@ def _registered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     return tuple(entry for entry in entries if entry.group == group)
 
 
-def _in_folder(folder: str, group: str) -> Iterator[tuple[str, Distribution | None]]:
-    """Yield the name of each distribution in a folder of ``sys.path``, with the distribution if it has the group."""
+def _in_folder(folder: str, group: str) -> list[tuple[str, Distribution | None]]:
+    """Return the name of each distribution in a folder of ``sys.path``, with the distribution if it has the group."""
     from importlib.metadata import Distribution, distributions  # noqa: PLC0415 - slow to import
 
     if folder.endswith(".egg") or Path(folder).is_file():  # an archive, or a folder that is a distribution itself
-        yield from ((name, one) for one in distributions(path=[folder]) if (name := one.metadata["Name"]))
-        return
+        return [(name, one) for one in distributions(path=[folder]) if (name := one.metadata["Name"])]
+    found: list[tuple[str, Distribution | None]] = []
     wanted = group.encode()
     for name, info in _infos(folder):
         if wanted not in _content(info, "entry_points.txt"):
-            yield name, None
+            found.append((name, None))
         elif _content(info, "METADATA") or _content(info, "PKG-INFO"):  # not left by an interrupted installation
-            yield name, Distribution.at(info)
+            found.append((name, Distribution.at(info)))
+    return found
 
 
 def _infos(folder: str) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
@@ -56,7 +57,7 @@ class RecordGuard:
 def keeps_records(handler: logging.Handler) -> bool:
     """Return whether ``handler`` keeps or sends records, and is not guarded yet."""
     module = sys.modules.get("logging.handlers")  # slow to import; without it, there is no such handler
-    kinds = tuple(getattr(module, name) for name in _KINDS) if module else ()
+    kinds = attrgetter(*_KINDS)(module) if module else ()
     return isinstance(handler, kinds) and not isinstance(handler.emit, RecordGuard)
 
 

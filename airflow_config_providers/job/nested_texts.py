@@ -49,7 +49,12 @@ def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> list[NestedS
     :raises ConfigException: a key contains a reference
     """
     found: list[NestedString] = []
-    map_texts(value, label, lambda text: found.append(text) or text.text, skip=skip)  # type: ignore[func-returns-value]  # for its effect
+
+    def keep(text: NestedString) -> str:
+        found.append(text)
+        return text.text
+
+    map_texts(value, label, keep, skip=skip)
     return found
 
 

@@ -78,15 +78,16 @@ def _with_lines(values: Collection[str]) -> list[str]:
     return [*dict.fromkeys((*_longest(lines, _LINES_AT_MOST), *values))]
 
 
-def _longest(texts: Iterable[str], most: int = 0) -> list[str]:
+def _longest(texts: Iterable[str], most: int | None = None) -> list[str]:
     """
     Return the longest of ``texts`` that are not too short to be hidden, each once, with the longest last.
 
-    :param most: how many at most; 0 for all
+    :param most: how many at most; None for all
     """
     from airflow_config_providers.core.reversal.reverse import SHORTEST  # noqa: PLC0415 - a DAG file masks nothing
 
-    return sorted({text for text in texts if len(text) >= SHORTEST}, key=lambda text: (len(text), text))[-most:]
+    found = sorted({text for text in texts if len(text) >= SHORTEST}, key=lambda text: (len(text), text))
+    return found if most is None else found[-most:]
 
 
 def mask_parameters(definitions: Mapping[str, str]) -> None:

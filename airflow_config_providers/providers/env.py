@@ -44,7 +44,7 @@ SENSITIVE_PREFIXES: Final = (
 
 class EnvVarConfigProvider(ConfigProvider):
     """
-    ``${env:DB_PASSWORD}``: the key is the name of an environment variable; there is not a path.
+    ``${env:DB_PASSWORD}``: the key is the name of an environment variable; there is no path.
 
     The parameter ``allowlist.pattern`` is a regular expression of Python that the whole name must match; without it,
     all names are allowed. A name that begins with one of ``SENSITIVE_PREFIXES`` must also be one of the pattern's

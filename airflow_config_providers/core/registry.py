@@ -93,7 +93,7 @@ class ProviderRegistry:
             except ConfigProvidersError as error:
                 problems += error.problems
             except BaseException:  # such as an interrupt
-                close_all(_named(opened))
+                close_all(_labelled(opened))
                 raise
         origins = {definition.name: self._origin(definition) for definition in definitions if definition.name in opened}
         return ConfiguredProviders(opened, origins, unlisted), tuple(problems)
@@ -160,18 +160,18 @@ class ProviderRegistry:
         asked: dict[str, Callable[[], frozenset[str]]] = {}
         for definition in definitions:
             if (provider := opened.get(definition.name)) is None:
-                asked[definition.name] = partial(self._names_unopened, definition)
+                asked[definition.name] = partial(self._variables_of_unopened, definition)
             else:
-                found |= _names_of(provider, definition.params)
-        return _names_in_time(asked, timeout) | found
+                found |= _variables_of(provider, definition.params)
+        return _variables_in_time(asked, timeout) | found
 
-    def _names_unopened(self, definition: ProviderDefinition) -> frozenset[str]:
+    def _variables_of_unopened(self, definition: ProviderDefinition) -> frozenset[str]:
         with suppress(Exception, SystemExit):  # a provider can raise anything
             make = self._maker(definition)
-            if _can_have_names(make):
+            if _can_read_variables(make):
                 provider = make()
                 if not self._missing_params(provider, definition):
-                    return _names_of(provider, definition.params)
+                    return _variables_of(provider, definition.params)
         return frozenset()
 
     def _opened(self, definitions: Collection[ProviderDefinition]) -> dict[str, ConfigProvider]:
@@ -199,7 +199,7 @@ class ProviderRegistry:
                     problems += [f"Provider {printable(definition.name)}: {problem}" for problem in error.problems]
             refuse(ProviderDefinitionError, problems)
         except BaseException:
-            close_all(_named(providers))
+            close_all(_labelled(providers))
             raise
         return providers
 
@@ -247,7 +247,7 @@ class ConfiguredProviders(Closing, Mapping[str, ConfigProvider]):
         origins: Mapping[str, str] | None = None,
         unlisted: Collection[str] = (),
     ) -> None:
-        super().__init__(_named(providers))
+        super().__init__(_labelled(providers))
         self.origins = dict(origins or {})
         self.unlisted = unlisted
         self._providers = dict(providers)
@@ -288,7 +288,7 @@ def _unknown_params(provider: ConfigProvider, definition: ProviderDefinition) ->
     ]
 
 
-def _named(providers: Mapping[str, ConfigProvider]) -> list[tuple[str, ConfigProvider]]:
+def _labelled(providers: Mapping[str, ConfigProvider]) -> list[tuple[str, ConfigProvider]]:
     return [(f"Provider {name}", provider) for name, provider in providers.items()]
 
 
@@ -302,12 +302,12 @@ def _forgiving(configure: Callable[[], object]) -> None:
         return
 
 
-def _can_have_names(kind: object) -> bool:
+def _can_read_variables(kind: object) -> bool:
     """Return whether a class, or a function that makes providers, could have names; not if it inherits the method."""
     return getattr(kind, "environment_names", None) is not ConfigProvider.environment_names
 
 
-def _names_of(provider: ConfigProvider, params: Mapping[str, Any]) -> frozenset[str]:
+def _variables_of(provider: ConfigProvider, params: Mapping[str, Any]) -> frozenset[str]:
     """Return the names that a provider with these parameters has: those that it gave before an error, if it raises."""
     found: set[str] = set()
     with suppress(Exception, SystemExit):  # a provider can raise anything
@@ -315,7 +315,7 @@ def _names_of(provider: ConfigProvider, params: Mapping[str, Any]) -> frozenset[
     return frozenset(found)
 
 
-def _names_in_time(asked: Mapping[str, Callable[[], frozenset[str]]], timeout: float | None) -> frozenset[str]:
+def _variables_in_time(asked: Mapping[str, Callable[[], frozenset[str]]], timeout: float | None) -> frozenset[str]:
     """
     Return the names of several providers, each of which is asked in a thread of its own.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -213,7 +213,7 @@ def settle(layers: Sequence[ConfigLayer], definition: ConfigDef | None = None) -
 
     :raises ConfigException: a layer has a key or a value that is not allowed
     """
-    _raise([problem for layer in layers for problem in layer_problems(layer)])
+    _refuse_together(problem for layer in layers for problem in layer_problems(layer))
     return LayeredConfig(layers, definition)
 
 
@@ -284,7 +284,7 @@ class ConfigResolver:
         answered = configs.data
         if missing := configs.unresolved:
             answered = {name: text for name, text in answered.items() if name not in missing}
-        _raise([*_failures(parts), *self._unanswered(parts), *self._misfits(layered, answered)])
+        _refuse_together([*_failures(parts), *self._unanswered(parts), *self._misfits(layered, answered)])
         return ResolvedConfig(layered, [configs, others], opened, texts)
 
     def require_fitting(self, layered: LayeredConfig) -> None:
@@ -293,7 +293,8 @@ class ConfigResolver:
 
         :raises ConfigException: one does not; names all of them
         """
-        _raise([*self._misfits(layered, {name: text for name, text in layered.settled.items() if not scan(text)})])
+        plain = {name: text for name, text in layered.settled.items() if not scan(text)}
+        _refuse_together(self._misfits(layered, plain))
 
     def _unanswered(self, parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
         """Yield why references have no value; of many, first why some are denied, and last how many more there are."""
@@ -415,7 +416,7 @@ def _opened(layered: LayeredConfig) -> dict[str, str]:
             opened[key] = open_()
         except ConfigProvidersError as error:
             problems += [ConfigException(f"{layered.place(key)}: {problem}") for problem in error.problems]
-    _raise(problems)
+    _refuse_together(problems)
     return opened
 
 
@@ -425,7 +426,7 @@ def refuse_odd_references(layered: LayeredConfig, texts: Mapping[str, str]) -> N
 
     :raises ConfigException: one does; names all of them
     """
-    _raise([*_odd_references(layered.settled, layered.place), *_odd_references(texts, printable)])
+    _refuse_together([*_odd_references(layered.settled, layered.place), *_odd_references(texts, printable)])
 
 
 def _odd_references(texts: Mapping[str, str], place: Callable[[str], str]) -> Iterator[ConfigProvidersError]:
@@ -480,7 +481,7 @@ _GRAVEST_FIRST: Final = (
 )
 
 
-def _raise(problems: Collection[ConfigProvidersError]) -> None:
-    """Raise one error with all ``problems``, of the gravest class among them."""
-    if problems:
-        raise gravest(problems, _GRAVEST_FIRST)(*(sentence for problem in problems for sentence in problem.problems))
+def _refuse_together(errors: Iterable[ConfigProvidersError]) -> None:
+    """Raise one error with the problems of all ``errors``, of the gravest class among them; none if there are none."""
+    if found := [*errors]:
+        raise gravest(found, _GRAVEST_FIRST)(*(problem for error in found for problem in error.problems))

@@ -105,7 +105,7 @@ class AllowedFiles:
         :raises LimitExceededError: the file is larger than ``max_bytes``
         :raises ProviderUnavailableError: the system could not read it now
         """
-        return self._small(path, self._use(path, self._content, is_kind=stat.S_ISREG))
+        return self._within_limit(path, self._with_descriptor(path, self._content, is_kind=stat.S_ISREG))
 
     def read_text(self, path: str) -> str | None:
         """
@@ -128,19 +128,20 @@ class AllowedFiles:
 
         def read(look: _Look) -> tuple[Mapping[str, str] | None, bool]:
             real = look.real(path)
-            found, is_steady = _without_system_errors(path, lambda: self._found(path, real, keys, look)) or (None, True)
+            looked = _without_system_errors(path, lambda: self._contents(path, real, keys, look))
+            found, is_steady = looked or (None, True)
             is_whole = found is not None and keys is not None and found.keys() >= set(keys)
             return found, is_whole or (is_steady and look.link.are_current())
 
-        return self._attempted(path, read)
+        return self._until_steady(path, read)
 
     def is_directory(self, path: str) -> bool:
         """Return whether a directory is at ``path``; False if that may not be known."""
         with suppress(ProviderLookupError, ConfigException):
-            return bool(self._use(path, lambda _: True, is_kind=stat.S_ISDIR))
+            return bool(self._with_descriptor(path, lambda _: True, is_kind=stat.S_ISDIR))
         return False
 
-    def _found(
+    def _contents(
         self, path: str, real: Steps, keys: Collection[str] | None, look: _Look
     ) -> tuple[Mapping[str, str] | None, bool]:
         """Return the contents, and whether the directory that they were read from is still in its place."""
@@ -159,7 +160,7 @@ class AllowedFiles:
         for key, name in files.items():
             file = f"{path}/{key}"
             content = _without_system_errors(file, partial(self._content_in, directory, name))
-            text = _text(file, self._small(file, content))
+            text = _text(file, self._within_limit(file, content))
             if text is not None:
                 yield key, text
 
@@ -200,7 +201,8 @@ class AllowedFiles:
 
     def _unreadable(self, path: str) -> ProviderLookupError | None:
         try:
-            is_open = any(self._use(path, lambda _: True, is_kind=kind) for kind in (stat.S_ISDIR, stat.S_ISREG))
+            kinds = (stat.S_ISDIR, stat.S_ISREG)
+            is_open = any(self._with_descriptor(path, lambda _: True, is_kind=kind) for kind in kinds)
         except ProviderLookupError as error:
             return error
         if is_open:
@@ -213,7 +215,7 @@ class AllowedFiles:
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(self.max_bytes + 1)
 
-    def _small(self, path: str, content: bytes | None) -> bytes | None:
+    def _within_limit(self, path: str, content: bytes | None) -> bytes | None:
         if content is not None and len(content) > self.max_bytes:
             raise LimitExceededError(
                 f"{printable(path)} is larger than {self.max_bytes} bytes. The deployment owner can raise the "
@@ -221,7 +223,7 @@ class AllowedFiles:
             )
         return content
 
-    def _use(self, path: str, use: Callable[[int], _T], *, is_kind: Callable[[int], bool]) -> _T | None:
+    def _with_descriptor(self, path: str, use: Callable[[int], _T], *, is_kind: Callable[[int], bool]) -> _T | None:
         def read(look: _Look) -> tuple[_T | None, bool]:
             real = look.real(path)
 
@@ -232,9 +234,9 @@ class AllowedFiles:
             found = _without_system_errors(path, opened)
             return found, found is not None or look.link.are_current()
 
-        return self._attempted(path, read)
+        return self._until_steady(path, read)
 
-    def _attempted(self, path: str, read: Callable[[_Look], tuple[_T, bool]]) -> _T:
+    def _until_steady(self, path: str, read: Callable[[_Look], tuple[_T, bool]]) -> _T:
         """
         Return the result of ``read`` from the first attempt during which nothing was switched.
 

@@ -94,9 +94,9 @@ class Snapshot:
 
         :raises ConfigException: the document cannot be read
         """
-        found = self._going_on(resource)
-        besides = self._besides() if resource == DEPLOYMENT else ()
-        return replace(found, version=max(found.version, *besides, 0))
+        found = self._with_versions_after_loss(resource)
+        beside = self._versions_beside() if resource == DEPLOYMENT else ()
+        return replace(found, version=max(found.version, *beside, 0))
 
     def numbered(self, resource: ConfigResource) -> StoredConfig:
         """
@@ -104,9 +104,9 @@ class Snapshot:
 
         :raises ConfigException: it cannot be read
         """
-        return self._going_on(resource).config(resource)
+        return self._with_versions_after_loss(resource).config(resource)
 
-    def _going_on(self, resource: ConfigResource) -> Document:
+    def _with_versions_after_loss(self, resource: ConfigResource) -> Document:
         """Return the document that contains ``resource``; if it is lost, with the versions after the loss."""
         found = self.document(resource)
         if not self.is_lost(resource):
@@ -131,7 +131,7 @@ class Snapshot:
             self._documents[name] = document.read(self.kept[name].text, name=name)
         return self._documents[name]
 
-    def _besides(self) -> Iterator[int]:
+    def _versions_beside(self) -> Iterator[int]:
         """Yield the versions of the deployment's document that others were written together with, if they are read."""
         for name in document.documents(self.kept):
             with suppress(ConfigException):

@@ -10,7 +10,7 @@ from jinja2 import Environment
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.job.mapped_task import authors_params, authors_texts, parameter_at, unrendered_texts
+from airflow_config_providers.job.mapped_task import authors_choices, authors_texts, parameter_at, unrendered_texts
 from airflow_config_providers.job.nested_texts import NestedString, by_label, field_of, is_at
 from airflow_config_providers.job.template_references import (
     FilledIn,
@@ -98,10 +98,12 @@ class Authorship:
     def fill_in(self, template: str, render: Render, environment: Environment, *, learn: Render, is_file: bool) -> Any:
         """Return the result of a template, with parameters as in ``Templates.fill_in``."""
         if self._is_plain and not is_file and (same := unchanged(template, environment)) is not None:
-            return self._templates.fill_in(template, lambda _: same, environment)
+            return self._templates.kept(template, same)
         return self._templates.fill_in(template, render, environment, learn=learn, is_file=is_file)
 
-    def bound_paths(self, operator: Any, paths: Iterable[NestedString], context: Any, environment: Environment) -> None:
+    def determine_bounds(
+        self, operator: Any, paths: Iterable[NestedString], context: Any, environment: Environment
+    ) -> None:
         """Determine where each of the files that the author named must be."""
         self._bounds = {}
         if not (paths := list(paths)):
@@ -109,7 +111,7 @@ class Authorship:
         from airflow_config_providers.job.chosen_paths import PathTemplate  # noqa: PLC0415 - many jobs have no files
 
         fill_in = partial(text_of, environment=environment, context=context)
-        config_paths, params = settings.config_paths(), authors_params(operator, context)
+        config_paths, params = settings.config_paths(), authors_choices(operator, context)
         self._bounds = {
             path.label: PathTemplate(self._template_of(path), environment, fill_in, params).bounds(
                 path.text, config_paths

@@ -74,7 +74,7 @@ class AuthorsChoices:
     paths: Collection[str] = ()
 
 
-def authors_params(operator: Any, context: Mapping[str, Any]) -> AuthorsChoices:
+def authors_choices(operator: Any, context: Mapping[str, Any]) -> AuthorsChoices:
     """
     Return the parameters that have their author's values, and what else no run has chosen.
 

@@ -250,6 +250,13 @@ class Templates:
             found = filled_in(render, environment, learn=learn, template=None if is_file else template)
         else:
             found = FilledIn(render(environment))
+        return self._remembered(found)
+
+    def kept(self, template: str, result: str) -> Any:
+        """Return ``result``, which is that of a ``template`` with nothing to fill in."""
+        return self._remembered(FilledIn.of_author(result) if self.is_authors(template) else FilledIn(result))
+
+    def _remembered(self, found: FilledIn) -> Any:
         self._written |= {id(text): (text, found) for text in found.written}
         if isinstance(found.value, str) and not found.written:
             self._data[id(found.value)] = found.value

@@ -99,7 +99,7 @@ class RenderingOperator(ReversingOperator):
         authorship.render(self, render, before=before, after=fields.texts, is_plain=is_plain)
         self.config_files = listed(self.config_files)  # what another task returned can be a string
         refuse_odd_paths(self.config_files)
-        authorship.bound_paths(self, self._job_paths(fields), context, jinja_env or self.get_template_env())
+        authorship.determine_bounds(self, self._job_paths(fields), context, jinja_env or self.get_template_env())
         try:
             if self._is_preview(context):
                 self._preview_job(context, jinja_env)
@@ -165,7 +165,8 @@ class RenderingOperator(ReversingOperator):
     def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:
         configuration = self._checked_configuration(context, jinja_env)
         name = resuming_method(context.get("ti"))
-        if name is not None and (name != "execute" or self._is_known(name)):  # another can be called after the job, too
+        # Another method than execute can be called after the job, too.
+        if name is not None and (name != "execute" or self._is_known_method(name)):
             self._before_submit = partial(self._begin_late, context)
         layered: LayeredConfig | None = None
         try:

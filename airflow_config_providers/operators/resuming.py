@@ -59,9 +59,10 @@ class ResumingOperator(AuthoredOperator):
         this package can submit a job in any way, so it does not count as going on after the job either.
         """
         name = resuming_method(context.get("ti"))
-        return name not in {None, "execute"} and self._is_known(name)
+        return name not in {None, "execute"} and self._is_known_method(name)
 
-    def _is_known(self, name: str) -> bool:
+    def _is_known_method(self, name: str) -> bool:
+        """Return whether it is known what a method of this task does: only known packages define it."""
         owners = [one.__module__ for one in type(self).__mro__ if defines(one, name)]
         return bool(owners) and all(owner.startswith(_KNOWN) for owner in owners)
 

@@ -89,10 +89,12 @@ class AuthoredOperator(ReloadingOperator):
         refuse_unstorable({name: fields.read(name) for name in fields.names})
         return stored_text(self, fields, self._job_options)
 
-    def _job_fields(self) -> JobFields:
+    def _operator_spec(self) -> OperatorSpec:
         own = type(self).spec  # an operator can have an attribute of this name
-        spec = own if isinstance(own, OperatorSpec) else spec_or_default(type(self))
-        return JobFields.of_operator(self, spec)
+        return own if isinstance(own, OperatorSpec) else spec_or_default(type(self))
+
+    def _job_fields(self) -> JobFields:
+        return JobFields.of_operator(self, self._operator_spec())
 
     def _checked_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
         """
@@ -164,12 +166,12 @@ class AuthoredOperator(ReloadingOperator):
     def _job_spark(self) -> SparkInstallation | None:
         from airflow_config_providers.spark.installation import SparkInstallation
 
-        binary = self._spark_binary_of(self._job_fields())
-        return SparkInstallation.of(binary, os.environ) if binary else None
+        program = self._spark_program()
+        return SparkInstallation.of(program, os.environ) if program else None
 
-    def _spark_binary_of(self, fields: JobFields) -> str:
+    def _spark_program(self) -> str:
         """Return the program of Spark that the operator starts; empty if it starts none on this machine."""
-        return fields.spec.binary
+        return self._operator_spec().binary
 
     def _job_driver(self, fields: JobFields) -> Driver:
         from airflow_config_providers.job.resolver import Driver
@@ -190,6 +192,6 @@ class AuthoredOperator(ReloadingOperator):
                 yield _NONE.format(printable(text.label))
 
     def _obstacle_to_reload(self) -> str | None:
-        if not self._job_fields().spec.is_restartable:
+        if not self._operator_spec().is_restartable:
             return f"the job of a {self.task_type} cannot be stopped safely. Changes apply from the next run on."
         return super()._obstacle_to_reload()

@@ -135,7 +135,7 @@ class ConfiguredOperator(RenderingOperator):
     def execute(self, context: Any, *args: Any, **kwargs: Any) -> Any:
         """Run the operator with values in its fields."""
         self._ask_late()
-        return self._with_values(context, partial(super().execute, context, *args, **kwargs), how=self._reloading)
+        return self._with_values(context, partial(super().execute, context, *args, **kwargs), how=self._run_with_record)
 
     def resume_execution(self, next_method: str, next_kwargs: Any, context: Any) -> Any:
         """Continue after a deferral, with values in the fields; the job has ended."""
@@ -213,7 +213,7 @@ class ConfiguredOperator(RenderingOperator):
 
         reverser = self._job_run.reverser
         added = AddedContext(context)  # by this job; then, a subclass goes on with references, or a restart follows
-        reversing = added.around(self._known_values, is_followed=lambda: not self._is_executing)
+        reversing = added.around(self._current_reverser, is_followed=lambda: not self._is_executing)
         try:
             with reversing, self._values_in_place(reverser):
                 guard_output(reverser)
@@ -271,7 +271,7 @@ class ConfiguredOperator(RenderingOperator):
         return resolved if is_following else fields.with_configs(resolved, self._configs_for, run.shown)
 
     def _configs_for(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
-        self._tell_of(self._job_run.added(conf))  # no code has had a value yet
+        self._log_added(self._job_run.added(conf))  # no code has had a value yet
         return self._job_run.configs_for(conf)
 
     def _check_added(self, conf: Mapping[str, Any], *names: str) -> None:
@@ -284,11 +284,11 @@ class ConfiguredOperator(RenderingOperator):
         """
         self._refuse_late(self._job_fields().texts(*names) if names else ())
         added = self._job_run.added(conf)
-        if self._knows_values():
+        if self._execute_can_read_values():
             self._job_run.refuse_exposed(added)
-        self._tell_of(added)
+        self._log_added(added)
 
-    def _tell_of(self, added: Collection[str]) -> None:
+    def _log_added(self, added: Collection[str]) -> None:
         """Log the keys that code has added to the configuration, except those of Airflow's integration."""
         keys = sorted(key for key in added if not key.startswith("spark.openlineage."))
         if keys:
@@ -304,7 +304,7 @@ class ConfiguredOperator(RenderingOperator):
         if known is not None:  # this try does not follow a job
             self._job_run.refuse_late(one for one in texts if scan(one.text) and known.get(one.label) != one.text)
 
-    def _knows_values(self) -> bool:
+    def _execute_can_read_values(self) -> bool:
         """Return whether a field had a reference whose value ``execute`` can read."""
         fields = self._job_fields()
         held = {*fields.spec.held, *fields.spec.paths, *fields.named_fields}

@@ -107,15 +107,15 @@ class ReloadingOperator(BaseOperator):
             return "its task is deferred while the job runs. To have it restarted, set deferrable=False."
         return None
 
-    def _reloading(self, context: Any, run: Callable[[], Any]) -> Any:
-        """Do the same as ``_reloaded``, and leave a record."""
+    def _run_with_record(self, context: Any, run: Callable[[], Any]) -> Any:
+        """Do the same as ``_run_with_reloads``, and leave a record."""
         self._begin_record(context)
         try:
-            return self._reloaded(context, run)
+            return self._run_with_reloads(context, run)
         finally:
             self._end_record()
 
-    def _reloaded(self, context: Any, run: Callable[[], Any]) -> Any:
+    def _run_with_reloads(self, context: Any, run: Callable[[], Any]) -> Any:
         """
         Run the job, and run it anew whenever it was stopped, or failed, because its secrets have changed.
 

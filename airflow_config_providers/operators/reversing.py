@@ -35,7 +35,7 @@ class ReversingOperator(ResumingOperator):
         """Have all that Airflow gets of this task show references from now on: an author's code runs next."""
         from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
 
-        guard_output(self._known_values())
+        guard_output(self._current_reverser())
         if self._added_context is None or self._added_context.context is not context:
             self._added_context = AddedContext(context)
             self.guard_callbacks()
@@ -59,10 +59,10 @@ class ReversingOperator(ResumingOperator):
             return nullcontext()
         from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
 
-        guard_output(self._known_values())
+        guard_output(self._current_reverser())
         if added is not None and (context is None or context is added.context):
-            return added.around(self._known_values, is_followed=partial(is_followed, self, name, added.context))
-        return AddedContext(context).around(self._known_values, is_followed=lambda: False)
+            return added.around(self._current_reverser, is_followed=partial(is_followed, self, name, added.context))
+        return AddedContext(context).around(self._current_reverser, is_followed=lambda: False)
 
     def reverse_error(self, error: BaseException) -> None:
         """Replace the values of this run by references, in place, in an exception and its causes and contexts."""
@@ -86,7 +86,7 @@ class ReversingOperator(ResumingOperator):
         """
         if self._added_context is not None:
             context = self._added_context.context
-            self._reverse_deferral(context, deferred, self._known_values(), stop=lambda: None)
+            self._reverse_deferral(context, deferred, self._current_reverser(), stop=lambda: None)
 
     def _reverse_deferral(
         self, context: Any, deferred: Any, reverser: ReverseTransformer, *, stop: Callable[[], object]
@@ -94,12 +94,12 @@ class ReversingOperator(ResumingOperator):
         """Keep values out of a deferral, except sealed ones for the process that resumes the task."""
         from airflow_config_providers.operators.reversal.deferral import reverse_deferral
 
-        reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=stop)
+        reverse_deferral(deferred, reverser, carried=self._operator_spec().carried, stop=stop)
         if sealed := self._deferral_seal(context).seal(reverser):
             deferred.kwargs = {**(deferred.kwargs or {}), SEALED_VALUES: sealed}
 
-    def _known_values(self) -> ReverseTransformer:
-        """Return what knows the values of the job now, and of all that this task had before."""
+    def _current_reverser(self) -> ReverseTransformer:
+        """Return what replaces the values that the job has now, and all that this task had before."""
         return self._job_run.reverser
 
     def _clear_runs(self) -> None:

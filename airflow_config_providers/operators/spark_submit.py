@@ -76,7 +76,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         """Return Spark's defaults file, which applies if the author named no properties file."""
         return [] if self.properties_file else super()._default_files(spark)
 
-    def _spark_binary_of(self, fields: JobFields) -> str:
+    def _spark_program(self) -> str:
         return self._spark_binary or DEFAULT_SPARK_BINARY
 
     def _job_driver(self, fields: JobFields) -> Driver:
@@ -153,11 +153,11 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         prefix = None if hook is None else hook.environment_prefix
         run.require_deliverable(self._job_fields().read, prefix)
 
-    def _reloading(self, context: Any, run: Callable[[], Any]) -> Any:
+    def _run_with_record(self, context: Any, run: Callable[[], Any]) -> Any:
         fields = self._job_fields()
         is_used = self._job_run.places and not self._is_following
         refers = is_used and any(scan(one.text) for one in fields.texts(*fields.spec.held))
-        result = super()._reloading(context, run)
+        result = super()._run_with_record(context, run)
         if refers and not self._has_submitted:
             self.log.warning("%s", _OTHER_HOOK)
         return result

@@ -40,7 +40,7 @@ class JobConfiguration:
     :param files: all properties files, strongest last
     :param driver: the driver of the job
     :param run_conf: ``dag_run.conf``
-    :param sources: collects the layers
+    :param collector: collects the layers
     :param words: labels of strings, or of lists of strings, that are later split into words, or read as a program
     :param environment_prefixes: returns the prefixes under which environment variables are keys; called for policies
     """
@@ -50,7 +50,7 @@ class JobConfiguration:
     files: Sequence[ConfigFile]
     driver: Driver
     run_conf: Mapping[str, Any] | None
-    sources: JobLayers
+    collector: JobLayers
     words: Sequence[str] = ()
     environment_prefixes: Callable[[], Collection[str]] = lambda: ANYWHERE
 
@@ -61,7 +61,7 @@ class JobConfiguration:
         notes += [f"{place} contains a reference, so the file is not shown." for place in self._referring_paths()]
         layers = self._collect(files, previewed_layers(self.resource, warn=notes.append))
         with JobProviders(self.job.options.conn_id) as providers:
-            settled = self._settled(self._worker(providers), layers)
+            settled = self._settle(self._worker_resolver(providers), layers)
             layered, (texts, own) = settled.layered, settled.texts()
             checks: Sequence[Callable[[], object]] = (
                 lambda: self.verdict(layers, warn=notes.append),
@@ -87,9 +87,9 @@ class JobConfiguration:
         """
         with ExitStack() as stack:
             providers = stack.enter_context(JobProviders(self.job.options.conn_id))
-            worker, dynamic = self._worker(providers), dynamic_config(self.resource)
+            worker, dynamic = self._worker_resolver(providers), dynamic_config(self.resource)
             layers = self._collect(worker.locate(self.files), dynamic.layers)
-            yield replace(self._settled(worker, layers), dynamic=dynamic, providers_open=stack)
+            yield replace(self._settle(worker, layers), dynamic=dynamic, providers_open=stack)
 
     def verdict(self, layers: Sequence[ConfigLayer], *, warn: Callable[[str], object] | None = None) -> TaskVerdict:
         """
@@ -98,9 +98,9 @@ class JobConfiguration:
         :param warn: is called with each reason of a policy that only warns; None to warn in the task log
         :raises PolicyViolation: policies deny it
         """
-        verdict = self._verdict(layers) if settings.policies_file() else NO_VERDICT
+        verdict = self._verdict_on_all(layers) if settings.policies_file() else NO_VERDICT
         for text in verdict.warnings:
-            (warn or self.sources.warn)(text)
+            (warn or self.collector.warn)(text)
         refuse(PolicyViolation, verdict.denials)
         return verdict
 
@@ -113,7 +113,7 @@ class JobConfiguration:
         :raises ConfigProvidersError: a reference cannot be resolved, or others could read its value
         """
         for warning in settled.unclosed_references():
-            self.sources.warn(warning)
+            self.collector.warn(warning)
         resolver, resolved = settled.resolved()
         source = self._reload_source(settled.dynamic) if settled.reloads else None
         run = JobRun(resolved, resolver, end=settled.providers_open.pop_all().close, source=source, earlier=earlier)
@@ -143,10 +143,10 @@ class JobConfiguration:
     def _reload_source(self, dynamic: TaskDynamic) -> ReloadSource:
         return ReloadSource(self.resolve, partial(refresh_mark, self.resource), dynamic.mark)
 
-    def _worker(self, providers: JobProviders) -> JobResolver:
-        return _worker(providers, self.job.options, self.sources.spark_version)
+    def _worker_resolver(self, providers: JobProviders) -> JobResolver:
+        return _worker_resolver(providers, self.job.options, self.collector.spark_version)
 
-    def _settled(self, worker: JobResolver, layers: Sequence[ConfigLayer]) -> SettledJob:
+    def _settle(self, worker: JobResolver, layers: Sequence[ConfigLayer]) -> SettledJob:
         return SettledJob(self.job, self.driver, worker, layers, worker.settle(layers))
 
     def _collect(self, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> list[ConfigLayer]:
@@ -159,21 +159,22 @@ class JobConfiguration:
             for layer in clusters
             for key, text in layer.configs.items()
         )
-        layers = self.sources.collect(files, [*self.job.layers, *dynamic], self.run_conf)
+        layers = self.collector.collect(files, [*self.job.layers, *dynamic], self.run_conf)
         return _without_beaten(layers, clusters) if clusters else layers
 
-    def _verdict(self, layers: Sequence[ConfigLayer]) -> TaskVerdict:
+    def _verdict_on_all(self, layers: Sequence[ConfigLayer]) -> TaskVerdict:
         if not (clusters := self.job.clusters):
-            return self._verdict_on(layers)
-        return TaskVerdict.on_all([self._verdict_on([*layers, cluster]).of(cluster.name) for cluster in clusters])
+            return self._verdict_on_one(layers)
+        found = [self._verdict_on_one([*layers, cluster]).about(cluster.name) for cluster in clusters]
+        return TaskVerdict.on_all(found)
 
-    def _verdict_on(self, layers: Sequence[ConfigLayer]) -> TaskVerdict:
+    def _verdict_on_one(self, layers: Sequence[ConfigLayer]) -> TaskVerdict:
         from airflow_config_providers.job.policy_request import with_environment  # noqa: PLC0415 - only with policies
 
         texts = {**self.job.texts, **self._referring_paths()}
         if self.job.environment:  # asking for the connection takes time
             layers = with_environment(layers, self.job.environment, self.environment_prefixes())
-        return verdict_on(self.resource, layers, texts, spark_version=self.sources.spark_version)
+        return verdict_on(self.resource, layers, texts, spark_version=self.collector.spark_version)
 
     def _referring_paths(self) -> dict[str, str]:
         return referring_paths(file.path for file in self.files)
@@ -186,12 +187,12 @@ def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterab
     :param used: the strings of that job's configuration, whose providers could have leases
     """
     with ExitStack() as stack:
-        resolver = _worker(stack.enter_context(JobProviders(options.conn_id)), options)
+        resolver = _worker_resolver(stack.enter_context(JobProviders(options.conn_id)), options)
         resolver.providers.needed_by(used)
         return JobRun(resolver.resolve(LayeredConfig([]), texts), resolver, end=stack.pop_all().close)
 
 
-def _worker(providers: JobProviders, options: JobOptions, spark_version: str | None = None) -> JobResolver:
+def _worker_resolver(providers: JobProviders, options: JobOptions, spark_version: str | None = None) -> JobResolver:
     return JobResolver(providers, options.when_unresolved, options.allows_exposed, spark_version=spark_version)
 
 

@@ -54,7 +54,7 @@ class JobOptions:
         return settings.config_conn_id(self.config_conn_id)
 
     @property
-    def place(self) -> ResolveIn:
+    def resolves_in(self) -> ResolveIn:
         """Where to resolve."""
         return settings.resolve_in() if self.resolve_in is None else ResolveIn(self.resolve_in)
 

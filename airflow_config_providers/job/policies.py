@@ -31,7 +31,7 @@ class TaskVerdict:
     warnings: tuple[str, ...] = ()
     denials: tuple[str, ...] = ()
 
-    def of(self, cluster: str) -> TaskVerdict:
+    def about(self, cluster: str) -> TaskVerdict:
         """Return the verdict with the name of the cluster that it is about before each reason."""
         begins = f"{printable(cluster)}: "
         warnings, denials = (tuple(begins + one for one in found) for found in (self.warnings, self.denials))

@@ -179,7 +179,7 @@ class Driver:
 
 
 def driver_definitions(
-    providers: JobProviders, place: ResolveIn, driver: Driver, layered: LayeredConfig, texts: Mapping[str, str]
+    providers: JobProviders, resolves_in: ResolveIn, driver: Driver, layered: LayeredConfig, texts: Mapping[str, str]
 ) -> Mapping[str, str] | None:
     """
     Return the definitions of the providers with which the driver resolves; None if the worker resolves.
@@ -187,10 +187,10 @@ def driver_definitions(
     :raises ProviderDefinitionError: the driver should resolve, but no driver providers are defined
     """
     suits = driver.may_be_remote and not driver.not_python and _concerns_driver(layered, texts)
-    if place is ResolveIn.WORKER or (place is ResolveIn.AUTO and not suits):
+    if resolves_in is ResolveIn.WORKER or (resolves_in is ResolveIn.AUTO and not suits):
         return None
     definitions = providers.driver_definitions()
-    if place is ResolveIn.AUTO and not (definitions and driver.is_remote(layered.settled)):
+    if resolves_in is ResolveIn.AUTO and not (definitions and driver.is_remote(layered.settled)):
         return None
     if not definitions and not driver.not_python:
         raise ProviderDefinitionError(

@@ -78,7 +78,9 @@ class SettledJob:
         :raises ConfigException: they cannot be left to it
         """
         worker, driver = self.worker, self.driver
-        definitions = driver_definitions(worker.providers, self.job.options.place, driver, self.layered, self.job.texts)
+        definitions = driver_definitions(
+            worker.providers, self.job.options.resolves_in, driver, self.layered, self.job.texts
+        )
         if definitions is None:
             return worker
         refuse(ConfigException, driver.closed)

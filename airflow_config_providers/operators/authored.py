@@ -126,7 +126,7 @@ class AuthoredOperator(ReloadingOperator):
             files=self._properties_files(fields, spark),
             driver=self._job_driver(fields),
             run_conf=getattr(context.get("dag_run"), "conf", None),
-            sources=JobLayers(
+            collector=JobLayers(
                 render=partial(rendered, environment=jinja_env or self.get_template_env(), context=context),
                 warn=once(self.log.warning),  # a reload settles it again
                 takes_any_key=fields.spec.takes_any_key,

@@ -32,5 +32,5 @@ class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperat
 
     def _get_hook(self) -> ConfiguredSparkJDBCHook:
         hook: Any = super()._get_hook()
-        hook.keeps_secrets = self._job_options.place is ResolveIn.DRIVER
+        hook.keeps_secrets = self._job_options.resolves_in is ResolveIn.DRIVER
         return hook  # type: ignore[no-any-return]  # of our class, and possibly of one of the author's

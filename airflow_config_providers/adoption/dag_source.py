@@ -254,7 +254,9 @@ class DagSource:
         conf = [one for name in _conf_arguments(spec) for one in self._settings(arguments.get(name), is_conf=True)]
         env_vars = self._settings(arguments.get("env_vars"), is_conf=False)
         task_id = _text(arguments.get("task_id"))
-        return OperatorCall(node, path, spec, task_id, tuple(conf), tuple(env_vars), self._reused)
+        return OperatorCall(
+            node, path, spec=spec, task_id=task_id, conf=tuple(conf), env_vars=tuple(env_vars), reused=self._reused
+        )
 
     def _settings(self, node: ast.expr | None, *, is_conf: bool) -> Iterator[Setting]:
         """Yield the entries of a mapping, and of the mappings that it includes."""

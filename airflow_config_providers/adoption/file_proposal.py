@@ -202,14 +202,14 @@ class FileProposer:
         return FileProposal(
             self._path,
             self._dag.text,
-            tuple(without_overlaps(self._edits)),
-            tuple(dict.fromkeys(self._replacements)),
-            tuple(sorted(set(self._by_hand))),
-            self._calls,
-            self._replaced,
-            self._removed,
-            self._hidden,
-            self._left,
+            edits=tuple(without_overlaps(self._edits)),
+            replacements=tuple(dict.fromkeys(self._replacements)),
+            by_hand=tuple(sorted(set(self._by_hand))),
+            calls=self._calls,
+            replaced=self._replaced,
+            removed=self._removed,
+            hidden=self._hidden,
+            left=self._left,
         )
 
     def _of_call(self, call: OperatorCall) -> None:

@@ -47,10 +47,10 @@ def _request(args: Any) -> AdoptRequest:
     return AdoptRequest(
         args.paths,
         args.operators == "classes",
-        args.shared_by,
-        (args.layers_folder or "").rstrip("/"),
-        seconds(args),
-        Providers(args.connection_provider, args.variable_provider),
+        least=args.shared_by,
+        layers_folder=(args.layers_folder or "").rstrip("/"),
+        seconds=seconds(args),
+        providers=Providers(args.connection_provider, args.variable_provider),
     )
 
 

@@ -80,7 +80,15 @@ def _request(args: Any) -> PlanRequest:
         partial(_refuse_no_change, args),
     )
     environ = _environ(args.environment) if args.environment else None
-    return PlanRequest(resource, operations, replaced, environ, args.from_ or "", args.to or "", seconds)
+    return PlanRequest(
+        resource,
+        operations,
+        replaced=replaced,
+        environ=environ,
+        before=args.from_ or "",
+        after=args.to or "",
+        seconds=seconds,
+    )
 
 
 def _environ(path: str) -> Mapping[str, str]:

@@ -102,11 +102,11 @@ class DeployedConfigurations:
         return Reading(
             unread_sources(no_job),
             files,
-            layers.unread_files(resource) == NOT_READ_HERE,
-            self._reader.environ,
-            settings.unknown_keys(),
-            take_any_key(jobs),
-            judge,
+            has_unopened=layers.unread_files(resource) == NOT_READ_HERE,
+            environ=self._reader.environ,
+            unknown_keys=settings.unknown_keys(),
+            takes_any_key=take_any_key(jobs),
+            refusals=judge,
         )
 
     def _refusals(self, resource: ConfigResource, key: str, value: str) -> Sequence[str]:

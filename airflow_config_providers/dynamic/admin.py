@@ -226,7 +226,14 @@ class ConfigAdmin:
         written = {resource: [one.name for one in operations] for resource, operations in configs.items()}
         return self._alter(
             "alter",
-            _ChangeRequest(edits, validate_only, if_version or {}, cache(self._static_layers), written, configs),
+            _ChangeRequest(
+                edits,
+                validate_only,
+                if_version=if_version or {},
+                static=cache(self._static_layers),
+                written=written,
+                operations=configs,
+            ),
         )
 
     def alter_configs(

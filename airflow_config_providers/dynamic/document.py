@@ -255,10 +255,10 @@ def _document(found: Mapping[str, Any]) -> Document:
     return Document(
         _number(found["version"]),
         _config(found["own"]),
-        MappingProxyType(tasks),
-        _number(found["beside"]),
-        frozenset(map(_text, found["listed"])) if found["format"] == _WITH_LIST else None,
-        unknown(found, "format", "version", "own", "tasks", "beside", "listed"),
+        tasks=MappingProxyType(tasks),
+        beside=_number(found["beside"]),
+        listed=frozenset(map(_text, found["listed"])) if found["format"] == _WITH_LIST else None,
+        more=unknown(found, "format", "version", "own", "tasks", "beside", "listed"),
     )
 
 

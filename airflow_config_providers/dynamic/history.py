@@ -117,7 +117,7 @@ def _lost(history: History, document: Document, version: int) -> History:
 def _loss(version: int, task_id: str, held: Mapping[str, Value | None], document: Document) -> Change:
     now = document.of(task_id).values
     was = {key: value for key, value in held.items() if value != now.get(key)}
-    return Change(version, task_id, "", "", was, {key: now.get(key) for key in was}, LOSS)
+    return Change(version, task_id, at="", by="", was=was, became={key: now.get(key) for key in was}, event=LOSS)
 
 
 def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change]) -> dict[str, Value]:
@@ -226,4 +226,14 @@ def _change(found: Mapping[str, Any]) -> Change:
     at, by, event = str(found["at"]), str(found["by"]), str(found.get("event", ""))
     more = unknown(found, "version", "task", "at", "by", "event", "restored", "was", "became")
     restored = None if found.get("restored") is None else int(found["restored"])
-    return Change(int(found["version"]), str(found["task"]), at, by, was, became, event, more, restored)
+    return Change(
+        int(found["version"]),
+        str(found["task"]),
+        at=at,
+        by=by,
+        was=was,
+        became=became,
+        event=event,
+        more=more,
+        restored=restored,
+    )

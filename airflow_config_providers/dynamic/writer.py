@@ -111,7 +111,9 @@ class Writer:
         was = {key: plan.before.values.get(key) for key in plan.keys}
         became = {key: plan.after.get(key) for key in plan.keys}
         at, by = self.author.clock(), self.author.name
-        return Change(version, plan.resource.task_id, at, by, was, became, event, restored=restored)
+        return Change(
+            version, plan.resource.task_id, at=at, by=by, was=was, became=became, event=event, restored=restored
+        )
 
 
 @dataclass(frozen=True, slots=True)

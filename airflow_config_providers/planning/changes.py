@@ -92,7 +92,7 @@ class Comparison:
                 known[marks] = list(self._compared(old, new)) if marks[0] != marks[1] else []
             is_new, is_removed = task not in self.before.jobs, task not in self.after.jobs
             if known[marks] or is_new or is_removed:
-                yield TaskChange(task, known[marks], before, after, is_new, is_removed)
+                yield TaskChange(task, known[marks], before=before, after=after, is_new=is_new, is_removed=is_removed)
             self.tick()
 
     def _compared(self, before: Sequence[ConfigLayer], after: Sequence[ConfigLayer]) -> Iterator[KeyChange]:

@@ -101,7 +101,7 @@ class Leases:
             return None
         owed = RevokeRequest.of_lease(id_, token=token.text)  # after a kill, unless it ends with its token
         key = None if token.can_be_given_back else self._session.revocations.hold(owed)
-        lease = Lease(id_, token.text, duration, since, duration, key)
+        lease = Lease(id_, token.text, duration=duration, since=since, current=duration, key=key)
         with self._lock:
             is_closed, ended = self._is_closed, self._sweep(since)
             if not is_closed:

@@ -380,7 +380,7 @@ class VaultReader:
         address, token, since = mount.address(place.segments), self.session.token(), self.session.clock()
         ask = self.session.transport.get
         answer = ask(quoted(address), token=token.text, query=query, mount=quoted(mount.segments))
-        outcome = VaultOutcome(place, answer, address, mount, token, since)
+        outcome = VaultOutcome(place, answer, address=address, mount=mount, token=token, since=since)
         if answer.is_too_large:
             raise too_large(outcome, path, where=self.session.where)
         return outcome

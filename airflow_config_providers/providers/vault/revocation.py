@@ -297,7 +297,14 @@ def _server(settings: VaultSettings) -> Server:
     verify = _absolute(verify) if isinstance(verify, str) else verify
     cert = None if settings.cert is None else (_absolute(settings.cert[0]), _absolute(settings.cert[1]))
     proxy = requests.utils.select_proxy(settings.url, found["proxies"]) or ""
-    return Server(settings.url, settings.namespace, verify, cert, proxy, settings.login_namespace)
+    return Server(
+        settings.url,
+        settings.namespace,
+        verify=verify,
+        cert=cert,
+        proxy=proxy,
+        login_namespace=settings.login_namespace,
+    )
 
 
 def _absolute(path: str) -> str:

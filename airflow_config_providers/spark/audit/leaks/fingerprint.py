@@ -176,7 +176,15 @@ class FingerprintKey:
                 digest = self.digest(form)
                 middle = self.sealed(self.middle(form), digest)
                 edges = self.sealed_edges(self.edges(form), digest)
-                yield Fingerprint(str(one.variable), encodings[form], len(form), middle, digest, one.age, edges)
+                yield Fingerprint(
+                    str(one.variable),
+                    encodings[form],
+                    size=len(form),
+                    middle=middle,
+                    digest=digest,
+                    age=one.age,
+                    edges=edges,
+                )
 
     def _derived(self, purpose: str) -> bytes:
         return hmac.digest(self.secret, octets(purpose), "sha256")

@@ -74,4 +74,13 @@ def _length_of_root(path: bytes, roots: Iterable[bytes]) -> int:
 def _leaks(shown: str, occurrences: Iterable[Occurrence], modified: str) -> Iterator[Leak]:
     for one in occurrences:
         encoding = f"{one.encoding}, in the path"
-        yield Leak(shown, one.start, 0, one.reference, encoding, one.age, modified, one.fingerprint)
+        yield Leak(
+            shown,
+            one.start,
+            line=0,
+            reference=one.reference,
+            encoding=encoding,
+            age=one.age,
+            modified=modified,
+            fingerprint=one.fingerprint,
+        )

@@ -156,7 +156,9 @@ def history_of(
         values = values_of(runs)
         frames = findings.changes_of(values), findings.now(values), findings.overriding_defaults(values)
         with persisted(*frames) as (changes, current, overriding):
-            yield PastRuns(runs, values, changes, current, overriding, there, documents)
+            yield PastRuns(
+                runs, values, changes=changes, current=current, overriding=overriding, there=there, documents=documents
+            )
 
 
 _MEANINGS: Final[Mapping[str, str]] = {

@@ -120,7 +120,9 @@ def _stopped(verdicts: DataFrame, records: DataFrame) -> StoppedRuns:
         by_week, by_dag = _shares(runs, "week"), _shares(runs, "dag")
     stopped = sum(one.stopped for one in by_dag)
     unjudged = {row.file: row.problem for row in problems}
-    return StoppedRuns(rows, stopped, unjudged, by_week, by_dag, warned.select(*_RUN).distinct().count())
+    return StoppedRuns(
+        rows, stopped, unjudged=unjudged, by_week=by_week, by_dag=by_dag, warned=warned.select(*_RUN).distinct().count()
+    )
 
 
 def _runs(records: DataFrame, denied: DataFrame) -> DataFrame:

@@ -29,7 +29,6 @@ from airflow_config_providers.job.exposed_values import (
 )
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.masker import mask_secrets
-from airflow_config_providers.settings import ResolveIn
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
@@ -176,35 +175,6 @@ class Driver:
     is_remote: Callable[[Mapping[str, str]], bool]
     not_python: str = ""
     closed: tuple[str, ...] = ()
-
-
-def driver_definitions(
-    providers: JobProviders, resolves_in: ResolveIn, driver: Driver, layered: LayeredConfig, texts: Mapping[str, str]
-) -> Mapping[str, str] | None:
-    """
-    Return the definitions of the providers with which the driver resolves; None if the worker resolves.
-
-    :raises ProviderDefinitionError: the driver should resolve, but no driver providers are defined
-    """
-    suits = driver.may_be_remote and not driver.not_python and _concerns_driver(layered, texts)
-    if resolves_in is ResolveIn.WORKER or (resolves_in is ResolveIn.AUTO and not suits):
-        return None
-    definitions = providers.driver_definitions()
-    if resolves_in is ResolveIn.AUTO and not (definitions and driver.is_remote(layered.settled)):
-        return None
-    if not definitions and not driver.not_python:
-        raise ProviderDefinitionError(
-            f"The driver should resolve the references, but no driver providers are defined. Add "
-            f"driver.config.providers and the keys below it to connection '{printable(providers.conn_id)}', "
-            f"or correct config_conn_id."
-        )
-    specification.require_open(definitions)
-    return definitions
-
-
-def _concerns_driver(layered: LayeredConfig, texts: Mapping[str, str]) -> bool:
-    """Return whether a job has references, or secrets, which ``DriverResolver`` refuses."""
-    return bool(layered.secrets) or any(map(scan, [*layered.settled.values(), *texts.values()]))
 
 
 @dataclass(frozen=True, slots=True)

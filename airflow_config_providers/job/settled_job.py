@@ -10,14 +10,16 @@ from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.reload import ReloadAction
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import unclosed
-from airflow_config_providers.exceptions import ConfigException, refuse
+from airflow_config_providers.core.variable import scan, unclosed
+from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError, refuse
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.exposed_values import PlacedText
 from airflow_config_providers.job.fields import wins_over
 from airflow_config_providers.job.nested_texts import label_below
-from airflow_config_providers.job.resolver import Driver, DriverResolver, JobResolver, driver_definitions
+from airflow_config_providers.job.resolver import Driver, DriverResolver, JobResolver
 from airflow_config_providers.job.steered_layers import TaskDynamic
+from airflow_config_providers.settings import ResolveIn
+from airflow_config_providers.spark import specification
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,7 @@ class SettledJob:
         :raises ConfigException: they cannot be left to it
         """
         worker, driver = self.worker, self.driver
-        definitions = driver_definitions(
-            worker.providers, self.job.options.resolves_in, driver, self.layered, self.job.texts
-        )
+        definitions = self._driver_definitions()
         if definitions is None:
             return worker
         refuse(ConfigException, driver.closed)
@@ -92,6 +92,33 @@ class SettledJob:
             driver.not_python,
             spark_version=worker.spark_version,
         )
+
+    def _driver_definitions(self) -> Mapping[str, str] | None:
+        """
+        Return the definitions of the providers with which the driver resolves; None if the worker resolves.
+
+        :raises ProviderDefinitionError: the driver should resolve, but no driver providers are defined
+        """
+        driver, resolves_in = self.driver, self.job.options.resolves_in
+        suits = driver.may_be_remote and not driver.not_python and self._concerns_driver()
+        if resolves_in is ResolveIn.WORKER or (resolves_in is ResolveIn.AUTO and not suits):
+            return None
+        definitions = self.worker.providers.driver_definitions()
+        if resolves_in is ResolveIn.AUTO and not (definitions and driver.is_remote(self.layered.settled)):
+            return None
+        if not definitions and not driver.not_python:
+            raise ProviderDefinitionError(
+                f"The driver should resolve the references, but no driver providers are defined. Add "
+                f"driver.config.providers and the keys below it to connection "
+                f"'{printable(self.worker.providers.conn_id)}', or correct config_conn_id."
+            )
+        specification.require_open(definitions)
+        return definitions
+
+    def _concerns_driver(self) -> bool:
+        """Return whether the job has references, or secrets, which ``DriverResolver`` refuses."""
+        texts = [*self.layered.settled.values(), *self.job.texts.values()]
+        return bool(self.layered.secrets) or any(map(scan, texts))
 
     def resolved(self) -> tuple[JobResolver, ResolvedConfig]:
         """

@@ -17,13 +17,13 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation, problems_of, refuse
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_referring_words
-from airflow_config_providers.job.fields import wins_over
+from airflow_config_providers.job.fields import cluster_wins
 from airflow_config_providers.job.job_layers import JobLayers, require_unreserved
 from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.job.options import JobOptions
 from airflow_config_providers.job.policies import NO_VERDICT, TaskVerdict, verdict_on
 from airflow_config_providers.job.providers import JobProviders
-from airflow_config_providers.job.resolver import Driver, JobResolver
+from airflow_config_providers.job.resolver import Driver, JobResolver, JobStrings
 from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.settled_job import SettledJob
 from airflow_config_providers.job.steered_layers import TaskDynamic, dynamic_config, previewed_layers, refresh_mark
@@ -62,13 +62,13 @@ class JobConfiguration:
         layers = self._collect(files, previewed_layers(self.resource, warn=notes.append))
         with JobProviders(self.job.options.conn_id) as providers:
             settled = self._settle(self._worker_resolver(providers), layers)
-            layered, (texts, own) = settled.layered, settled.texts()
+            layered, strings, resolver = settled.layered, settled.strings(), settled.resolver
             checks: Sequence[Callable[[], object]] = (
                 lambda: self.verdict(layers, warn=notes.append),
-                lambda: refuse_odd_references(layered, {**texts, **{item.name: item.text for item in own}}),
-                lambda: settled.resolver().checked_providers(layered, texts, own),
+                lambda: refuse_odd_references(layered, strings.further()),
+                lambda: resolver().checked_providers(strings),
                 lambda: self._require_unreferring(settled.worker),
-                lambda: settled.resolver().require_answerable(layered, texts, own),
+                lambda: resolver().require_answerable(strings),
                 lambda: settled.worker.require_fitting(layered),
             )
             notes += [note for check in checks for note in problems_of(check)]
@@ -189,7 +189,7 @@ def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterab
     with ExitStack() as stack:
         resolver = _worker_resolver(stack.enter_context(JobProviders(options.conn_id)), options)
         resolver.providers.needed_by(used)
-        return JobRun(resolver.resolve(LayeredConfig([]), texts), resolver, end=stack.pop_all().close)
+        return JobRun(resolver.resolve(JobStrings(LayeredConfig([]), texts)), resolver, end=stack.pop_all().close)
 
 
 def _worker_resolver(providers: JobProviders, options: JobOptions, spark_version: str | None = None) -> JobResolver:
@@ -199,7 +199,7 @@ def _worker_resolver(providers: JobProviders, options: JobOptions, spark_version
 def _without_beaten(layers: list[ConfigLayer], clusters: Sequence[ConfigLayer]) -> list[ConfigLayer]:
     """Return ``layers`` without the keys that no cluster gets from them, because each has its own value."""
     layered = LayeredConfig(layers)
-    beaten = [{key for key in cluster.configs if wins_over(layered, key)} for cluster in clusters]
+    beaten = [{key for key in cluster.configs if cluster_wins(layered, key)} for cluster in clusters]
     keys = set.intersection(*beaten)
     return [
         replace(layer, configs={key: text for key, text in layer.configs.items() if key not in keys})

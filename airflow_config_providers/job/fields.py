@@ -219,7 +219,7 @@ class JobFields:
         if not settled:
             return found
         for conf in self.cluster_confs:
-            own = {key: text for key, text in self._configs(conf).items() if wins_over(layered, key)}
+            own = {key: text for key, text in self._configs(conf).items() if cluster_wins(layered, key)}
             found[conf.field] = conf.put(found.get(conf.field, self.read(conf.field)), {**settled, **own})
         return found
 
@@ -317,8 +317,8 @@ def _dag_layer(name: str, configs: Any) -> ConfigLayer:
     return mapping_layer(ConfigSource.DAG_CONFIG, name, configs)
 
 
-def wins_over(layered: LayeredConfig, key: str) -> bool:
-    """Return whether no layer overrides a key of a cluster's own configuration."""
+def cluster_wins(layered: LayeredConfig, key: str) -> bool:
+    """Return whether the own configuration of a cluster wins for a key: no layer overrides it."""
     from airflow_config_providers.core.layers import ConfigSource  # noqa: PLC0415 - not needed to store a DAG
 
     return layered.source(key) <= ConfigSource.DAG_CONFIG

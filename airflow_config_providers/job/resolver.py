@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
@@ -38,14 +38,44 @@ from airflow_config_providers.spark.processes import child_process
 
 
 @dataclass(frozen=True, slots=True)
+class JobStrings:
+    """
+    All strings of a job that can have references.
+
+    :param layered: its settled layers
+    :param texts: name -> string for those outside the layers
+    :param own: the own configuration of each of several clusters, as far as no layer overrides it
+    """
+
+    layered: LayeredConfig
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    own: Sequence[PlacedText] = ()
+
+    def configs(self) -> list[PlacedText]:
+        """Return the strings of the Spark configuration, each with its place."""
+        return [*placed_texts(self.layered.settled), *self.own]
+
+    def own_texts(self) -> dict[str, str]:
+        """Return name -> string of ``own``."""
+        return {item.name: item.text for item in self.own}
+
+    def further(self) -> dict[str, str]:
+        """Return name -> string of all that are not in the layers."""
+        return {**self.texts, **self.own_texts()}
+
+
+@dataclass(frozen=True, slots=True)
 class JobResolver:
     """
-    Settles a job's layers, and resolves them with the deployment's providers.
+    Settles a job's layers, and resolves its strings with the deployment's providers.
 
     :param providers: the providers, which the caller must close
     :param allow_exposed: whether values may go where other people can read them
     :param spark_version: the version of the Spark that runs the job; None if it is not known
     """
+
+    leaves_to_driver: ClassVar[bool] = False
+    """Whether the references of the configuration stay in it, for the driver."""
 
     providers: JobProviders
     unresolved: Unresolved
@@ -56,22 +86,15 @@ class JobResolver:
         """Return the settled layers, without reading secrets."""
         return settle(layers, spark_definition(self.spark_version))
 
-    def resolve(
-        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
-    ) -> ResolvedConfig:
+    def resolve(self, strings: JobStrings) -> ResolvedConfig:
         """
-        Return settled layers, ``texts`` and ``own`` with their references resolved.
+        Return the settled layers and all other strings with their references resolved.
 
-        :param layered: the result of ``settle``
-        :param own: the own configuration of each of several clusters; the result has it among the additional strings
         :raises ExposedValueError: other people could read a value; no secret is read then
         """
-        providers = self.checked_providers(layered, texts, own)
-        return self._resolver(providers).resolve(layered, {**texts, **{item.name: item.text for item in own}})
+        return self._resolver(self.checked_providers(strings)).resolve(strings.layered, strings.further())
 
-    def checked_providers(
-        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
-    ) -> Mapping[str, ConfigProvider]:
+    def checked_providers(self, strings: JobStrings) -> Mapping[str, ConfigProvider]:
         """
         Return the providers that resolve here what ``resolve`` gets, after a check that none would be exposed.
 
@@ -80,11 +103,11 @@ class JobResolver:
         :raises ExposedValueError: other people could read a value
         :raises ProviderDefinitionError: the connection is missing, or its definitions cannot be read
         """
-        placed = [*placed_texts(layered.settled), *placed_texts(texts), *own]
+        placed = [*strings.configs(), *placed_texts(strings.texts)]
         providers = self.providers.needed_by(item.text for item in placed)
         if not self.allow_exposed:
-            refuse_exposed(placed, providers, layered.secrets)
-            refuse_shown(layered)
+            refuse_exposed(placed, providers, strings.layered.secrets)
+            refuse_shown(strings.layered)
         return providers
 
     def require_fitting(self, layered: LayeredConfig) -> None:
@@ -95,9 +118,7 @@ class JobResolver:
         """
         self._resolver({}).require_fitting(layered)
 
-    def require_answerable(
-        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
-    ) -> None:
+    def require_answerable(self, strings: JobStrings) -> None:
         """
         Make sure that the definitions of the providers allow the references that ``resolve`` resolves here.
 
@@ -105,18 +126,16 @@ class JobResolver:
 
         :raises UnresolvedReferenceError: a reference will never have a value; names all of them
         """
-        placed = self._resolved_here(layered, texts, own)
+        placed = self._resolved_here(strings)
         refusals = self.providers.refusals([text for _, text in placed], self.unresolved)
         found = ((place, one) for place, text in placed for one in dict.fromkeys(variables(text)) if one in refusals)
         refuse(UnresolvedReferenceError, (f"{place}: {refusals[variable]}" for place, variable in found))
 
-    def _resolved_here(
-        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText]
-    ) -> list[tuple[str, str]]:
+    def _resolved_here(self, strings: JobStrings) -> list[tuple[str, str]]:
         """Return the strings that the worker resolves, each after its place in messages."""
+        layered = strings.layered
         found = [(layered.place(key), text) for key, text in layered.settled.items()]
-        found += [(printable(name), text) for name, text in texts.items()]
-        return found + [(printable(item.name), item.text) for item in own]
+        return found + [(printable(name), text) for name, text in strings.further().items()]
 
     def comes_too_late(self, text: str) -> bool:
         """Return whether a string that was added after the others were resolved has a reference to a provider."""
@@ -186,40 +205,32 @@ class DriverResolver(JobResolver):
     :param not_python: the field that shows that the job is not a Python program, which must not have references
     """
 
+    leaves_to_driver: ClassVar[bool] = True
     definitions: Mapping[str, str] = field(default_factory=dict, repr=False)
     not_python: str = ""
 
-    def resolve(
-        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
-    ) -> ResolvedConfig:
+    def resolve(self, strings: JobStrings) -> ResolvedConfig:
         """
-        Return settled layers and ``own`` with their references, and ``texts``, which the worker resolves.
+        Return the Spark configuration with its references, and ``texts``, which the worker resolves.
 
-        :param own: the own configuration of each of several clusters
         :raises ExposedValueError: the driver cannot resolve a reference, or others could read its value
         """
-        providers = self.checked_providers(layered, texts, own)
-        kept = {item.name: item.text for item in own}
-        left = ConfigResolver({}, spark_definition(self.spark_version), unresolved=Unresolved.KEEP).resolve(
-            layered, kept
-        )
-        return left.with_texts(self._resolver(providers).resolve([], texts)) if texts else left
+        providers = self.checked_providers(strings)
+        keeping = ConfigResolver({}, spark_definition(self.spark_version), unresolved=Unresolved.KEEP)
+        left = keeping.resolve(strings.layered, strings.own_texts())
+        return left.with_texts(self._resolver(providers).resolve([], strings.texts)) if strings.texts else left
 
-    def checked_providers(
-        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
-    ) -> Mapping[str, ConfigProvider]:
+    def checked_providers(self, strings: JobStrings) -> Mapping[str, ConfigProvider]:
         """Return what resolves ``texts``, after the same check, and one that the driver can resolve what it is left."""
-        refuse(ExposedValueError, self._problems(layered, texts, own))
-        providers = self.providers.needed_by(texts.values())
+        refuse(ExposedValueError, self._problems(strings))
+        providers = self.providers.needed_by(strings.texts.values())
         if not self.allow_exposed:
-            refuse_shown(layered)
-            refuse_exposed(placed_texts(texts), providers)
+            refuse_shown(strings.layered)
+            refuse_exposed(placed_texts(strings.texts), providers)
         return providers
 
-    def _resolved_here(
-        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText]
-    ) -> list[tuple[str, str]]:
-        return [(printable(name), text) for name, text in texts.items()]
+    def _resolved_here(self, strings: JobStrings) -> list[tuple[str, str]]:
+        return [(printable(name), text) for name, text in strings.texts.items()]
 
     def carried(self) -> dict[str, str]:
         """
@@ -254,8 +265,8 @@ class DriverResolver(JobResolver):
         mask_secrets([made])
         return made
 
-    def _problems(self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText]) -> Iterator[str]:
-        names = specification.names(self.definitions)
+    def _problems(self, strings: JobStrings) -> Iterator[str]:
+        names, layered, placed = specification.names(self.definitions), strings.layered, strings.configs()
         for key in layered.secrets:
             yield (
                 f"{printable(key)}: its secret is encrypted for the worker, and the driver cannot decrypt it. Use a "
@@ -266,7 +277,6 @@ class DriverResolver(JobResolver):
                 f"{layered.place(key)} would change the definitions that the driver gets from connection "
                 f"'{printable(self.providers.conn_id)}'. Remove it there, or set resolve_in='worker'."
             )
-        placed = [*placed_texts(layered.settled), *own]
         for item in placed:
             for variable in dict.fromkeys(variables(item.text)):
                 if problem := _why_not(item, variable.provider, names, self.not_python):
@@ -276,7 +286,7 @@ class DriverResolver(JobResolver):
                 f"{printable(item.name)}: Spark replaces {printable(key)} in it by its secret, and shows the result. "
                 f"Remove it."
             )
-        for name, text in texts.items():
+        for name, text in strings.texts.items():
             if name.startswith("env_vars[") and variables(text):
                 yield (
                     f"{printable(name)}: the environment of the driver is not resolved there, and its values would "

@@ -27,7 +27,6 @@ from airflow_config_providers.exceptions import ConfigException, ProviderUnavail
 from airflow_config_providers.job.exposed_values import refuse_added
 from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, map_texts
 from airflow_config_providers.job.policies import NO_VERDICT, TaskVerdict
-from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log.installation import Installation, install
 from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.spark.arguments import ENVIRONMENT_ON_KUBERNETES, IN_COMMAND
@@ -36,6 +35,7 @@ from airflow_config_providers.spark.processes.child_process import refuse_unpass
 from airflow_config_providers.spark.redaction import OF_SESSION, REDACTION_KEY, is_hidden_by_spark
 
 if TYPE_CHECKING:
+    from airflow_config_providers.job.resolver import JobResolver
     from airflow_config_providers.spark.delivery import Delivery, Submission
 
 _JAVA_COMMAND = "sun.java.command"
@@ -246,6 +246,10 @@ class JobRun:
         return None if self._source is None else self._source.read_mark()
 
     @property
+    def _is_left_to_driver(self) -> bool:
+        return self._resolver is not None and self._resolver.leaves_to_driver
+
+    @property
     def _carried(self) -> Mapping[str, str]:
         return self._resolver.carried() if self._resolver else {}
 
@@ -253,8 +257,7 @@ class JobRun:
         """Return the line with the resolved references, to distinguish them from strings that look like references."""
         resolved = self._needed
         found = ", ".join(map(printable, resolved.references)) or "none"
-        is_left = isinstance(self._resolver, DriverResolver)
-        rest = ". The driver resolves those of the configuration" if is_left else _kept(resolved)
+        rest = ". The driver resolves those of the configuration" if self._is_left_to_driver else _kept(resolved)
         return f"Resolved references, which this log shows in place of their values: {found}{rest}"
 
     def value_notes(self) -> Iterator[str]:
@@ -264,7 +267,7 @@ class JobRun:
     def unresolved_notes(self) -> Iterator[str]:
         """Yield a sentence for each reference that is left to Spark because no connection defines providers."""
         unresolved = self._needed.unresolved
-        if not unresolved or not self._resolver or isinstance(self._resolver, DriverResolver):
+        if not unresolved or not self._resolver or self._is_left_to_driver:
             return
         providers = self._resolver.providers
         if providers.names():
@@ -362,7 +365,7 @@ class JobRun:
     def _with_added(self, conf: Mapping[str, Any], more: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
         """Return the values of ``conf`` with ``more`` values, and the keys that were added since rendering."""
         values, added = self._needed.configs(), self.added(conf)
-        if not isinstance(self._resolver, DriverResolver):  # a driver resolves all that it gets
+        if not self._is_left_to_driver:  # a driver resolves all that it gets
             self.refuse_late(NestedString(key, text) for key, text in added.items())
         found = {key: added[key] if key in added else values[key] for key in without_reload_action(conf)}
         return {**found, **more}, {*added, *more}

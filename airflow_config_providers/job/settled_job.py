@@ -14,9 +14,9 @@ from airflow_config_providers.core.variable import scan, unclosed
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError, refuse
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.exposed_values import PlacedText
-from airflow_config_providers.job.fields import wins_over
+from airflow_config_providers.job.fields import cluster_wins
 from airflow_config_providers.job.nested_texts import label_below
-from airflow_config_providers.job.resolver import Driver, DriverResolver, JobResolver
+from airflow_config_providers.job.resolver import Driver, DriverResolver, JobResolver, JobStrings
 from airflow_config_providers.job.steered_layers import TaskDynamic
 from airflow_config_providers.settings import ResolveIn
 from airflow_config_providers.spark import specification
@@ -61,17 +61,17 @@ class SettledJob:
                 f"it is not resolved. If it is one, add '}}' after its key."
             )
 
-    def texts(self) -> tuple[Mapping[str, str], list[PlacedText]]:
-        """Return the strings outside the layers, and the keys of each of several clusters that no layer overrides."""
+    def strings(self) -> JobStrings:
+        """Return all strings of the job."""
         names = {label_below(cluster.name, key) for cluster in self.job.clusters for key in cluster.configs}
         texts = {label: text for label, text in self.job.texts.items() if label not in names}
-        own = (
+        own = [
             PlacedText(label_below(cluster.name, key), key, text, cluster.name)
             for cluster in self.job.clusters
             for key, text in cluster.configs.items()
-            if wins_over(self.layered, key)
-        )
-        return texts, list(own)
+            if cluster_wins(self.layered, key)
+        ]
+        return JobStrings(self.layered, texts, own)
 
     def resolver(self) -> JobResolver:
         """
@@ -127,4 +127,4 @@ class SettledJob:
         :raises ConfigProvidersError: a reference cannot be resolved, or others could read its value
         """
         resolver = self.resolver()
-        return resolver, resolver.resolve(self.layered, *self.texts())
+        return resolver, resolver.resolve(self.strings())

@@ -115,7 +115,7 @@ class JobConfiguration:
         for warning in settled.unclosed_references():
             self.collector.warn(warning)
         resolver, resolved = settled.resolved()
-        source = self._reload_source(settled.dynamic) if settled.reloads else None
+        source = self._reload_source(settled.dynamic) if settled.restarts else None
         run = JobRun(resolved, resolver, end=settled.providers_open.pop_all().close, source=source, earlier=earlier)
         run.verdict = verdict
         return run
@@ -138,7 +138,7 @@ class JobConfiguration:
         """
         with self.settled() as settled:
             settled.worker.providers.needed_by(settled.layered.settled.values())
-            return self.run_of(settled, self.verdict(settled.layers)) if settled.reloads else None
+            return self.run_of(settled, self.verdict(settled.layers)) if settled.restarts else None
 
     def _reload_source(self, dynamic: TaskDynamic) -> ReloadSource:
         return ReloadSource(self.resolve, partial(refresh_mark, self.resource), dynamic.mark)

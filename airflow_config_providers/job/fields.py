@@ -178,7 +178,7 @@ class JobFields:
             if (value := self.read(name)) is not None:  # most are None
                 yield from nested_texts.texts(value, name, skip=skip)
 
-    def named_texts(self) -> Iterator[NestedString]:
+    def argument_texts(self) -> Iterator[NestedString]:
         """Yield every string in the named arguments."""
         for name, path in self.named.items():
             if (value := self.argument(name)) is not None:
@@ -186,7 +186,7 @@ class JobFields:
 
     def other_texts(self) -> Iterator[NestedString]:
         """Yield every string with references outside the layers."""
-        for name, value in self._outside_layers().items():
+        for name, value in self._fields_outside_layers().items():
             if value is not None:
                 yield from [text for text in nested_texts.texts(value, name) if scan(text.text)]
 
@@ -196,7 +196,7 @@ class JobFields:
             yield from self.texts()
             return
         yield from self.texts("config_files")
-        yield from self.named_texts()
+        yield from self.argument_texts()
         for conf in self.confs:
             yield from nested_texts.texts(conf.get(self.read(conf.field)), conf.label)
 
@@ -228,7 +228,7 @@ class JobFields:
         having_values = {*map(field_of, texts)} - {*self.spec.held}
         return {
             name: nested_texts.map_texts(value, name, lambda text: texts.get(text.label, text.text))
-            for name, value in self._outside_layers().items()
+            for name, value in self._fields_outside_layers().items()
             if name in having_values
         }
 
@@ -279,7 +279,7 @@ class JobFields:
         ]
         return "" if not found or any(value == PYTHON_RUNNER for _, value in found) else found[0][0]
 
-    def _outside_layers(self) -> dict[str, Any]:
+    def _fields_outside_layers(self) -> dict[str, Any]:
         """Return the fields outside the layers; the place of the configuration in one of them is empty."""
         in_layers = {*self.named_fields}
         if self.spec.texts:  # of the other fields, those that a subclass has added

@@ -76,7 +76,7 @@ class JobOptions:
 
         return self.when_unresolved is Unresolved.KEEP
 
-    def when_changed(
+    def when_secrets_change(
         self, in_layers: ReloadAction | None, *, in_connection: Callable[[], ReloadAction | None]
     ) -> ReloadAction:
         """

@@ -45,10 +45,10 @@ class SettledJob:
     providers_open: ExitStack = field(default_factory=ExitStack)
 
     @property
-    def reloads(self) -> bool:
+    def restarts(self) -> bool:
         """Whether the running job is restarted when its secrets change."""
         in_layers = ReloadAction.of(self.layered.settled)
-        action = self.job.options.when_changed(in_layers, in_connection=self.worker.providers.reload_action)
+        action = self.job.options.when_secrets_change(in_layers, in_connection=self.worker.providers.reload_action)
         return action is ReloadAction.RESTART
 
     def unclosed_references(self) -> Iterator[str]:

@@ -258,7 +258,7 @@ class ConfiguredOperator(RenderingOperator):
 
         run = self._job_run
         written = list(fields.other_texts())
-        self._refuse_late([*written, *fields.named_texts()])
+        self._refuse_late([*written, *fields.argument_texts()])
         values = {one.label: run.value(one) for one in written}
         refuse_broken_words(
             fields.spec.words,

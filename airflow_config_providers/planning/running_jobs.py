@@ -114,7 +114,7 @@ def _actions_after(change: TaskChange) -> dict[str, str]:
 def _restarts(options: JobOptions, actions: Mapping[str, str]) -> bool:
     """Return whether a job with these ``actions`` restarts, if its operator can do that."""
     try:
-        return options.when_changed(ReloadAction.of(actions), in_connection=lambda: None) is ReloadAction.RESTART
+        return options.when_secrets_change(ReloadAction.of(actions), in_connection=lambda: None) is ReloadAction.RESTART
     except ConfigException:  # no run accepts it
         return False
 

@@ -127,7 +127,7 @@ def _register(masker: Any, secrets: list[str], name: str | None = None) -> None:
     if name and not masker.should_hide_value_for_key(name):
         return
     alone = copy(masker)
-    alone.patterns = patterns = _AskedPatterns()
+    alone.patterns = patterns = _CollectedPatterns()
     for secret in secrets:
         alone.add_mask(secret)  # which decides by the settings of Airflow what is masked
     with _REGISTERING:
@@ -141,7 +141,7 @@ def _compile(masker: Any) -> None:
         masker.replacer = re.compile(pattern)
 
 
-class _AskedPatterns(set[str]):
+class _CollectedPatterns(set[str]):
     """Patterns of a masker that compiles none of them, because each that it asks for seems to be there already."""
 
     def __contains__(self, pattern: object) -> bool:

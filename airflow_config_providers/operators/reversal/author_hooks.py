@@ -176,21 +176,21 @@ def _guarded(method: Any, name: str) -> Callable[..., Any]:
     :param method: what a class defines, of any kind
     :param name: of the attribute
     """
-    guard = _GUARDS.get(name) or partial(_reversed, around=partial(_reversing, name=name))
+    guard = _GUARDS.get(name) or partial(_in_context, around=partial(_showing_references, name=name))
     return update_wrapper(guard(method), method)
 
 
-def _ended(execute: Any) -> Callable[..., Any]:
-    """Return ``execute`` of an author, which need not call that of its base."""
+def _forgetting_execute(execute: Any) -> Callable[..., Any]:
+    """Return ``execute`` of an author, which need not call that of its base; afterwards, the values are forgotten."""
 
-    def ended(operator: Any, *args: Any, **kwargs: Any) -> Any:
+    def forgetting(operator: Any, *args: Any, **kwargs: Any) -> Any:
         context = (args[0] if args else kwargs.get("context")) or {}
         return operator.run_and_forget(context, partial(_bound(execute, operator, type(operator)), *args, **kwargs))
 
-    return ended
+    return forgetting
 
 
-def _reversed(method: Any, *, around: Callable[[Any], AbstractContextManager[None]]) -> Callable[..., Any]:
+def _in_context(method: Any, *, around: Callable[[Any], AbstractContextManager[None]]) -> Callable[..., Any]:
     """
     Return ``method``, which may be a generator, in a context.
 
@@ -210,10 +210,10 @@ def _reversed(method: Any, *, around: Callable[[Any], AbstractContextManager[Non
 
 
 @contextmanager
-def _reversing(operator: Any, *, name: str) -> Iterator[None]:
+def _showing_references(operator: Any, *, name: str) -> Iterator[None]:
     """Show references in what is raised, and left in the task's context and that of its log."""
     try:
-        with operator.reversing_context(name), _deferring(operator):
+        with operator.reversing_context(name), _reversing_deferral(operator):
             yield
     except BaseException as error:
         if not isinstance(error, SUSPENSIONS):
@@ -226,7 +226,7 @@ def _reversing(operator: Any, *, name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _deferring(operator: Any) -> Iterator[None]:
+def _reversing_deferral(operator: Any) -> Iterator[None]:
     try:
         yield
     except SUSPENSIONS as deferred:
@@ -235,7 +235,7 @@ def _deferring(operator: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _refusing(operator: Any) -> Iterator[None]:
+def _refusing_values_in_deferral(operator: Any) -> Iterator[None]:
     """
     Keep values out of a deferral by a callback.
 
@@ -245,7 +245,7 @@ def _refusing(operator: Any) -> Iterator[None]:
     try:
         yield
     except SUSPENSIONS as deferred:
-        problem = _refusal(operator, deferred)
+        problem = _problem_of_deferral(operator, deferred)
         if not problem:
             raise
     if problem:
@@ -253,10 +253,10 @@ def _refusing(operator: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _ending(operator: Any) -> Iterator[None]:
-    """Do the same as ``_refusing``, and reverse the task's context if the callback ends the task."""
+def _around_callback(operator: Any) -> Iterator[None]:
+    """Do the same as ``_refusing_values_in_deferral``, and reverse the task's context if the callback ends the task."""
     try:
-        with _refusing(operator):
+        with _refusing_values_in_deferral(operator):
             yield
     except BaseException as error:
         if isinstance(error, Exception):  # after which Airflow goes on
@@ -265,7 +265,7 @@ def _ending(operator: Any) -> Iterator[None]:
             raise
 
 
-def _refusal(operator: Any, deferred: BaseException) -> str:
+def _problem_of_deferral(operator: Any, deferred: BaseException) -> str:
     try:
         operator.reverse_deferral(deferred)
     except Exception as error:  # noqa: BLE001 - a foreign trigger can raise anything
@@ -277,9 +277,10 @@ def _refusal(operator: Any, deferred: BaseException) -> str:
 _CALLBACKS: Final = "on_execute_callback"
 
 _GUARDS: Final[Mapping[str, Callable[[Any], Callable[..., Any]]]] = {
-    "execute": _ended,
-    _CALLBACKS: partial(_reversed, around=_ending),
+    "execute": _forgetting_execute,
+    _CALLBACKS: partial(_in_context, around=_around_callback),
 }
+"""Attribute -> what guards its function; those of the other attributes run in ``_showing_references``."""
 
 
 def guard_callbacks(operator: Any) -> None:

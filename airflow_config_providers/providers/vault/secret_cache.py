@@ -89,7 +89,7 @@ class CachedSecret:
         if self.lease is None:
             return self.ttl
         left = self.lease.current - int(session.clock() - self.lease.since)
-        left_of_token = session.left_of(self.lease.token)
+        left_of_token = session.seconds_left_of(self.lease.token)
         return max(0, int(left if left_of_token is None else min(left, left_of_token)) * 1000)
 
 
@@ -149,7 +149,7 @@ class SecretCache:
 
     def good_until(self, lease: Lease) -> float:
         """Return when ``lease`` must be replaced, unless it is renewed before."""
-        return min(lease.good_until, self.session.has_until(lease.token))
+        return min(lease.good_until, self.session.used_until(lease.token))
 
     def keep_leases(self, *, is_left: bool) -> None:
         """Do the same as the provider's; without a lease, the login is given back in any case."""

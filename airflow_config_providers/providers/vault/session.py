@@ -208,7 +208,7 @@ class Session:
         owed = RevokeRequest.of_lease(lease_id, token=token)
         return transport is not None and self.revocations.give_back(owed, transport, key=key, until=until)
 
-    def has_until(self, token: str) -> float:
+    def used_until(self, token: str) -> float:
         """Return when ``token`` is no longer used, unless it is renewed. Its leases end with it."""
         held = self._held
         if held is None or held.text != token:
@@ -234,7 +234,7 @@ class Session:
         if self._is_closed:  # perhaps after ``close`` has cleared the timetable
             self.renewals.drop(key)
 
-    def left_of(self, token: str) -> float | None:
+    def seconds_left_of(self, token: str) -> float | None:
         """Return the seconds that ``token`` lasts unless it is renewed; None if it has no known end."""
         held = self._held
         return held.left(self.clock()) if held is not None and held.text == token else 0.0

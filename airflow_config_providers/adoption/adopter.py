@@ -120,7 +120,7 @@ def proposed(request: AdoptRequest, progress: Progress, origin: AirflowProcess) 
     problems += [one for proposal in changed for one in emptied(proposal)]
     used = [layer for layer in proved.layers if _is_used(layer, changed, folder)]
     families = set(_families(read, before, proved.files))
-    advice = list(_advice(proved.files, used, folder, request, families))
+    advice = list(_advice(proved.files, used, folder=folder, request=request, families=families))
     return Adoption(changed, used, sorted(set(problems)), advice, root)
 
 
@@ -204,6 +204,7 @@ def _families(
 def _advice(
     proposals: Sequence[FileProposal],
     layers: Sequence[SharedLayer],
+    *,
     folder: str,
     request: AdoptRequest,
     families: Set[str],

@@ -379,7 +379,13 @@ class ConfigAdmin:
             _refuse_stale(resource, before.version, request.if_version.get(resource))
         is_judged = not reasons
         warnings: Mapping[str, str] = {}
-        checked = self._checked(resource, before, request.edits[resource], partial(_layers_after, snapshot), reasons)
+        checked = self._checked(
+            resource,
+            before,
+            edit=request.edits[resource],
+            layers_after=partial(_layers_after, snapshot),
+            reasons=reasons,
+        )
         if static.unknown and not (checked and checked.is_cleanup):
             reasons.add(_unknown(static.unknown, before))
         elif checked and is_judged:
@@ -388,7 +394,7 @@ class ConfigAdmin:
         return replace(checked.plan, warnings=warnings) if checked and not reasons else reasons.together()
 
     def _checked(
-        self, resource: ConfigResource, before: StoredConfig, edit: Edit, layers_after: LayersAfter, reasons: Reasons
+        self, resource: ConfigResource, before: StoredConfig, *, edit: Edit, layers_after: LayersAfter, reasons: Reasons
     ) -> CheckedChange | None:
         with reasons:
             checked = self._planner.check(resource, before, edit, layers_after)

@@ -62,7 +62,9 @@ def _running(session: Any, changes: Mapping[ConfigResource, TaskChange], jobs: J
         task = ConfigResource.of_task(one.dag_id, one.task_id)
         if task in changes:
             options = jobs[task].options if task in jobs else NO_OPTIONS
-            found.append(_running_job(changes[task], one, state, options, _record(session, one, warn)))
+            found.append(
+                _running_job(changes[task], one, state=state, options=options, record=_record(session, one, warn))
+            )
     return found
 
 
@@ -87,7 +89,7 @@ def _record(session: Any, one: TaskTry, warn: Warn) -> TryRecord | None:
 
 
 def _running_job(
-    change: TaskChange, one: TaskTry, state: str, options: JobOptions, record: TryRecord | None
+    change: TaskChange, one: TaskTry, *, state: str, options: JobOptions, record: TryRecord | None
 ) -> RunningJob:
     configs = {} if record is None else record.configs
     is_dynamic = any(map(_is_dynamic, change.keys))

@@ -104,27 +104,27 @@ def make_router() -> APIRouter:
     router.add_api_route(f"{_TASK}/runs", runs, methods=["GET"], dependencies=READ_RUNS)
     router.add_api_route(one_run, describe_run, methods=["GET"], dependencies=READ_RUNS)
     router.add_api_route(f"{one_run}/differences", compare_run, methods=["GET"], dependencies=READ_RUNS)
-    _add_with_body(router, "POST", f"{one_run}{_WHY_NOT}", why_not_of_run, READ_RUNS)
+    _add_with_body(router, "POST", path=f"{one_run}{_WHY_NOT}", answer=why_not_of_run, rights=READ_RUNS)
     return router
 
 
 def _add_reading(router: APIRouter, path: str, rights: Sequence[Any]) -> None:
     for suffix, read in (("", describe), ("/history", history), ("/keys/{key:path}", explain)):
         router.add_api_route(f"{path}{suffix}", read, methods=["GET"], dependencies=rights)
-    _add_with_body(router, "POST", f"{path}{_WHY_NOT}", why_not, rights)
+    _add_with_body(router, "POST", path=f"{path}{_WHY_NOT}", answer=why_not, rights=rights)
 
 
 def _add_changing(router: APIRouter, path: str, rights: Sequence[Any]) -> None:
-    _add_with_body(router, "PATCH", path, alter, rights)
+    _add_with_body(router, "PATCH", path=path, answer=alter, rights=rights)
     for suffix, change in (
         ("/rollback", rollback),
         ("/refresh", refresh),
         (f"{_WHY_NOT}/dry-run", why_not_with_dry_run),
     ):
-        _add_with_body(router, "POST", f"{path}{suffix}", change, rights)
+        _add_with_body(router, "POST", path=f"{path}{suffix}", answer=change, rights=rights)
 
 
-def _add_with_body(router: APIRouter, method: str, path: str, answer: Callable[..., Response], rights: Any) -> None:
+def _add_with_body(router: APIRouter, method: str, *, path: str, answer: Callable[..., Response], rights: Any) -> None:
     body = dict(openapi.BODIES[answer.__name__])
     router.add_api_route(path, answer, methods=[method], dependencies=rights, openapi_extra=body)
 

@@ -101,7 +101,9 @@ def weekly(plot: Plot, bars: Iterable[Bar]) -> str:
     weeks = _filled(found[-_MOST_WEEKS:])
     most = max(1, *(bar.most for bar in weeks))
     step = (_WIDE - _LEFT - _RIGHT) / max(len(weeks), 12)
-    columns = [_column(bar, _LEFT + place * step, step, most, plot.is_bad) for place, bar in enumerate(weeks)]
+    columns = [
+        _column(bar, _LEFT + place * step, step=step, most=most, is_bad=plot.is_bad) for place, bar in enumerate(weeks)
+    ]
     every = max(1, -(-len(weeks) // 10))
     names = [_name(bar, _LEFT + place * step + step / 2) for place, bar in enumerate(weeks) if place % every == 0]
     drawn = "".join((*_grid(most), *columns, *names))
@@ -159,7 +161,7 @@ def _row(bar: Bar, y: int, most: int, is_bad: bool) -> str:
     return f"<g><title>{text(f'{bar.label}: {bar.shown}')}</title>{''.join(parts)}</g>"
 
 
-def _column(bar: Bar, x: float, step: float, most: int, is_bad: bool) -> str:
+def _column(bar: Bar, x: float, *, step: float, most: int, is_bad: bool) -> str:
     width, room = max(2.0, min(40.0, step * 0.7)), _BASE - _TOP
     left = x + (step - width) / 2
     parts = []

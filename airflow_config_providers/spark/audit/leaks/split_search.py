@@ -196,7 +196,7 @@ def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: FoundSoFar, 
         end = at + len(data) if following is None else max(done, at + len(data) - finder.margin)
         if stretch.end is not None:
             end = min(end, stretch.end)
-        _add(data, at, (done, end), finder, progress)
+        _add(data, at, within=(done, end), finder=finder, progress=progress)
         done = max(done, end)
         if following is None:
             return
@@ -204,7 +204,7 @@ def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: FoundSoFar, 
         kept, at, block = data[keep:], at + keep, following
 
 
-def _add(data: bytes, at: int, within: tuple[int, int], finder: OccurrenceFinder, progress: FoundSoFar) -> None:
+def _add(data: bytes, at: int, *, within: tuple[int, int], finder: OccurrenceFinder, progress: FoundSoFar) -> None:
     """Add the occurrences in ``data`` that begin ``within`` a range of offsets, and count its lines."""
     begin, end = within
     counted = begin

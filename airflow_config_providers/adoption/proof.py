@@ -193,9 +193,10 @@ def _task_differences(task: str, old: Meaning, new: Meaning, replaced: _Replaced
         if before != after and (before is None or not replaced.sets(task, key, after)):
             why = "differs" if old.is_known else _NOT_KNOWN
             yield MeaningDifference(f"'{printable(key)}' of task '{shown}' {why}", task, key)
-    for key in sorted(old.authored - new.authored) if new.unread else ():
+    if new.unread:
         where = f"could come from '{printable(new.unread[0])}', which cannot be read here"
-        yield MeaningDifference(f"'{printable(key)}' of task '{shown}' {where}", task, key)
+        for key in sorted(old.authored - new.authored):
+            yield MeaningDifference(f"'{printable(key)}' of task '{shown}' {where}", task, key)
     added = {text for name, text in new.texts.items() if old.texts.get(name) != text}
     wrong = {text for text in added if not replaced.has(task, text)}
     if wrong or not old.texts.keys() <= new.texts.keys():

@@ -75,8 +75,8 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         """
         missing = [name for name in self._names if name in names and name not in self._opened]
         openings: dict[str, SharedCall] = {}
-        for name in missing if wait is not None else ():
-            openings[name] = self._under_way.start(name, partial(self.__getitem__, name))
+        if wait is not None:
+            openings = {name: self._under_way.start(name, partial(self.__getitem__, name)) for name in missing}
         problems: list[str] = []
         for name in missing:
             try:

@@ -122,30 +122,30 @@ class ResolvedConfig:
     @property
     def sensitive(self) -> frozenset[str]:
         """The keys whose value came from a reference, or is a plaintext secret."""
-        data, settled = self._content[0].data, self.layered.settled
+        data, settled = self._of_keys.data, self.layered.settled
         is_secret = self.layered.is_secret
         found = (key for key, text in settled.items() if data[key] != text or is_secret(key, text))
         return frozenset(found) | self._opened.keys()
 
     def configs(self) -> dict[str, str]:
         """Return a new mapping of the values: key -> string, for each key that a layer sets."""
-        return {**cast(Mapping[str, str], self._content[0].data), **self._opened}  # no layer has a key without a value
+        return {**cast(Mapping[str, str], self._of_keys.data), **self._opened}  # no layer has a key without a value
 
     @property
     def texts(self) -> frozenset[str]:
         """The names of the further strings that were resolved together with the layers."""
-        return frozenset(name for result in self._content[1:] for name in result.data)
+        return frozenset(name for result in self._of_texts for name in result.data)
 
     def text(self, name: str) -> str:
         """Return the value of one of the further strings."""
-        for result in self._content[:0:-1]:
+        for result in reversed(self._of_texts):
             if name in result.data:
                 return result.data[name] or ""
         raise KeyError(name)
 
     def with_texts(self, other: ResolvedConfig) -> ResolvedConfig:
         """Return this configuration with the further strings of ``other`` and their values."""
-        results = [*self._content, *other._content[1:]]
+        results = [*self._content, *other._of_texts]
         return ResolvedConfig(self.layered, results, self._opened, {**self.written, **other.written})
 
     def values(self) -> frozenset[str]:
@@ -172,6 +172,14 @@ class ResolvedConfig:
         if self._results is None:
             raise ConfigException("This resolved configuration was cleared. Resolve the layers again.")
         return self._results
+
+    @property
+    def _of_keys(self) -> ConfigTransformerResult:
+        return self._content[0]
+
+    @property
+    def _of_texts(self) -> Sequence[ConfigTransformerResult]:
+        return self._content[1:]
 
     def _used(self) -> dict[ConfigVariable, str]:
         return {variable: value for result in self._content for variable, value in result.used.items()}
@@ -440,7 +448,9 @@ def _odd_references(texts: Mapping[str, str], place: Callable[[str], str]) -> It
 def _failures(parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
     """Yield each failure with the keys that it affects; one shared by several paths of a provider is reported once."""
     found = _shared_failures(parts[0].result.answers.failures)
-    for part in parts if found else ():
+    if not found:
+        return
+    for part in parts:
         for name, places in part.result.failed():
             for failure in dict.fromkeys(map(found.__getitem__, places)):
                 failure.affected.append((part, name))

@@ -171,7 +171,9 @@ class Authorship:
 
         :param configs: keys of Spark, and their values
         """
-        for key, text in configs if self._inserted and not settings.run_config_references() else ():
+        if not self._inserted or settings.run_config_references():
+            return
+        for key, text in configs:
             is_inserted = self._inserted.get(text.label) == text.text
             if is_inserted and is_substituted(key, text.text) and not scan(text.text):
                 yield inserted_problem(text.label)

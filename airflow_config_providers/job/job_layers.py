@@ -88,7 +88,9 @@ class JobLayers:
         refuse(ConfigException, found.problems)
 
     def _unread_masters(self, layers: Sequence[ConfigLayer], of_spark: Collection[str]) -> Iterator[str]:
-        for layer in layers if self.passes_master else ():
+        if not self.passes_master:
+            return
+        for layer in layers:
             if _MASTER in layer.configs and layer.name not in of_spark:
                 yield (
                     f"'{_MASTER}' in {printable(layer.origin(_MASTER))} has no effect: the operator passes the master "

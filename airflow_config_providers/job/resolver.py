@@ -281,11 +281,10 @@ class DriverResolver(JobResolver):
             for variable in dict.fromkeys(variables(item.text)):
                 if problem := _why_not(item, variable.provider, names, self.not_python):
                     yield f"{printable(item.name)}: {printable(str(variable))}: {problem}"
-        for item, key in () if self.allow_exposed else substituted_secrets(placed, names, ()):
-            yield (
-                f"{printable(item.name)}: Spark replaces {printable(key)} in it by its secret, and shows the result. "
-                f"Remove it."
-            )
+        if not self.allow_exposed:
+            for item, key in substituted_secrets(placed, names, ()):
+                name = printable(item.name)
+                yield f"{name}: Spark replaces {printable(key)} in it by its secret, and shows the result. Remove it."
         for name, text in strings.texts.items():
             if name.startswith("env_vars[") and variables(text):
                 yield (

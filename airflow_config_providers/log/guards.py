@@ -293,8 +293,10 @@ def is_frame(key: object, value: object) -> bool:
 def _frame_ranges(event: object, layout: json.JSONEncoder) -> list[tuple[int, int]]:
     """Return where ``event`` as JSON has its time and level, and names of entries that any event has, in bytes."""
     ranges: list[tuple[int, int]] = []
+    if not isinstance(event, Mapping):
+        return ranges
     place = len("{")
-    for key, value in event.items() if isinstance(event, Mapping) else ():
+    for key, value in event.items():
         for part, is_framing, separator in (
             (key, key in _NAMES, layout.key_separator),
             (value, is_frame(key, value), layout.item_separator),

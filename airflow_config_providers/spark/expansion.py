@@ -128,7 +128,9 @@ def _names(text: str, *, of_hadoop: bool) -> frozenset[str]:
 
 def _named(text: str, *, of_hadoop: bool) -> Iterator[str]:
     """Yield the names of the keys and of the environment variables in ``text``."""
-    for part in text.split("}")[:-1] if "${" in text else ():
+    if "${" not in text:
+        return
+    for part in text.split("}")[:-1]:
         solid = part[max(map(part.rfind, " \t\n\v\f\r")) + 1 :]  # no name has a blank
         _, _, outer = solid.partition("${")  # Spark begins with the first of "${${"
         yield from _of_spark(outer.removeprefix("system:"))

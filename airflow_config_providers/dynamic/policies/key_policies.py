@@ -226,7 +226,9 @@ def _is_put_together(text: str, *, begins: bool) -> bool:
 
 def _of_environment(text: str) -> Iterator[ConfigVariable]:
     """Yield the environment variables that Hadoop puts in, as references to a provider ``env``."""
-    for found in re.finditer(_VARIABLE, text) if "${env." in text else ():
+    if "${env." not in text:
+        return
+    for found in re.finditer(_VARIABLE, text):
         yield ConfigVariable("env", "", re.split(_DEFAULT, found[1], maxsplit=1)[0], found[0])
 
 

@@ -215,6 +215,7 @@ def test_an_outage_leaves_no_subscription_behind_if_the_provider_can_end_one(kin
 class SecretIds:
     """A resolver that makes a secret ID for the driver whenever it is asked what the driver needs."""
 
+    leaves_to_driver = True
     made = 0
 
     def carried(self):

@@ -39,6 +39,9 @@ from airflow_config_providers.lint.entry import StoredJob, StoredTexts
 _SET_CHILD_SUBREAPER: Final = 36
 """``PR_SET_CHILD_SUBREAPER`` of ``prctl``."""
 
+_OF_POLICIES: Final = ("AirflowClusterPolicyError:", "AirflowClusterPolicyViolation:")
+"""How messages of errors of cluster policies begin."""
+
 _SECONDS: Final = 1.0
 """The longest time for ending orphans, such as those of another user, which cannot be killed."""
 
@@ -227,7 +230,7 @@ def _leave(stream: socket.socket) -> None:
 
 def _bag() -> Any:
     from airflow.dag_processing.dagbag import DagBag  # noqa: PLC0415 - imports most of Airflow
-    from airflow.exceptions import AirflowClusterPolicyError  # noqa: PLC0415 - as above
+    from airflow.exceptions import AirflowClusterPolicyError, AirflowClusterPolicyViolation  # noqa: PLC0415 - as above
 
     class Bag(DagBag):
         """Keeps the tracebacks of cluster policies, of which Airflow keeps the message alone."""
@@ -237,7 +240,7 @@ def _bag() -> Any:
         def bag_dag(self, dag: Any) -> None:
             try:
                 super().bag_dag(dag)
-            except AirflowClusterPolicyError:
+            except (AirflowClusterPolicyError, AirflowClusterPolicyViolation):
                 self.policy_errors.append(traceback.format_exc())
                 raise
 
@@ -246,7 +249,7 @@ def _bag() -> Any:
 
 def _errors(bag: Any) -> list[str]:
     if bag.policy_errors:
-        others = (one for one in bag.import_errors.values() if not one.startswith("AirflowClusterPolicyError:"))
+        others = (one for one in bag.import_errors.values() if not one.startswith(_OF_POLICIES))
         return [*others, *dict.fromkeys(bag.policy_errors)]
     return list(bag.import_errors.values())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -26,7 +26,7 @@ from airflow_config_providers.job.providers_connection import (
 )
 from airflow_config_providers.lazy import sa
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.airflow_secrets import empty_variable, ids_of_variables
+from airflow_config_providers.providers.airflow_secrets import empty_variable, has_teams, ids_of_variables
 from airflow_config_providers.providers.checks import Answer, ask_each
 
 
@@ -70,17 +70,31 @@ def _missing(conn_id: str) -> str:
         return (
             f"{missing}: Airflow ignores {printable(name)}, which is empty. Write a connection into it, or remove it."
         )
-    hint = nearest(conn_id, {*_stored_ids(), *ids_of_variables()} - {conn_id}) or "."
+    teams = _teams()
+    if team := teams.get(conn_id):
+        return (
+            f"Connection '{printable(conn_id)}' belongs to team '{printable(team)}', for whose tasks alone it defines "
+            f"providers, and this command asks for no team. Use --conn-id to name a connection without a team."
+        )
+    shared = [one for one, team in teams.items() if team is None]
+    hint = nearest(conn_id, {*shared, *_ids_of_variables()} - {conn_id}) or "."
     return f"{missing}{hint} Correct --conn-id, or add a connection of type {CONN_TYPE}."
 
 
-def _stored_ids() -> list[str]:
-    """Return the connection ids in Airflow's database. Those in a secrets backend cannot be listed."""
+def _teams() -> Mapping[str, str | None]:
+    """Return connection id -> team, as in Airflow's database. Those in a secrets backend cannot be listed."""
     from airflow.models.connection import Connection  # noqa: PLC0415 - heavy
 
     with suppress(ProviderUnavailableError):
-        return reading(lambda session: list(session.scalars(sa.select(Connection.conn_id))))
-    return []
+        rows = reading(lambda session: session.execute(sa.select(Connection.conn_id, Connection.team_name)).all())
+        return {conn_id: team if has_teams() else None for conn_id, team in rows}
+    return {}
+
+
+def _ids_of_variables() -> Iterator[str]:
+    """Yield the connection ids of variables, without those of a team, as AIRFLOW_CONN__TEAM___ID."""
+    is_teams = has_teams()
+    return (one for one in ids_of_variables() if not (is_teams and one.startswith("_") and "___" in one))
 
 
 def _undefined(conn_id: str, connection: Any, definitions: Iterable[str]) -> str:

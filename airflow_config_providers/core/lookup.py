@@ -310,7 +310,7 @@ def _alone(error: Exception) -> Exception:
 
 def _only_text(name: str, answer: ConfigData) -> ConfigData:
     """
-    Return the answer of provider ``name``, without keys that have None; raise if a value is not a string.
+    Return the answer of provider ``name``, without keys that have None; raise if a part of it has another type.
 
     What is not a plain dict of plain strings is copied into one: a mapping could answer otherwise the next time, and a
     subclass of ``str`` could show itself as stars, or hide from the reversal.
@@ -323,6 +323,11 @@ def _only_text(name: str, answer: ConfigData) -> ConfigData:
         raise ProviderLookupError(
             f"Provider '{printable(name)}' returned a ttl that is no number of milliseconds. Correct the provider."
         )
+    if not (isinstance(answer.absence, str) and _is_text(answer.denials)):
+        raise ProviderLookupError(
+            f"Provider '{printable(name)}' returned an absence that is no string, or denials that are no mapping of keys "
+            f"to strings. Correct the provider."
+        )
     if type(answer.data) is dict and set(map(type, answer.data.values())) <= {str}:
         return answer
     found = {key: value for key, value in answer.data.items() if value is not None}
@@ -333,6 +338,10 @@ def _only_text(name: str, answer: ConfigData) -> ConfigData:
             f"A provider returns only strings; correct the provider."
         )
     return replace(answer, data={key: str.__str__(value) for key, value in found.items()})
+
+
+def _is_text(denials: object) -> bool:
+    return isinstance(denials, Mapping) and all(isinstance(text, str) for one in denials.items() for text in one)
 
 
 def _allowed(answer: ConfigData) -> Mapping[str, str]:

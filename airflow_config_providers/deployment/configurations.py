@@ -14,7 +14,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.core.wording import counted, first_of, nearest
 from airflow_config_providers.deployment import record_rows, records, rows
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
-from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
+from airflow_config_providers.deployment.objections import have_other_keys, pass_master, refuse_keys, take_any_key
 from airflow_config_providers.deployment.records import RunChoice
 from airflow_config_providers.deployment.rows import (
     HINTS,
@@ -30,6 +30,7 @@ from airflow_config_providers.deployment.why_not import Reading, nothing_refused
 from airflow_config_providers.dynamic.admin import AlterConfigResult, no_notes
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
+from airflow_config_providers.job.job_layers import MASTER, without_effect
 from airflow_config_providers.job.records.record import TryRecord
 from airflow_config_providers.spark.key_check import find_in
 
@@ -220,7 +221,7 @@ class DeployedConfigurations:
         return found
 
     def _doubts(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
-        """Yield what is wrong with the names of keys that were set and that Spark does not read."""
+        """Yield what is wrong with the names of keys that were set and that Spark does not read, or not from there."""
         places = {one.name: one.origin for one in entries if one.source not in _NOT_WRITTEN}
         layers = DeployedLayers(self._warn, self._reader)
         takes_any_key = have_other_keys(places) and take_any_key(layers.jobs(resource))
@@ -229,6 +230,8 @@ class DeployedConfigurations:
         beginning = f"A run of {resource} would fail. " if is_certain else ""
         yield from (f"{beginning}{problem}" for problem in found.problems)
         yield from found.doubts
+        if MASTER in places and pass_master(layers.jobs(resource)):
+            yield without_effect(places[MASTER])
 
     def _misfits(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
         """Yield what is wrong with values that were set, and whether each run of ``resource`` gets them."""

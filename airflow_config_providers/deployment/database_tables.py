@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from itertools import chain, count
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from airflow_config_providers.airflow_compat import BaseHook
+from airflow_config_providers.deployment.other_tables import other_tables
 from airflow_config_providers.deployment.records import reading
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.lazy import sa
@@ -48,8 +51,16 @@ _BATCH: Final = 32 * 1024 * 1024
 _PART: Final = 20_000
 """How many rows a task reads by JDBC."""
 
+_DRIVERS: Final = {
+    "postgresql": {"psycopg2": "psycopg2-binary", "psycopg": "psycopg[binary]"},
+    "mysql": {"MySQLdb": "mysqlclient", "pymysql": "pymysql"},
+}
+"""Name of a database -> module of a driver -> package that has it; the first that is installed is used."""
+
 FetchRows = Callable[[Any], Sequence[Any]]
 """Returns the rows of a query."""
+
+_Answer = TypeVar("_Answer")
 
 
 def airflow_database() -> TextDatabase:
@@ -58,8 +69,8 @@ def airflow_database() -> TextDatabase:
 
     :raises ProviderUnavailableError: the database is unavailable
     """
-    url, tables = reading(lambda session: (session.get_bind().url, _tables(session.connection())))
-    return _database(url, tables, lambda query: reading(lambda session: session.execute(query).all()))
+    url, (tables, unread) = reading(lambda session: (session.get_bind().url, _tables(session.connection())))
+    return _database(url, tables, unread, lambda query: reading(lambda session: session.execute(query).all()))
 
 
 def database_of_connection(conn_id: str) -> TextDatabase:
@@ -74,13 +85,27 @@ def database_of_connection(conn_id: str) -> TextDatabase:
     if found.conn_type == "sqlite":
         url = sa.engine.URL.create("sqlite", database=found.host)
     else:
-        name = "postgresql" if found.conn_type == "postgres" else str(found.conn_type)
+        name = _with_driver(str(found.conn_type))
         url = sa.engine.URL.create(name, found.login, found.password, found.host, found.port, found.schema)
-    tables = _ask_once(url, _tables)
-    return _database(url, tables, lambda query: _ask_once(url, lambda database: database.execute(query).all()))
+    tables, unread = _ask_once(url, _tables)
+    return _database(url, tables, unread, lambda query: _ask_once(url, lambda database: database.execute(query).all()))
 
 
-def _ask_once(url: Any, ask: Callable[[Any], Sequence[Any]]) -> Sequence[Any]:
+def _with_driver(conn_type: str) -> str:
+    """Return the name of a database, and of a driver that is installed: SQLAlchemy's default differs by version."""
+    name = "postgresql" if conn_type == "postgres" else conn_type
+    drivers = _DRIVERS.get(name)
+    if drivers is None:
+        return name
+    if module := next(filter(find_spec, drivers), ""):
+        return f"{name}+{module.lower()}"
+    raise ProviderUnavailableError(
+        f"The database of the connection cannot be read, because no Python driver of it is installed. Install "
+        f"{' or '.join(drivers.values())} where this runs."
+    )
+
+
+def _ask_once(url: Any, ask: Callable[[Any], _Answer]) -> _Answer:
     try:
         with sa.create_engine(url, poolclass=sa.pool.NullPool).connect() as connection:
             return ask(connection)
@@ -89,24 +114,23 @@ def _ask_once(url: Any, ask: Callable[[Any], Sequence[Any]]) -> Sequence[Any]:
     raise ProviderUnavailableError(f"The database of the connection cannot be read ({problem}). Correct it.")
 
 
-def _tables(connection: Any) -> list[Any]:
-    """Return Airflow's own tables and all others, such as the logs of edge_logs and the results of Celery."""
+def _tables(connection: Any) -> tuple[list[Any], Mapping[str, str]]:
+    """Return Airflow's own tables and all others, such as the results of Celery, and why some others are missing."""
     from airflow.models import import_all_models  # noqa: PLC0415 - heavy
     from airflow.models.base import Base  # noqa: PLC0415 - heavy
 
     import_all_models()  # type: ignore[no-untyped-call] # Airflow's own
     own = Base.metadata
-    known = {table.name for table in own.tables.values()}
-    others = sa.MetaData(schema=own.schema)
-    others.reflect(connection, only=lambda name, _: name not in known, resolve_fks=False)
-    return [*others.tables.values(), *own.tables.values()]
+    others = other_tables(connection, own.schema, {table.name for table in own.tables.values()})
+    return [*others.tables, *own.tables.values()], others.unread
 
 
-def _database(url: Any, found: Sequence[Any], read: FetchRows) -> TextDatabase:
-    queries = {table.name: _Query.of(table) for table in found}
+def _database(url: Any, found: Sequence[Any], unread: Mapping[str, str], read: FetchRows) -> TextDatabase:
+    untyped = sa.Text if url.get_backend_name() == "postgresql" else sa.LargeBinary
+    queries = {table.name: _Query.of(table, untyped) for table in found}
     searched = {name: query for name, query in sorted(queries.items()) if query.columns}
     tables = [query.table(name, url) for name, query in searched.items()]
-    return TextDatabase(tables, lambda table: _batches(searched[table.name], read), JdbcDatabase.of(url))
+    return TextDatabase(tables, lambda table: _batches(searched[table.name], read), JdbcDatabase.of(url), unread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +150,15 @@ class _Query:
     at: Any = field(repr=False)
 
     @classmethod
-    def of(cls, table: Any) -> _Query:
-        """Return the query for a table of SQLAlchemy."""
+    def of(cls, table: Any, untyped: Any) -> _Query:
+        """
+        Return the query for a table of SQLAlchemy.
+
+        :param untyped: the type as which values are read whose type SQLAlchemy does not know
+        """
         names = [*(name for name in _NAMES if name in table.c), *(column.name for column in table.primary_key)]
         left_out = _KEPT_THERE.get(table.name, ())
-        texts = {column.name: _text(column) for column in table.c if column.name not in left_out}
+        texts = {column.name: _text(column, untyped) for column in table.c if column.name not in left_out}
         written = next((table.c[name] for name in _WRITTEN if name in table.c), sa.null())
         return cls(
             {name: table.c[name] for name in dict.fromkeys(names)},
@@ -163,14 +191,22 @@ class _Query:
         return TextTable(name, list(self.labels), self.key_names(), list(self.columns), query, bounds)
 
 
-def _text(column: Any) -> Any:
+def _text(column: Any, untyped: Any) -> Any:
     """Return the text or the bytes in a column, also if SQLAlchemy does not know its type; None if it has neither."""
     kind = column.type
     while isinstance(kind, sa.types.TypeDecorator):
         kind = kind.impl_instance
-    if isinstance(kind, sa.LargeBinary):
+    if _is_binary(kind):
         return sa.type_coerce(column, sa.LargeBinary)  # and not the objects that Airflow makes of them
+    if isinstance(kind, sa.types.NullType):
+        return sa.cast(column, untyped)  # where any value can become bytes, bytes that are no text do not become text
     return None if isinstance(kind, _WITHOUT_TEXT) else sa.cast(column, sa.Text)
+
+
+def _is_binary(kind: Any) -> bool:
+    with suppress(NotImplementedError):  # of those that no type of Python stands for
+        return bool(kind.python_type is bytes)  # MySQL's are none of LargeBinary
+    return False
 
 
 def _batches(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:

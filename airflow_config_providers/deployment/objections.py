@@ -37,6 +37,7 @@ class JobRules:
     :param takes_any_key: whether it also receives keys that do not begin with ``spark.``; None if that is not known
     :param unresolved: what it does with references that no provider answers; None for the default of the deployment
     :param is_remote: whether another Spark runs it than that of this machine
+    :param passes_master: whether the master of its connection beats ``spark.master``
     """
 
     conn_id: str
@@ -44,6 +45,7 @@ class JobRules:
     takes_any_key: bool | None = False
     unresolved: Unresolved | None = None
     is_remote: bool = False
+    passes_master: bool = False
 
     @classmethod
     def of(cls, task: Any) -> JobRules:
@@ -51,8 +53,8 @@ class JobRules:
         options, spec = deployed_options(task), stored_spec(task)
         unresolved = None if options.unresolved is None else options.when_unresolved
         takes_any_key = None if spec is None else spec.takes_any_key
-        is_remote = spec is not None and spec.is_remote
-        return cls(options.conn_id, options.allows_exposed, takes_any_key, unresolved, is_remote)
+        is_remote, passes_master = (spec.is_remote, spec.passes_master) if spec else (False, False)
+        return cls(options.conn_id, options.allows_exposed, takes_any_key, unresolved, is_remote, passes_master)
 
     @classmethod
     def usual(cls) -> JobRules:
@@ -80,6 +82,11 @@ def take_any_key(jobs: Collection[JobRules]) -> bool:
 def refuse_keys(jobs: Collection[JobRules]) -> bool:
     """Return whether it is certain that ``jobs`` refuse what ``find_in`` calls a problem."""
     return bool(jobs) and all(job.takes_any_key is not None for job in jobs)
+
+
+def pass_master(jobs: Collection[JobRules]) -> bool:
+    """Return whether it is certain that all of ``jobs`` get the master of their connection."""
+    return bool(jobs) and all(job.passes_master for job in jobs)
 
 
 class DeployedObjections:

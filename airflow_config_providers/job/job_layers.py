@@ -28,7 +28,8 @@ from airflow_config_providers.spark.specification import refusal
 ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
 """Returns the layer of the file at a path; if it cannot, it calls the function with the reason and returns None."""
 
-_MASTER: Final = "spark.master"
+MASTER: Final = "spark.master"
+"""The key that has no effect if the operator passes the master of its connection."""
 
 NOT_SHOWN: Final = "Not shown: "
 """How the reason begins if a file cannot be read."""
@@ -91,11 +92,8 @@ class JobLayers:
         if not self.passes_master:
             return
         for layer in layers:
-            if _MASTER in layer.configs and layer.name not in of_spark:
-                yield (
-                    f"'{_MASTER}' in {printable(layer.origin(_MASTER))} has no effect: the operator passes the master "
-                    f"of its Spark connection. Set it there."
-                )
+            if MASTER in layer.configs and layer.name not in of_spark:
+                yield without_effect(layer.origin(MASTER))
 
     def _of_files(self, files: Iterable[ConfigFile]) -> list[ConfigLayer]:
         found: list[ConfigLayer] = []
@@ -130,6 +128,14 @@ class JobLayers:
         if not settings.run_config_references():
             refuse(ConfigException, problems)
         return replace(layer, configs={key: text.value for key, text in configs.items()})
+
+
+def without_effect(origin: str) -> str:
+    """Return what is said of a ``spark.master`` from ``origin`` if the operator passes another one."""
+    return (
+        f"'{MASTER}' in {printable(origin)} has no effect: the operator passes the master of its Spark connection. "
+        f"Set it there."
+    )
 
 
 def require_unreserved(texts: Iterable[PlacedText]) -> None:

@@ -204,6 +204,14 @@ _TYPE: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", re.MULTILINE)
 
 _OF_POLICY: Final = re.compile(r"^[\w.]*\bAirflowClusterPolicyError\b", re.MULTILINE)
 
+_FROM_POLICY: Final = re.compile(r"^[\w.]*\bAirflowClusterPolicy(?:Error|Violation)\b", re.MULTILINE)
+_CALLER: Final = f"{os.sep}pluggy{os.sep}"
+"""What the path of a file has that calls cluster policies."""
+
+_WITH_PYTHON: Final = "run the file with Python"
+_WITH_AIRFLOW: Final = "run 'airflow dags list-import-errors --local'"
+"""How to see the message of an error; Python calls no cluster policy."""
+
 _OURS: Final = "airflow_config_providers.exceptions."
 _PACKAGE: Final = Path(airflow_config_providers.__file__).parent
 
@@ -246,7 +254,8 @@ def import_error(path: str, trace: str) -> Finding:
     kind, message = (error[1], error[2] or "") if error else ("an error", "")
     known = _without_values(kind, message, frames[-1]) if frames else ""
     said = next((said for pattern, said in _MISSING.items() if pattern.match(message)), "")
-    problem = f"The DAG file cannot be imported: {said}" if said else _sentence(kind, known)
+    policy = _policy(trace, frames)
+    problem = f"The DAG file cannot be imported: {said}" if said else _sentence(kind, known, policy)
     return Finding(DAG_IMPORT, SourcePlace(path, lines[-1] if lines else None), problem)
 
 
@@ -256,14 +265,32 @@ def _own_traceback(trace: str) -> str:
     return cause if cause and _OF_POLICY.search(last) else last
 
 
-def _sentence(kind: str, message: str) -> str:
+def _policy(trace: str, frames: Sequence[re.Match[str]]) -> str:
+    """
+    Return which cluster policy of others has raised an error; empty if none has.
+
+    :param frames: the lines of its traceback that name files
+    """
+    *_, last = trace.split("Traceback (most recent call last):")
+    if not _FROM_POLICY.search(last):
+        return ""
+    calls = [place for place, frame in enumerate(frames) if _CALLER in frame[1]]
+    called = frames[calls[-1] + 1] if calls and calls[-1] + 1 < len(frames) else None
+    if called is None:
+        return "a cluster policy"
+    name = called.string[called.end() :].partition("\n")[0]
+    return f"the cluster policy {printable(name)} ({printable(called[1])}:{called[2]})"
+
+
+def _sentence(kind: str, message: str, policy: str) -> str:
     shown = printable(kind.removeprefix(_OURS))
     if message and not shows_secret(message):
         whole = one_line(message) if kind.startswith(_OURS) else printable(message)  # the way out is at the end of ours
         return f"The DAG file cannot be imported: {shown}: {whole}"
+    raised = f"{policy} raised {shown.rpartition('.')[2]}" if policy else shown
     return (
-        f"The DAG file cannot be imported: {shown}. Its message is not shown, because it could quote a secret: run the "
-        f"file with Python to see it."
+        f"The DAG file cannot be imported: {raised}. Its message is not shown, because it could quote a secret: "
+        f"{_WITH_AIRFLOW if policy else _WITH_PYTHON} to see it."
     )
 
 

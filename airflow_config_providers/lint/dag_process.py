@@ -25,6 +25,9 @@ from airflow_config_providers.exceptions import ConfigException
 _START: Final = 300.0
 """Seconds in which Airflow is imported, on the busiest machine."""
 
+_AHEAD: Final = 60.0
+"""Seconds in which Spark's provider is imported once for all files; it takes two. Each file has its own limit."""
+
 _ENVIRONMENT: Final = {
     "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "0",  # the limit of this process applies, which nothing can catch
     "AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "True",
@@ -48,10 +51,13 @@ class AirflowProcess(ClosedOnExit):
     A process that imports Airflow when the first copy is asked for. Threads can share it.
 
     :param environ: environment variables of the process, besides those of this process
+    :param ahead: the longest time in seconds for importing Spark's provider; files that import it do it again if it
+        takes longer
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], *, ahead: float = _AHEAD) -> None:
         self._environ = environ
+        self._ahead = ahead
         self._lock = Lock()
         self._running: _Running | None = None
         self._is_closed = False
@@ -69,7 +75,7 @@ class AirflowProcess(ClosedOnExit):
                 with suppress(OSError, ValueError):  # a DAG file can end the process, as it can end any other
                     return self._copy(self._running)
                 self._end()
-            self._running = _Running.started(self._environ)
+            self._running = _Running.started(self._environ, self._ahead)
             with suppress(OSError, ValueError):
                 return self._copy(self._running)
         raise _does_not_start()
@@ -117,7 +123,7 @@ class _Running:
         self._control = control
 
     @classmethod
-    def started(cls, environ: Mapping[str, str]) -> Self:
+    def started(cls, environ: Mapping[str, str], ahead: float) -> Self:
         """
         Return a process that is ready.
 
@@ -127,7 +133,7 @@ class _Running:
         control.settimeout(_START)
         with theirs:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "airflow_config_providers.lint.dag_worker"],
+                [sys.executable, "-P", "-m", "airflow_config_providers.lint.dag_worker", str(ahead)],
                 env={**os.environ, **_ENVIRONMENT, _HASH_SEED: os.environ.get(_HASH_SEED) or "0", **environ},
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,

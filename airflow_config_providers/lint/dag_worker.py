@@ -17,7 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Container, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
@@ -38,6 +38,9 @@ from airflow_config_providers.lint.entry import StoredJob, StoredTexts
 
 _SET_CHILD_SUBREAPER: Final = 36
 """``PR_SET_CHILD_SUBREAPER`` of ``prctl``."""
+
+_OF_POLICIES: Final = ("AirflowClusterPolicyError:", "AirflowClusterPolicyViolation:")
+"""How messages of errors of cluster policies begin."""
 
 _SECONDS: Final = 1.0
 """The longest time for ending orphans, such as those of another user, which cannot be killed."""
@@ -99,11 +102,15 @@ def _stored(dag_id: str, task: Any) -> StoredJob:
     return StoredJob(dag_id, task.task_id, "" if job is None else job.text(), tuple(notes))
 
 
-def main() -> None:
-    """Make and end copies until the other end of the socket is closed."""
+def main(ahead: float) -> None:
+    """
+    Make and end copies until the other end of the socket is closed.
+
+    :param ahead: the longest time in seconds for importing Spark's provider
+    """
     with socket.socket(fileno=os.dup(0)) as control:
         _leave_streams()
-        _import_what_most_need()
+        _import_what_most_need(ahead)
         gc.freeze()  # so that copies share what is loaded
         _keep_orphans()
         own = _children()  # what importing Airflow has started
@@ -125,13 +132,33 @@ def main() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _import_what_most_need() -> None:
+def _import_what_most_need(ahead: float) -> None:
     """Import what reading needs, and what DAG files of Spark jobs import: each copy would do it anew."""
     from airflow_config_providers.lint import task_jobs  # noqa: F401, PLC0415 - slow, and part of getting ready
 
     _bag()
-    with suppress(Exception, SystemExit):  # a DAG file that imports it reports what is wrong
+    with suppress(Exception, SystemExit, _TooLongError), _limited(ahead):  # a DAG file that imports it reports it
         import airflow.providers.apache.spark.operators.spark_submit  # noqa: F401, PLC0415 - slow, too
+
+
+class _TooLongError(BaseException):
+    """What a limit raises. No ``except Exception`` of others catches it."""
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Raise ``_TooLongError`` in the block after ``seconds``, also in a call that waits."""
+
+    def end(*_: object) -> None:
+        raise _TooLongError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _leave_streams() -> None:
@@ -227,7 +254,7 @@ def _leave(stream: socket.socket) -> None:
 
 def _bag() -> Any:
     from airflow.dag_processing.dagbag import DagBag  # noqa: PLC0415 - imports most of Airflow
-    from airflow.exceptions import AirflowClusterPolicyError  # noqa: PLC0415 - as above
+    from airflow.exceptions import AirflowClusterPolicyError, AirflowClusterPolicyViolation  # noqa: PLC0415 - as above
 
     class Bag(DagBag):
         """Keeps the tracebacks of cluster policies, of which Airflow keeps the message alone."""
@@ -237,7 +264,7 @@ def _bag() -> Any:
         def bag_dag(self, dag: Any) -> None:
             try:
                 super().bag_dag(dag)
-            except AirflowClusterPolicyError:
+            except (AirflowClusterPolicyError, AirflowClusterPolicyViolation):
                 self.policy_errors.append(traceback.format_exc())
                 raise
 
@@ -246,7 +273,7 @@ def _bag() -> Any:
 
 def _errors(bag: Any) -> list[str]:
     if bag.policy_errors:
-        others = (one for one in bag.import_errors.values() if not one.startswith("AirflowClusterPolicyError:"))
+        others = (one for one in bag.import_errors.values() if not one.startswith(_OF_POLICIES))
         return [*others, *dict.fromkeys(bag.policy_errors)]
     return list(bag.import_errors.values())
 
@@ -292,4 +319,4 @@ def _stored_parts(bag: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 if __name__ == "__main__":
-    main()
+    main(float(sys.argv[1]))

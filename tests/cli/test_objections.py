@@ -284,3 +284,26 @@ def test_a_dag_is_judged_by_each_of_its_tasks(cli: Cli) -> None:
     assert [
         words in error for words, error in zip(("would be readable by", "unknown provider"), done.errors, strict=True)
     ]
+
+
+@pytest.mark.parametrize("task", ["report", "query"])
+def test_a_master_that_the_operator_does_not_pass_on_is_noted(cli: Cli, tmp_path: Path, task: str) -> None:
+    (tmp_path / "spark.properties").write_text("spark.master=yarn")
+    words = ("describe", "--dag", "flights", "--task", task, "--key", "spark.master")
+    environ = {"AIRFLOW__CONFIG_PROVIDERS__CONFIG_FILES": str(tmp_path / "spark.properties")}
+
+    done = cli.airflow("config-providers", *words, environ=environ)
+
+    assert done.code == 0
+    assert "has no effect: the operator passes the master of its Spark connection. Set it there." in "".join(done.notes)
+
+
+def test_a_master_of_the_deployment_is_not_noted(cli: Cli, tmp_path: Path) -> None:
+    """The functions of ``@task.pyspark`` get it."""
+    (tmp_path / "spark.properties").write_text("spark.master=yarn")
+    environ = {"AIRFLOW__CONFIG_PROVIDERS__CONFIG_FILES": str(tmp_path / "spark.properties")}
+
+    done = cli.airflow("config-providers", "describe", "--default", environ=environ)
+
+    assert done.code == 0
+    assert "has no effect" not in "".join(done.notes)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import fields
+from typing import Any
 
 import pytest
 
@@ -736,3 +737,23 @@ def test_a_key_that_a_provider_both_returns_and_refuses_is_refused():
 
     assert answers.data["p", ""] == {"other": "o"}
     assert answers.denials["p", ""] == {"k": "not listed."}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"denials": ["k"]}, id="a list of denials"),
+        pytest.param({"denials": {"k": None}}, id="a denial without a sentence"),
+        pytest.param({"denials": 1}, id="a number of denials"),
+        pytest.param({"absence": ["none"]}, id="a list of sentences"),
+    ],
+)
+def test_explanations_of_another_type_are_refused_with_the_name_of_the_provider(parts: dict[str, Any]):
+    class Wrong(InMemoryConfigProvider):
+        def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+            return ConfigData({"k": VALUE}, **parts)
+
+    answers = Lookup({"p": Wrong()}).fetch({("p", ""): {"k"}})
+
+    assert "Provider 'p' returned an absence that is no string, or denials" in str(answers.failures["p", ""])
+    assert VALUE not in str(answers)

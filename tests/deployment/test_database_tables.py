@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from contextlib import closing
 from itertools import chain
 
 import pytest
+from sqlalchemy import create_engine, event, text
 
 from airflow_config_providers.deployment.database_tables import database_of_connection
+from airflow_config_providers.deployment.other_tables import other_tables
 from airflow_config_providers.exceptions import ProviderUnavailableError
 
 
@@ -44,7 +47,7 @@ def test_a_table_of_an_executor_is_searched(made):
     )
     table = table_of(database, "edge_logs")
 
-    assert table.columns == ["dag_id", "log_chunk_data"]
+    assert {"dag_id", "log_chunk_data"} <= set(table.columns)
     assert "a line" in str(list(database.batches(table)))
 
 
@@ -67,18 +70,38 @@ def test_each_row_of_a_table_without_a_key_is_searched_once(made):
     )
     rows = chain.from_iterable(database.batches(table_of(database, "_airflow_deleted__log")))
 
-    assert sorted(row[-1] for row in rows) == sorted(texts)
+    assert sorted(row[-1].decode() for row in rows) == sorted(texts)
 
 
-def test_a_column_without_a_known_type_is_searched(made):
+@pytest.mark.parametrize("declared", ["", "xml", "string", "money", "integer", "real", "timestamp", "json", "boolean"])
+@pytest.mark.parametrize("value", ["a text", b"a text", b"a text\xff"])
+def test_what_sqlite_keeps_in_a_column_of_any_type_is_searched(made, declared, value):
     database = made(
-        "create table others (id integer primary key, bare, at timestamp, number real)",
-        rows=[("insert into others (bare) values (?)", [("a text",)])],
+        f"create table others (id integer primary key, given {declared})",
+        rows=[("insert into others (given) values (?)", [(value,)])],
     )
-    table = table_of(database, "others")
+    [[row]] = database.batches(table_of(database, "others"))
 
-    assert table.columns == ["bare"]
-    assert "a text" in chain.from_iterable(*database.batches(table))
+    assert b"a text" in row[-1]
+
+
+def test_a_table_that_is_deleted_meanwhile_is_said_not_to_be_searched(tmp_path):
+    """``airflow db clean`` deletes archives."""
+    engine = create_engine(f"sqlite:///{tmp_path / 'airflow.db'}")
+    with engine.begin() as database:
+        for table in ("archive", "kept"):
+            database.execute(text(f"create table {table} (extra text)"))
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def once_listed(connection, cursor, statement, *_):
+        if statement.startswith("PRAGMA"):
+            cursor.execute("drop table if exists archive")
+
+    with engine.connect() as database:
+        found = other_tables(database, None, ())
+
+    assert [table.name for table in found.tables] == ["kept"]
+    assert found.unread == {"archive": "It was deleted before it was searched. Run the audit again."}
 
 
 def test_airflows_own_tables_leave_out_where_values_are_kept_on_purpose(made):
@@ -91,4 +114,31 @@ def test_a_database_that_cannot_be_asked_for_its_tables_is_not_searched_in_part(
     monkeypatch.setenv("AIRFLOW_CONN_OF_AUDIT", json.dumps({"conn_type": "sqlite", "host": "/nowhere/airflow.db"}))
 
     with pytest.raises(ProviderUnavailableError, match="cannot be read"):
+        database_of_connection("of_audit")
+
+
+CLOSED = {"host": "127.0.0.1", "port": 1, "login": "auditor", "schema": "airflow"}
+"""Where nothing listens."""
+
+
+@pytest.mark.parametrize("conn_type", ["postgres", "postgresql", "mysql"])
+def test_the_driver_that_is_installed_asks_the_database(monkeypatch, conn_type):
+    pytest.importorskip("psycopg2")
+    pytest.importorskip("pymysql")
+    monkeypatch.setenv("AIRFLOW_CONN_OF_AUDIT", json.dumps({"conn_type": conn_type, **CLOSED}))
+
+    with pytest.raises(ProviderUnavailableError, match=r"cannot be read \(OperationalError\)"):
+        database_of_connection("of_audit")
+
+
+@pytest.mark.parametrize(
+    ("conn_type", "install"),
+    [("postgres", r"psycopg2-binary or psycopg\[binary\]"), ("mysql", "mysqlclient or pymysql")],
+)
+def test_a_missing_driver_is_said_with_what_to_install(monkeypatch, conn_type, install):
+    for module in ("psycopg2", "psycopg", "MySQLdb", "pymysql"):
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setenv("AIRFLOW_CONN_OF_AUDIT", json.dumps({"conn_type": conn_type, **CLOSED}))
+
+    with pytest.raises(ProviderUnavailableError, match=f"no Python driver of it is installed. Install {install} where"):
         database_of_connection("of_audit")

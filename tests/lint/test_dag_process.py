@@ -335,3 +335,26 @@ def test_a_broken_provider_of_spark_keeps_no_other_file_from_being_read(tmp_path
         (found,) = read(origin, path)
 
     assert found.findings == ()
+
+
+HANGS_WHO_IMPORTS_SPARK = ENDS_WHO_IMPORTS_SPARK.replace("raise SystemExit(3)", "__import__('time').sleep(600)")
+
+
+@pytest.mark.slow
+def test_a_provider_of_spark_that_hangs_takes_the_time_of_the_files_that_import_it(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(HANGS_WHO_IMPORTS_SPARK)
+    (plain := tmp_path / "plain.py").write_text("# a DAG file for Airflow\n")
+    (spark := tmp_path / "spark.py").write_text(
+        "# a DAG file for Airflow\nimport airflow.providers.apache.spark.operators.spark_submit\n"
+    )
+    environ = {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+
+    with AirflowProcess(environ, ahead=1) as origin:
+        (found,) = read(origin, plain)
+        with DagReader(DagImports([], seconds=1), origin) as reader:
+            slow = reader.read(str(spark))
+
+    assert found.findings == ()
+    assert [(one.rule.code, one.message.partition(".")[0]) for one in slow.findings] == [
+        ("CP002", "Importing the DAG file took more than 1 second")
+    ]

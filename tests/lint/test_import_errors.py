@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.lint.dag_files import DagImports, import_error, read_all
+from airflow_config_providers.lint.dag_files import DagImports, DagReader, import_error, read_all
 from airflow_config_providers.lint.dag_process import AirflowProcess
 from tests.limits import LONGEST
 
@@ -174,3 +174,48 @@ def test_a_name_of_compiled_code_that_no_file_can_have_is_read_as_no_file(tmp_pa
 @pytest.mark.parametrize("trace", ["", "builtins.SystemExit", "no traceback: \x00", "AirflowDagCycleException: x"])
 def test_what_is_no_traceback_is_a_finding_without_line(trace: str):
     assert import_error("dag.py", trace).place.line is None
+
+
+POLICIES = f"""
+from airflow.exceptions import AirflowClusterPolicyViolation
+
+def check():
+    raise ValueError("{CANARY}")
+
+def task_policy(task):
+    check()
+
+def dag_policy(dag):
+    if dag.dag_id == "refused":
+        raise AirflowClusterPolicyViolation("{CANARY}")
+"""
+
+OF_POLICY = """
+from airflow.sdk import DAG
+from airflow.providers.standard.operators.empty import EmptyOperator
+with DAG("{0}"):
+    EmptyOperator(task_id="a")
+"""
+
+
+@pytest.mark.parametrize(
+    ("dag", "policy", "line", "kind"),
+    [("failing", "task_policy", 8, "ValueError"), ("refused", "dag_policy", 12, "AirflowClusterPolicyViolation")],
+)
+def test_an_error_of_another_cluster_policy_names_it_and_how_to_see_the_message(
+    tmp_path: Path, dag: str, policy: str, line: int, kind: str
+):
+    """Python calls no policies when it runs a DAG file."""
+    pytest.importorskip("airflow")
+    path, policies = tmp_path / "dag.py", tmp_path / "config" / "airflow_local_settings.py"
+    policies.parent.mkdir()
+    policies.write_text(POLICIES)
+    path.write_text(OF_POLICY.format(dag))
+
+    with AirflowProcess({"AIRFLOW_HOME": str(tmp_path)}) as origin:
+        with DagReader(DagImports([], LONGEST), origin) as reader:
+            [found] = reader.read(str(path)).findings
+
+    assert f"the cluster policy {policy} ({policies}:{line}) raised {kind}. Its message is not shown" in found.message
+    assert "run 'airflow dags list-import-errors --local' to see it." in found.message
+    assert CANARY not in found.message

@@ -27,8 +27,12 @@ def mysql_server() -> str | None:
 
 
 @contextmanager
-def mysql(program: str) -> Iterator[str]:
-    """Run the server, and give the address of its superuser, who needs no password; see `emptied`."""
+def mysql(program: str, port: int | None = None) -> Iterator[str]:
+    """
+    Run the server, and give the address of its superuser, who needs no password; see `emptied`.
+
+    :param port: of this machine, where it listens, too; None for a socket only
+    """
     user = ["--user=mysql"] if os.getuid() == 0 else []
     folder = Path(tempfile.mkdtemp(prefix="my"))
     try:
@@ -36,7 +40,8 @@ def mysql(program: str) -> Iterator[str]:
             shutil.chown(folder, "mysql")
         socket, data = folder / "socket", f"--datadir={folder}/data"
         subprocess.run(_initialize(program, [*user, data]), check=True, capture_output=True, cwd=folder)
-        options = [f"--socket={socket}", "--skip-networking", "--skip-grant-tables", *_WITHOUT_WAITING]
+        networking = [f"--port={port}", "--bind-address=127.0.0.1"] if port else ["--skip-networking"]
+        options = [f"--socket={socket}", *networking, "--skip-grant-tables", *_WITHOUT_WAITING]
         serve = [program, "--no-defaults", *user, data, *options]
         with (folder / "log").open("wb") as log:
             server = subprocess.Popen(serve, cwd=folder, stdout=log, stderr=log)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -269,16 +269,18 @@ class TextDatabase:
 
     :param batches: returns the rows of a table as its query does, some at a time; it runs in the driver of the audit
     :param jdbc: where executors read it; None if they cannot
+    :param unread: name of another table -> why it is not searched
     """
 
     tables: Sequence[TextTable]
     batches: Callable[[TextTable], Iterator[list[Sequence[Any]]]] = field(repr=False)
     jdbc: JdbcDatabase | None = None
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 def search_tables(session: SparkSession, database: TextDatabase, search: SearchRows) -> SearchedRows:
     """Search all tables: in executors that read them by JDBC or, if Spark lacks the driver, read by this process."""
-    report = SearchedRows()
+    report = SearchedRows(unread={f"database:{name}": reason for name, reason in database.unread.items()})
     try:
         read = _reader(session, database, report)
     except ConfigProvidersError as error:

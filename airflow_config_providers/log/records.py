@@ -42,7 +42,7 @@ class RecordGuard:
         if is_same and self._active.value(record.args) is record.args:
             if not _has_exception(record):
                 return record
-            if isinstance(record.msg, str):
+            if isinstance(record.msg, str) and type(record).getMessage is logging.LogRecord.getMessage:
                 entries |= {name: (name, getattr(record, name)) for name in ("msg", "args")}
         shown = logging.LogRecord.__new__(logging.LogRecord)  # a class of others can change the message once more
         vars(shown).update(entries.values())

@@ -123,6 +123,37 @@ def test_of_an_event_of_structlog_with_an_exception_only_its_text_is_kept(logger
     assert record.msg["exception"].endswith("ValueError: no value")
 
 
+@pytest.mark.parametrize("entry", [{"password": VALUE}, {VALUE: 1}], ids=["value", "key"])
+def test_a_value_that_is_only_in_an_entry_is_not_kept(logger, memory, entry):
+    logger.addHandler(memory)
+
+    with reversing(reverser()):
+        logger.error("began", extra=entry)
+
+    assert VALUE not in repr([vars(record) for record in memory.buffer])
+
+
+def test_a_value_in_an_argument_that_the_message_does_not_show_is_not_kept(logger, memory):
+    logger.addHandler(memory)
+
+    with reversing(reverser()):
+        logger.error("began %.2s", VALUE)
+
+    (record,) = memory.buffer
+    assert (record.getMessage(), record.args) == (f"began {VALUE[:2]}", None)
+
+
+def test_the_name_of_a_level_stays_although_it_is_a_value(logger, memory, out):
+    memory.target.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    logger.addHandler(memory)
+
+    with reversing(reverser("CRITICAL")):
+        logger.critical("began with CRITICAL")
+    memory.flush()
+
+    assert out.getvalue() == f"CRITICAL began with {REFERENCE}\n"
+
+
 def test_a_number_that_is_a_value_stays_a_number_for_the_format(logger, memory, out):
     memory.target.setFormatter(logging.Formatter("%(process)d %(message)s"))
     logger.addHandler(memory)
@@ -157,14 +188,26 @@ def test_a_record_is_kept_as_it_is_without_values(logger, memory):
     assert "emit" not in vars(memory)
 
 
-def test_a_record_without_a_value_in_it_is_kept_as_it_is(logger, memory):
+@pytest.mark.parametrize(
+    "given", [{"msg": "line %d of %s", "args": (1, "a file")}, {"msg": {"event": "began"}}], ids=["template", "event"]
+)
+def test_a_record_without_a_value_in_it_is_kept_itself(logger, memory, given):
+    record = logging.makeLogRecord({"levelno": logging.ERROR, **given})
     logger.addHandler(memory)
 
     with reversing(reverser()):
-        logger.error("line %d of %s", 1, "a file")
+        memory.handle(record)
 
-    (record,) = memory.buffer
-    assert (record.msg, record.args) == ("line %d of %s", (1, "a file"))
+    assert memory.buffer[0] is record
+
+
+def test_a_handler_is_guarded_once_for_jobs_that_run_side_by_side(logger, memory):
+    logger.addHandler(memory)
+
+    with reversing(reverser()):
+        guard = memory.emit
+        with reversing(reverser("another-value")):
+            assert memory.emit is guard
 
 
 def test_of_an_exception_without_a_value_in_it_the_text_is_kept_with_the_template_of_the_message(logger, memory):
@@ -201,14 +244,19 @@ def test_a_handler_that_gives_its_emit_more_than_a_record_gets_that_and_its_resu
     assert handler.buffer[0].getMessage() == f"an argument: {REFERENCE}"
 
 
-def test_a_record_whose_class_adds_to_the_message_shows_that_once(logger, memory, out):
-    class Marked(logging.LogRecord):
-        def getMessage(self):  # noqa: N802 - a name of the standard library
-            return f"mark {super().getMessage()}"
+class Marked(logging.LogRecord):
+    def getMessage(self):  # noqa: N802 - a name of the standard library
+        return f"mark {super().getMessage()}"
 
+
+@pytest.mark.parametrize(
+    ("argument", "shown"), [(VALUE, REFERENCE), ("none", "none")], ids=["with a value", "without one"]
+)
+@pytest.mark.parametrize("exc_info", [None, (ValueError, ValueError("a cause"), None)], ids=["message", "exception"])
+def test_what_the_class_of_a_record_adds_to_the_message_is_shown_once(logger, memory, out, argument, shown, exc_info):
     logger.addHandler(memory)
     with reversing(reverser()):
-        memory.handle(Marked("tests.records", logging.ERROR, "", 0, "an argument: %s", (VALUE,), None))
+        memory.handle(Marked("tests.records", logging.ERROR, "", 0, "an argument: %s", (argument,), exc_info))
     memory.flush()
 
-    assert out.getvalue() == f"mark an argument: {REFERENCE}\n"
+    assert out.getvalue().splitlines() == [f"mark an argument: {shown}", *(["ValueError: a cause"] if exc_info else [])]

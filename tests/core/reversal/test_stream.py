@@ -241,6 +241,21 @@ def test_what_follows_a_value_that_repeats_itself_is_shown():
     assert last == "and so on"
 
 
+def test_the_end_of_a_value_behind_a_piece_of_overlapping_ones_is_hidden():
+    value = VALUE + "0" * 300 + VALUE  # longer than what is searched once more, and each begins in the one before
+    stream, reversers = StreamReverser(), (_reverser(value),)
+    text = (VALUE + "0" * 300) * 12
+    lines = iter(text[place : place + 37].encode() + b"\n" for place in range(0, len(text), 37))
+
+    shown = b""
+    while not shown:
+        shown = stream.feed(next(lines), reversers)
+    shown += stream.feed(b"and so on\n", reversers)
+
+    assert b"val+1" not in shown
+    assert shown.endswith(b"0\nand so on\n")  # the beginning of the next
+
+
 # --- work ---------------------------------------------------------------------------------------------
 
 

@@ -203,6 +203,17 @@ def test_a_configuration_of_a_large_job_is_taken():
     assert holds("after.all(key, key in before && after[key] == before[key])", after=after, before=after)
 
 
+def test_a_configuration_that_reaches_the_limits_is_taken():
+    others = {f"k{number:03}": "x" * (3_851 if number else 3_865) for number in range(255)}
+    after = {"k": "x" * 65_536, **others}  # 65,536 bytes, 1,048,576 in all, and 256 keys of the longest are 16 MiB
+
+    assert holds("size(after) == 256", after=after, before={})
+
+
+def test_a_job_without_configuration_is_judged():
+    assert not holds("size(after) > 0", after={}, before={})
+
+
 HOSTILE = [
     ("size(after['k']) > 0", "{'k': 'x' * 64_000_000}"),
     ("after['k'].split(',').exists(part, part == 'y')", "{'k': ',' * 4_000_000}"),

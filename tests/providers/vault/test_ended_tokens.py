@@ -91,3 +91,13 @@ def test_where_no_lookup_is_let_through_what_a_newer_vault_says_of_a_token_is_be
         vault.fail(9, status, body=body, path="auth/token/lookup-self")
         assert provider.get(path, {"k"}).data == {"k": "v"}
         assert logins(vault) == 1
+
+
+def test_where_no_lookup_is_let_through_denials_of_a_policy_cost_one_login_more(vault, path: str) -> None:
+    with opened(vault, role=vault.approle(f"{vault.kv2}/data/b"), **{"cache.ttl": "0"}) as provider:
+        vault.fail(99, 403, body="<html>", path="auth/token/lookup-self")
+        for _ in range(5):
+            with pytest.raises(AccessDeniedError, match="Let a policy"):
+                provider.get(path, {"k"})
+        assert logins(vault) == 2
+        assert counted(vault)["POST auth/token/revoke-self 204"] == 1

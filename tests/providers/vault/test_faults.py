@@ -100,6 +100,14 @@ def test_an_answer_without_a_secret_is_unavailable(vault, body: str) -> None:
     assert "without a secret" in str(error)
 
 
+def test_an_answer_of_vault_itself_without_data_is_a_missing_secret(vault) -> None:
+    body = json.dumps({"request_id": ID, "data": None})
+    vault.put("a", {"k": "v"})
+    with opened(vault, token=vault.root_token) as provider:
+        vault.fail(9, 200, body=body, path=vault.kv2)
+        assert not provider.get(f"{vault.kv2}/a", {"k"}).data
+
+
 PAGES = {"page": "<html>blocked</html>", "JSON": '{"message": "Forbidden"}', "list": "[]"}
 """What something in front of Vault refuses with."""
 

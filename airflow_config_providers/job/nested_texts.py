@@ -1,7 +1,8 @@
-"""Strings inside the fields of an operator, in collections, however nested."""
+"""Strings inside the fields of an operator, in collections and in objects of Kubernetes' client, however nested."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ def by_label(texts: Iterable[NestedString]) -> dict[str, str]:
 
 def field_of(label: str) -> str:
     """Return the field in which a string with this label is."""
-    return label.partition("[")[0]
+    return label.partition("[")[0].partition(".")[0]
 
 
 def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> list[NestedString]:
@@ -68,7 +69,7 @@ def instances(kind: type[_T], value: object, depth: int = DEEPEST_NESTING) -> It
     if isinstance(value, kind):
         yield value
     elif depth:
-        for item in items_of(value) or ():
+        for item in items_of(value) or parts_of(value).values():
             yield from instances(kind, item, depth - 1)
 
 
@@ -81,9 +82,15 @@ def places(kind: type[_T], value: object, label: str, depth: int = DEEPEST_NESTI
             yield from places(kind, item, label_below(label, step), depth - 1)
 
 
+def parts_of(value: object) -> dict[str, Any]:
+    """Return the parts of an object of Kubernetes' client, such as a variable of a pod; empty for any other object."""
+    names = getattr(type(value), "openapi_types", None)
+    return {name: getattr(value, name) for name in names} if isinstance(names, dict) else {}
+
+
 def is_at(label: str, place: str) -> bool:
     """Return whether ``label`` is that of ``place``, or of something in the collection there."""
-    return label == place or label.startswith(f"{place}[")
+    return label == place or label.startswith((f"{place}[", f"{place}."))
 
 
 def unstorable_arguments(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
@@ -121,15 +128,31 @@ def _mapped(value: Any, label: str, change: Callable[[NestedString], str], skip:
         return value
     if isinstance(value, str):
         return change(NestedString(label, value))
-    if not isinstance(value, ITEMS) and not is_mapping(value):
+    parts = parts_of(value)
+    if not parts and not isinstance(value, ITEMS) and not is_mapping(value):
         return value
     if depth == 0:
         raise ConfigException(f"{printable(label)}: collections are nested too deeply here. Flatten them.")
+    if parts:
+        return _with_parts(
+            value, {n: _mapped(part, f"{label}.{n}", change, skip, depth - 1) for n, part in parts.items()}
+        )
     if not isinstance(value, ITEMS):
         _refuse_references_in(value, label)
         return {k: _mapped(v, label_below(label, k), change, skip, depth - 1) for k, v in value.items()}
     items = [_mapped(item, label_below(label, i), change, skip, depth - 1) for i, item in enumerate(in_order(value))]
     return type(value)(*items) if hasattr(value, "_fields") else rebuilt(value, items)
+
+
+def _with_parts(value: Any, parts: Mapping[str, Any]) -> Any:
+    """Return ``value`` if it has all of ``parts`` already; otherwise, a copy that has them."""
+    changed = {name: part for name, part in parts.items() if part is not getattr(value, name)}
+    if not changed:
+        return value
+    made = copy.copy(value)
+    for name, part in changed.items():
+        setattr(made, name, part)
+    return made
 
 
 def in_order(value: Collection[Any]) -> Collection[Any]:

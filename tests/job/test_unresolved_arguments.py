@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("airflow.providers.cncf.kubernetes")
 
 from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
-from kubernetes.client import V1Container
+from kubernetes.client import V1Container, V1EnvVar
 
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
 
@@ -43,7 +43,7 @@ def pod(**arguments: Any) -> Any:
     "value",
     [
         pytest.param([{"command": ["sh", "-c", "cp ${SOURCE:-/data} /work"]}], id="default-of-a-shell"),
-        pytest.param([V1Container(name="a", command=["cp ${SOURCE:1:2}"])], id="object"),
+        pytest.param([V1Container(name="a", command=["cp ${SOURCE:-/data}"])], id="default-of-a-shell-in-a-container"),
         pytest.param([{"command": "${env:HOME}/run"}], id="of-spark"),
         pytest.param([Opaque()], id="object-that-cannot-be-shown"),
         pytest.param(nested(100_000), id="nested-deeply"),
@@ -58,6 +58,7 @@ def test_what_is_no_reference_is_accepted(value: Any):
     [
         pytest.param([{"image": REFERENCE}], id="value"),
         pytest.param([{REFERENCE: "x"}], id="key"),
+        pytest.param([V1Container(name="a", env=[V1EnvVar(name="HOST", value=REFERENCE)])], id="of-a-container"),
         pytest.param([f"${{SOURCE:-/data}} {REFERENCE}"], id="beside-a-default-of-a-shell"),
     ],
 )

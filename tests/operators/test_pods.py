@@ -1,0 +1,93 @@
+"""References in what an operator has of Kubernetes' client: in the environment and the resources of a pod."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("airflow.providers.cncf.kubernetes")
+
+from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
+from kubernetes.client import V1EnvVar, V1HostPathVolumeSource, V1ResourceRequirements, V1Volume
+
+from airflow_config_providers.operators.configure import configure_task
+from tests.operators.stock import CANARY, everything_shown
+
+pytestmark = pytest.mark.usefixtures("connections", "kubernetes")
+
+
+class Pod(KubernetesPodOperator):
+    """Makes the pod, and starts it nowhere."""
+
+    made = ""
+    renders_again = False
+
+    def execute(self, context):
+        if self.renders_again:
+            self.render_template_fields(context)
+        Pod.made = str(self.build_pod_request_obj(context))
+        self.log.info("%s", Pod.made)
+        raise RuntimeError(Pod.made)
+
+
+@pytest.fixture
+def kubernetes(monkeypatch):
+    config = {
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+        "users": [{"name": "u", "user": {}}],
+    }
+    fields = {"conn_type": "kubernetes", "extra": {"kube_config": json.dumps(config)}}
+    monkeypatch.setenv("AIRFLOW_CONN_KUBERNETES_DEFAULT", json.dumps(fields))
+
+
+def pod(dag, **kwargs):
+    made = Pod(task_id="job", dag=dag, name="report", image="report", **kwargs)
+    configure_task(made)
+    return made
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(lambda text: {"env_vars": {"PASSWORD": text}}, id="environment"),
+        pytest.param(lambda text: {"env_vars": [V1EnvVar(name="PASSWORD", value=text)]}, id="variable"),
+        pytest.param(lambda text: {"container_resources": V1ResourceRequirements(limits={"x": text})}, id="resources"),
+        pytest.param(
+            lambda text: {"volumes": [V1Volume(name="v", host_path=V1HostPathVolumeSource(path=text))]}, id="volume"
+        ),
+    ],
+)
+def test_a_pod_gets_the_value_and_all_else_shows_the_reference(dag, run_task, password, capfd, given):
+    run = run_task(pod(dag, **given(password)))
+
+    assert CANARY in Pod.made
+    assert password in str(run.rendered)
+    assert CANARY not in everything_shown(run, capfd)
+
+
+def test_the_variable_of_the_dag_keeps_its_reference(dag, run_task, password):
+    variable = V1EnvVar(name="PASSWORD", value=password)
+    run_task(pod(dag, env_vars=[variable]))
+
+    assert variable.value == password
+
+
+@pytest.mark.parametrize("given", [dict, lambda texts: [V1EnvVar(name=n, value=t) for n, t in texts.items()]])
+def test_a_reference_that_a_run_puts_into_the_environment_of_a_pod_stays_one(dag, run_task, password, given):
+    run_task(pod(dag, env_vars=given({"X": "{{ dag_run.conf['x'] }}"})), conf={"x": password})
+
+    assert password in Pod.made
+    assert CANARY not in Pod.made
+
+
+def test_a_value_in_the_environment_of_a_pod_is_no_template_when_code_renders_again(
+    dag, run_task, secrets_dir, monkeypatch
+):
+    (secrets_dir / "odd").write_text("{{ 7 * 191 }} of it")
+    monkeypatch.setattr(Pod, "renders_again", True)
+    run_task(pod(dag, env_vars={"X": f"${{dir:{secrets_dir}:odd}}"}))
+
+    assert "{{ 7 * 191 }} of it" in Pod.made

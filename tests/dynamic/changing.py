@@ -2,7 +2,7 @@
 Processes that change the same configurations at the same time.
 
 ``python -m tests.dynamic.changing URL PROCESSES TIMES EVERY DAG...``: each process counts in a key of its own, and
-appends its numbers, or every tenth of them, to the list ``spark.jars``, of all DAGs at once, of which an empty name
+appends its numbers, or one of EVERY of them, to the list ``spark.jars``, of all DAGs at once, of which an empty name
 stands for the deployment default. Their ids are printed. A process that needs more than ``MOST_ATTEMPTS`` for a change
 fails.
 """

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 
 import pytest
 
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
-from tests.limits import LONGEST
+from tests.servers import quick_python
 
 
 @pytest.fixture
@@ -75,8 +74,8 @@ CASES = {"ok": ("*", 0, "Connection success"), "denied": (None, 1, "does not kno
 def test_the_command_line_tests_a_connection(connect, vault, monkeypatch, paths, code, told):
     connect(vault.token(paths) if paths else "hvs.nobody")
     monkeypatch.setenv("AIRFLOW__CORE__TEST_CONNECTION", "Enabled")
-    command = [sys.executable, "-m", "airflow", "connections", "test", "config_providers_default"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
+    words = ("connections", "test", "config_providers_default")
+    done = quick_python.run("-m", "airflow", *words, env=os.environ)
 
     assert (done.returncode, told in done.stdout) == (code, True), done.stdout + done.stderr
     assert "hvs.nobody" not in done.stdout + done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,10 +13,18 @@ from typing import Any
 
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
 from tests.limits import LONGEST
+from tests.servers import quick_python
 from tests.servers.spark_cluster import SparkEnvironment
 
+AUDIT = ("config-providers", "audit")
 VALUE = "c4nary-7Qm/Zx+91&Pa$$<w0rd>=of\"the'audit"
 QUIET = b"[2026-11-25T08:00:00.000+0000] {taskinstance.py:1} INFO - a line of a log that shows nothing at all\n"
+
+
+def reading(defaults: Path) -> dict[str, str]:
+    """Return the environment of an audit whose Spark reads the ``spark-defaults.conf`` of a folder, and starts fast."""
+    file = defaults / "spark-defaults.conf"
+    return {"PYSPARK_SUBMIT_ARGS": f"--properties-file {shlex.quote(str(file))} pyspark-shell"}
 
 
 class AuditCommand:
@@ -58,16 +67,11 @@ class AuditCommand:
         (self.logs / name).write_bytes(QUIET * before + form + b"\n" + QUIET)
         return str(self.logs / name), before * len(QUIET)
 
-    def start(self, *words: str, **environ: str) -> subprocess.Popen[str]:
-        """Start an audit of the logs."""
-        given = ("--references", str(self.folder / "references"), "--no-records", "--output", "json")
-        return self.start_any("leaks", str(self.logs), *given, *words, **environ)
-
-    def start_any(self, *words: str, **environ: str) -> subprocess.Popen[str]:
-        """Start any audit."""
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start an audit of the logs, in a process that others can look at."""
         return subprocess.Popen(
-            [sys.executable, "-m", "airflow", "config-providers", "audit", *words],
-            env={**self._environ, **environ},
+            [sys.executable, "-m", "airflow", *AUDIT, *self._of_logs(), *words],
+            env=self._environ,
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -75,15 +79,28 @@ class AuditCommand:
             text=True,
         )
 
-    def run(self, *words: str, **environ: str) -> tuple[int, list[Any], str]:
-        """Run an audit; return its exit code, its rows and what it printed on standard error."""
-        return ended(self.start(*words, **environ))
+    def run(self, *words: str) -> tuple[int, list[Any], str]:
+        """Run an audit of the logs; return its exit code, its rows and what it printed on standard error."""
+        return self.run_any(*self._of_logs(), *words)
+
+    def run_any(self, *words: str) -> tuple[int, list[Any], str]:
+        """Run any audit, and return the same of it."""
+        done = quick_python.run("-m", "airflow", *AUDIT, *words, env=self._environ, cwd=self.folder)
+        return done.returncode, _rows(done.stdout), done.stderr
+
+    def _of_logs(self) -> tuple[str, ...]:
+        references = str(self.folder / "references")
+        return "leaks", str(self.logs), "--references", references, "--no-records", "--output", "json"
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, list[Any], str]:
     """Wait for an audit; return its exit code, its rows and what it printed on standard error."""
     out, err = process.communicate(timeout=LONGEST)
-    return process.returncode, [json.loads(line) for line in out.splitlines()], err
+    return process.returncode, _rows(out), err
+
+
+def _rows(out: str) -> list[Any]:
+    return [json.loads(line) for line in out.splitlines()]
 
 
 def places(rows: list[Any]) -> list[tuple[str, int]]:

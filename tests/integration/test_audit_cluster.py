@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -18,10 +18,10 @@ pytest.importorskip("pyspark")
 pytest.importorskip("airflow")
 
 import airflow_config_providers
-from tests.integration.audit_command import QUIET, VALUE, AuditCommand, ended, places
+from tests.integration.audit_command import QUIET, VALUE, AuditCommand, places, reading
 from tests.limits import eventually
 from tests.servers.spark_cluster import Daemon, SparkCluster, spark_cluster, write_defaults
-from tests.spark.audit.records.past import Past
+from tests.spark.audit.records.past import QUICK, Past
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("audit-cluster")]
 
@@ -32,6 +32,9 @@ DEFAULTS = {
     "spark.network.crypto.enabled": "true",
     "spark.driver.host": "127.0.0.1",
 }
+ON_ONE = {"spark.cores.max": "1"}
+"""For what needs no second executor, which takes seconds to start."""
+
 MANY = 300
 MOST_AUDITS = 5
 ENOUGH = 24 * 1024 * 1024
@@ -47,8 +50,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package and what it needs, as executors can be given it."""
+    found: Path = tmp_path_factory.mktemp("bundle") / "driver.zip"
+    subprocess.run([sys.executable, "-m", "airflow_config_providers.spark.bundle", str(found)], check=True)
+    return found
+
+
 def audit_of(cluster: SparkCluster, folder: Path, **environ: str) -> AuditCommand:
-    return AuditCommand(folder, **{"SPARK_CONF_DIR": str(cluster.folder / "conf"), **environ})
+    return AuditCommand(folder, **{**reading(cluster.folder / "conf"), **environ})
 
 
 def octets_read(process: psutil.Process) -> int:
@@ -121,7 +132,7 @@ def test_a_lost_worker_costs_no_leak_and_doubles_none(cluster: SparkCluster, tmp
 
 
 def test_a_cluster_without_the_secret_is_refused_at_once(cluster: SparkCluster, tmp_path: Path) -> None:
-    audit = audit_of(cluster, tmp_path, SPARK_CONF_DIR=str(write_defaults(tmp_path / "none", {})))
+    audit = audit_of(cluster, tmp_path, **reading(write_defaults(tmp_path / "none", {})))
     audit.plant("a.log", 1)
 
     code, rows, err = audit.run("--master", cluster.master_url)
@@ -132,7 +143,7 @@ def test_a_cluster_without_the_secret_is_refused_at_once(cluster: SparkCluster, 
 
 def test_a_cluster_with_another_secret_is_refused(cluster: SparkCluster, tmp_path: Path) -> None:
     others = write_defaults(tmp_path / "others", {**DEFAULTS, "spark.authenticate.secret": token_hex(16)})
-    audit = audit_of(cluster, tmp_path, SPARK_CONF_DIR=str(others))
+    audit = audit_of(cluster, tmp_path, **reading(others))
     audit.plant("a.log", 1)
 
     code, rows, err = audit.run("--master", cluster.master_url)
@@ -154,12 +165,10 @@ def test_executors_without_the_package_are_refused_before_they_get_a_value(
     assert "error: The executors have no module airflow_config_providers" in err
 
 
-def test_a_bundle_brings_the_package_to_executors(cluster: SparkCluster, tmp_path: Path) -> None:
-    bundle = tmp_path / "driver.zip"
-    subprocess.run([sys.executable, "-m", "airflow_config_providers.spark.bundle", str(bundle)], check=True)
+def test_a_bundle_brings_the_package_to_executors(cluster: SparkCluster, bundle: Path, tmp_path: Path) -> None:
     audit = audit_of(cluster, tmp_path)
     planted = audit.plant("a.log", 1)
-    brought = ("--conf", f"spark.submit.pyFiles={bundle}")
+    brought = configured({"spark.submit.pyFiles": str(bundle), **ON_ONE})
 
     code, rows, err = audit.run("--master", cluster.master_url, *without_the_package(tmp_path), *brought)
 
@@ -167,25 +176,31 @@ def test_a_bundle_brings_the_package_to_executors(cluster: SparkCluster, tmp_pat
     assert places(rows) == [planted]
 
 
-def test_executors_that_have_a_bundle_and_pyspark_alone_ask_policies(cluster: SparkCluster, tmp_path: Path) -> None:
-    bundle, policies = tmp_path / "driver.zip", tmp_path / "policies.yaml"
-    subprocess.run([sys.executable, "-m", "airflow_config_providers.spark.bundle", str(bundle)], check=True)
+def test_executors_that_have_a_bundle_and_pyspark_alone_ask_policies(
+    cluster: SparkCluster, bundle: Path, tmp_path: Path
+) -> None:
+    policies = tmp_path / "policies.yaml"
     Past(tmp_path / "records")({"spark.jars": "a.jar"})
     policies.write_text("policies: [{name: no-jars, class: forbidden_keys, params: {keys: spark.jars}}]")
     audit = audit_of(cluster, tmp_path, PYSPARK_PYTHON=sys._base_executable)  # type: ignore[attr-defined]
     words = ("policies", str(policies), "--records", str(tmp_path / "records"), "--no-database", "--output", "json")
-    brought = ("--conf", f"spark.submit.pyFiles={bundle}", "--conf", "spark.sql.shuffle.partitions=2")
+    brought = configured({"spark.submit.pyFiles": str(bundle), **ON_ONE, **QUICK})
 
     hidden = without_the_package(tmp_path)
-    code, rows, err = ended(audit.start_any(*words, "--master", cluster.master_url, *hidden, *brought))
+    code, rows, err = audit.run_any(*words, "--master", cluster.master_url, *hidden, *brought)
 
     assert code == 1, err
     assert [(row["policy"], row["runs"]) for row in rows] == [("no-jars", 1)]
 
 
-def without_the_package(folder: Path) -> tuple[str, str]:
+def without_the_package(folder: Path) -> list[str]:
     """Return words that give executors a package of the name of ours, so that they do not find the installed one."""
     package = folder / "hiding" / "airflow_config_providers"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    return ("--conf", f"spark.executorEnv.PYTHONPATH={package.parent}")
+    return configured({"spark.executorEnv.PYTHONPATH": str(package.parent)})
+
+
+def configured(conf: Mapping[str, str]) -> list[str]:
+    """Return the words that set these keys."""
+    return [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]

@@ -31,8 +31,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 DAG = ConfigResource(ResourceType.DAG, "flights")
 PROCESSES = 8
-TIMES = int(os.environ.get("CONTENTION_TIMES", "50"))
-EVERY = 10
+TIMES = int(os.environ.get("CONTENTION_TIMES", "25"))
+EVERY = 5
 """Of so many changes one makes the configuration longer; else most of the time would go into reading it."""
 
 KILLS = 20

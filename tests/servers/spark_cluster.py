@@ -108,11 +108,7 @@ class Daemon:
 
     def descendants(self) -> list[psutil.Process]:
         """Return the running descendants of this process."""
-        found: list[psutil.Process] = []
-        for pid in with_descendants([self.pid])[1:]:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                found.append(psutil.Process(pid))
-        return found
+        return _running(with_descendants([self.pid])[1:])
 
     def wait_for(self, pattern: str) -> str:
         """Wait until the log says ``pattern``; give its group."""
@@ -159,8 +155,7 @@ class SparkCluster:
 
     def processes(self) -> list[psutil.Process]:
         """Return the running processes of the cluster."""
-        daemons = [psutil.Process(daemon.pid) for daemon in self._daemons if psutil.pid_exists(daemon.pid)]
-        return [*daemons, *(process for daemon in self._daemons for process in daemon.descendants())]
+        return _running(with_descendants([daemon.pid for daemon in self._daemons]))
 
     def pages(self) -> dict[str, str]:
         """Return address -> text of the daemons' pages, of the pages to which they link, and of their JSON forms."""
@@ -261,6 +256,7 @@ class Watcher:
         self.arguments: set[str] = set()
         self.environments: set[str] = set()
         self._pids = pids
+        self._parents: dict[int, int] = {}
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -282,7 +278,7 @@ class Watcher:
 
     def _run(self) -> None:
         while not self._done.wait(0.05):
-            for pid in with_descendants(self._pids):
+            for pid in with_descendants(self._pids, self._parents):
                 self._look(pid)
 
     def _look(self, pid: int) -> None:
@@ -291,21 +287,37 @@ class Watcher:
                 seen.add(Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace"))
 
 
-def with_descendants(pids: Sequence[int]) -> list[int]:
+def with_descendants(pids: Sequence[int], parents: dict[int, int] | None = None) -> list[int]:
     """
     Return ``pids`` and the processes that they have started, and these in turn.
 
     It goes through all processes of the machine once, for a fifth of what psutil takes for three daemons.
+
+    :param parents: process -> the one that started it, of an earlier call; who looks again and again needs to ask only
+        about new processes
     """
-    children: dict[int, list[int]] = {}
-    for pid in psutil.pids():
+    known = {} if parents is None else parents
+    running = set(psutil.pids())
+    for pid in known.keys() - running:
+        del known[pid]
+    for pid in running - known.keys():
         with contextlib.suppress(OSError):
-            of_parent = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1]
-            children.setdefault(int(of_parent), []).append(pid)
+            known[pid] = int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+    children: dict[int, list[int]] = {}
+    for pid, parent in known.items():
+        children.setdefault(parent, []).append(pid)
     found = list(pids)
     for pid in found:  # which grows meanwhile
         found += children.get(pid, [])
     return list(dict.fromkeys(found))
+
+
+def _running(pids: Sequence[int]) -> list[psutil.Process]:
+    found: list[psutil.Process] = []
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(psutil.Process(pid))
+    return found
 
 
 def read_url(url: str) -> str:

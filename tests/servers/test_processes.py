@@ -25,5 +25,20 @@ def test_a_process_is_found_with_all_below_it() -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+def test_who_looks_again_finds_what_was_started_and_misses_what_has_ended() -> None:
+    parents: dict[int, int] = {}
+    with subprocess.Popen(["sleep", "600"]) as first:
+        assert first.pid in with_descendants([os.getpid()], parents)
+        with subprocess.Popen(["sleep", "600"]) as second:
+            both = with_descendants([os.getpid()], parents)
+            second.kill()
+        one = with_descendants([os.getpid()], parents)
+        first.kill()
+
+    assert {first.pid, second.pid} <= set(both)
+    assert first.pid in one
+    assert second.pid not in one
+
+
 def test_each_process_is_found_once() -> None:
     assert with_descendants([os.getpid(), os.getpid()]).count(os.getpid()) == 1

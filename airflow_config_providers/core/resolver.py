@@ -137,7 +137,11 @@ class ResolvedConfig:
         return frozenset(name for result in self._of_texts for name in result.data)
 
     def text(self, name: str) -> str:
-        """Return the value of one of the further strings."""
+        """
+        Return the value of one of the further strings.
+
+        :raises KeyError: none of them has this name
+        """
         for result in reversed(self._of_texts):
             if name in result.data:
                 return result.data[name] or ""

@@ -163,6 +163,7 @@ class ConfigHistoryAuditOperator(_RecordsAuditOperator):
 
     :param against: the folder of the records of another environment (templated); None to compare none
     :param kinds: the kinds of findings; None for all
+    :raises ConfigException: one of them does not exist
     """
 
     template_fields: Sequence[str] = (*_RecordsAuditOperator.template_fields, "against")

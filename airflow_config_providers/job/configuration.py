@@ -61,7 +61,7 @@ class JobConfiguration:
         notes += [f"{place} contains a reference, so the file is not shown." for place in self._referring_paths()]
         layers = self._collect(files, previewed_layers(self.resource, warn=notes.append))
         with JobProviders(self.job.options.conn_id) as providers:
-            settled = self._settle(self._worker_resolver(providers), layers)
+            settled = self._settle(self._worker(providers), layers)
             layered, strings, resolver = settled.layered, settled.strings(), settled.resolver
             checks: Sequence[Callable[[], object]] = (
                 lambda: self.verdict(layers, warn=notes.append),
@@ -87,7 +87,7 @@ class JobConfiguration:
         """
         with ExitStack() as stack:
             providers = stack.enter_context(JobProviders(self.job.options.conn_id))
-            worker, dynamic = self._worker_resolver(providers), dynamic_config(self.resource)
+            worker, dynamic = self._worker(providers), dynamic_config(self.resource)
             layers = self._collect(worker.locate(self.files), dynamic.layers)
             yield replace(self._settle(worker, layers), dynamic=dynamic, providers_open=stack)
 
@@ -143,8 +143,8 @@ class JobConfiguration:
     def _reload_source(self, dynamic: TaskDynamic) -> ReloadSource:
         return ReloadSource(self.resolve, partial(refresh_mark, self.resource), dynamic.mark)
 
-    def _worker_resolver(self, providers: JobProviders) -> JobResolver:
-        return _worker_resolver(providers, self.job.options, self.collector.spark_version)
+    def _worker(self, providers: JobProviders) -> JobResolver:
+        return JobResolver.of(providers, self.job.options, spark_version=self.collector.spark_version)
 
     def _settle(self, worker: JobResolver, layers: Sequence[ConfigLayer]) -> SettledJob:
         return SettledJob(self.job, self.driver, worker, layers, worker.settle(layers))
@@ -187,13 +187,9 @@ def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterab
     :param used: the strings of that job's configuration, whose providers could have leases
     """
     with ExitStack() as stack:
-        resolver = _worker_resolver(stack.enter_context(JobProviders(options.conn_id)), options)
+        resolver = JobResolver.of(stack.enter_context(JobProviders(options.conn_id)), options)
         resolver.providers.needed_by(used)
         return JobRun(resolver.resolve(JobStrings(LayeredConfig([]), texts)), resolver, end=stack.pop_all().close)
-
-
-def _worker_resolver(providers: JobProviders, options: JobOptions, spark_version: str | None = None) -> JobResolver:
-    return JobResolver(providers, options.when_unresolved, options.allows_exposed, spark_version=spark_version)
 
 
 def _without_beaten(layers: list[ConfigLayer], clusters: Sequence[ConfigLayer]) -> list[ConfigLayer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
@@ -27,6 +27,7 @@ from airflow_config_providers.job.exposed_values import (
     refuse_shown,
     substituted_secrets,
 )
+from airflow_config_providers.job.options import JobOptions
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.spark import specification
@@ -81,6 +82,11 @@ class JobResolver:
     unresolved: Unresolved
     allow_exposed: bool
     spark_version: str | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def of(cls, providers: JobProviders, options: JobOptions, *, spark_version: str | None = None) -> Self:
+        """Return the resolver of the worker for a job with these options."""
+        return cls(providers, options.when_unresolved, options.allows_exposed, spark_version=spark_version)
 
     def settle(self, layers: Sequence[ConfigLayer]) -> LayeredConfig:
         """Return the settled layers, without reading secrets."""

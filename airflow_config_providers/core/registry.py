@@ -189,14 +189,14 @@ class ProviderRegistry:
                     missing = self._missing_params(provider, definition)
                     incomplete.update([definition.name] if missing else [])
                     problems += _unknown_params(provider, definition) + missing
-            for definition in definitions if len(providers) == len(definitions) else ():
-                collected = (ConfigProvidersError,) if problems else (ProviderDefinitionError, ConfigException)
-                try:
-                    configure = partial(_configure, providers[definition.name], definition.params)
-                    call = partial(_forgiving, configure) if definition.name in incomplete else configure
-                    guarded(call, lambda: "it cannot be configured", ProviderDefinitionError)
-                except collected as error:
-                    problems += [f"Provider {printable(definition.name)}: {problem}" for problem in error.problems]
+            if len(providers) == len(definitions):
+                for definition in definitions:
+                    problems += _problems_of_configuring(
+                        providers[definition.name],
+                        definition,
+                        is_complete=definition.name not in incomplete,
+                        collects_all=bool(problems),
+                    )
             refuse(ProviderDefinitionError, problems)
         except BaseException:
             close_all(_labelled(providers))
@@ -268,6 +268,26 @@ def _listed(props: Mapping[str, Any]) -> dict[str, ProviderDefinition]:
     if problems and not definitions:
         raise ProviderDefinitionError(*problems)
     return {definition.name: definition for definition in definitions}
+
+
+def _problems_of_configuring(
+    provider: ConfigProvider, definition: ProviderDefinition, *, is_complete: bool, collects_all: bool
+) -> list[str]:
+    """
+    Configure a provider, and return what is wrong with its definition.
+
+    :param is_complete: whether it has all parameters that it requires
+    :param collects_all: whether there are other problems, so that no error may take their place
+    :raises ProviderLookupError: it was refused, or could not connect; if there are no other problems
+    """
+    collected = (ConfigProvidersError,) if collects_all else (ProviderDefinitionError, ConfigException)
+    configure = partial(_configure, provider, definition.params)
+    call = configure if is_complete else partial(_forgiving, configure)
+    try:
+        guarded(call, lambda: "it cannot be configured", ProviderDefinitionError)
+    except collected as error:
+        return [f"Provider {printable(definition.name)}: {problem}" for problem in error.problems]
+    return []
 
 
 def _configure(provider: ConfigProvider, params: Mapping[str, Any]) -> None:

@@ -147,7 +147,7 @@ class JobConfiguration:
         return JobResolver.of(providers, self.job.options, spark_version=self.collector.spark_version)
 
     def _settle(self, worker: JobResolver, layers: Sequence[ConfigLayer]) -> SettledJob:
-        return SettledJob(self.job, self.driver, worker, layers, worker.settle(layers))
+        return SettledJob(self.job, self.driver, worker=worker, layers=layers, layered=worker.settle(layers))
 
     def _collect(self, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> list[ConfigLayer]:
         """Return all layers, without the keys that each of several clusters overrides."""

@@ -88,8 +88,8 @@ class SettledJob:
             worker.providers,
             worker.unresolved,
             worker.allow_exposed,
-            definitions,
-            driver.not_python,
+            definitions=definitions,
+            not_python=driver.not_python,
             spark_version=worker.spark_version,
         )
 

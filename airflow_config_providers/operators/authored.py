@@ -177,7 +177,8 @@ class AuthoredOperator(ReloadingOperator):
         from airflow_config_providers.job.resolver import Driver
 
         is_remote = fields.spec.is_remote and bool(fields.conf or fields.cluster_confs)
-        return Driver(is_remote, lambda _: is_remote, fields.not_python(), tuple(fields.closed_confs()))
+        not_python, closed = fields.not_python(), tuple(fields.closed_confs())
+        return Driver(is_remote, lambda _: is_remote, not_python=not_python, closed=closed)
 
     def _job_notes(self, fields: JobFields) -> Iterator[str]:
         if fields.cluster_confs:

@@ -17,7 +17,12 @@ from airflow_config_providers.exceptions import (
 )
 
 LASTING: Final = (
-    *(AccessDeniedError, ConfigException, LeakError, PolicyViolation, ProviderDefinitionError, UnsupportedVersionError),
+    AccessDeniedError,
+    ConfigException,
+    LeakError,
+    PolicyViolation,
+    ProviderDefinitionError,
+    UnsupportedVersionError,
 )
 """Errors that persist until something is changed. Other errors can be gone in the next try."""
 

@@ -325,8 +325,8 @@ def _only_text(name: str, answer: ConfigData) -> ConfigData:
         )
     if not (isinstance(answer.absence, str) and _is_text(answer.denials)):
         raise ProviderLookupError(
-            f"Provider '{printable(name)}' returned an absence that is no string, or denials that are no mapping of keys "
-            f"to strings. Correct the provider."
+            f"Provider '{printable(name)}' returned an absence that is no string, or denials that are no mapping of "
+            f"keys to strings. Correct the provider."
         )
     if type(answer.data) is dict and set(map(type, answer.data.values())) <= {str}:
         return answer

@@ -132,7 +132,7 @@ class _Running:
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         control.settimeout(_START)
         with theirs:
-            process = subprocess.Popen(
+            process = subprocess.Popen(  # noqa: S603 - it runs this package, and the other argument is a number
                 [sys.executable, "-P", "-m", "airflow_config_providers.lint.dag_worker", str(ahead)],
                 env={**os.environ, **_ENVIRONMENT, _HASH_SEED: os.environ.get(_HASH_SEED) or "0", **environ},
                 stdin=theirs.fileno(),

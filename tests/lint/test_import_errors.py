@@ -212,9 +212,11 @@ def test_an_error_of_another_cluster_policy_names_it_and_how_to_see_the_message(
     policies.write_text(POLICIES)
     path.write_text(OF_POLICY.format(dag))
 
-    with AirflowProcess({"AIRFLOW_HOME": str(tmp_path)}) as origin:
-        with DagReader(DagImports([], LONGEST), origin) as reader:
-            [found] = reader.read(str(path)).findings
+    with (
+        AirflowProcess({"AIRFLOW_HOME": str(tmp_path)}) as origin,
+        DagReader(DagImports([], LONGEST), origin) as reader,
+    ):
+        [found] = reader.read(str(path)).findings
 
     assert f"the cluster policy {policy} ({policies}:{line}) raised {kind}. Its message is not shown" in found.message
     assert "run 'airflow dags list-import-errors --local' to see it." in found.message

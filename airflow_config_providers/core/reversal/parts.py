@@ -206,7 +206,7 @@ class _Text:
         before = _equal_before(
             data[max(self.low, window - min(place, most)) : window], pattern[max(0, place - most) : place]
         )
-        after = _equal_after(data[window : min(self.high, window + most)], pattern[place : place + most])
+        after = equal_after(data[window : min(self.high, window + most)], pattern[place : place + most])
         start, end = window - before, window + after
         while start < end and data[start] & 0xC0 == 0x80:
             start += 1
@@ -241,7 +241,7 @@ def _gaps(taken: Iterable[Match], end: int) -> Iterator[tuple[int, int]]:
     yield place, end
 
 
-def _equal_after(one: bytes, other: bytes) -> int:
+def equal_after(one: bytes, other: bytes) -> int:
     """Return how many bytes are equal at the beginning."""
     size = min(len(one), len(other))
     if one[:size] == other[:size]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
@@ -23,26 +22,14 @@ from airflow_config_providers.core.reversal.copies import (
     unescaped,
 )
 from airflow_config_providers.core.reversal.parts import Match, Parts, Source
-from airflow_config_providers.core.reversal.windows import (
-    NEAR,
-    WINDOW,
-    BytesAhoCorasick,
-    Find,
-    Hits,
-    Implementation,
-    Range,
-    Windows,
-    beginnings,
-)
+from airflow_config_providers.core.reversal.whole_patterns import WholePatterns
+from airflow_config_providers.core.reversal.windows import NEAR, WINDOW, Find, Hits, Range, Windows, beginnings
 
 _CHUNK: Final = 64 * 1024
 """Bytes that are searched at a time, which limits the memory for matches."""
 
 _DENSE: Final = 32
 """If there is a window for every so many bytes, the whole text is searched, not only around the windows."""
-
-_DEEPEST: Final = 4
-"""The most patterns that end in each other and are reported apart. It limits the matches that end at one byte."""
 
 LONGEST_OPEN: Final = 4096
 """Bytes at the end of a text that are searched for the beginning of a pattern."""
@@ -82,9 +69,6 @@ _DEEPEST_COPY: Final = 2
 _CHANGES: Final = ((ESCAPE, uncoloured), (b"\\", unescaped), (b"&", dereferenced))
 """Marks in a line that can end with the beginning of a value, and the function that makes a copy without them."""
 
-_Automaton = tuple[Find, list[tuple[int, bytes]]]
-"""Finds whole patterns; and for each of them, how many bytes before it are hidden with it, and its label."""
-
 
 class Finder:
     """
@@ -117,7 +101,7 @@ class Finder:
 
     def __init__(self, labels: Mapping[bytes, bytes], sources: Mapping[bytes, Source] | None = None) -> None:
         self._labels = dict(labels)
-        self._automaton: _Automaton | None = None
+        self._automaton: WholePatterns | None = None
         self._beginnings: Find | None = None
         self._continuations: frozenset[bytes] = frozenset()
         self._sorted: list[bytes] = []
@@ -314,14 +298,8 @@ class Finder:
                     yield begin, last, b""
 
     def _search(self, part: bytes, place: int) -> list[Match]:
-        find, kept = self._automaton = self._automaton or self._built()
-        return [(place + max(0, start - kept[i][0]), place + end, kept[i][1]) for i, start, end in find(part, True)]
-
-    def _built(self) -> _Automaton:
-        """Build the automaton for whole patterns at the first window; the logs of most jobs have none."""
-        bounded = _bounded(self._labels)
-        find: Find = BytesAhoCorasick(bounded, implementation=Implementation.ContiguousNFA).find_matches_as_indexes
-        return find, [(before, self._labels[pattern]) for pattern, before in bounded.items()]
+        whole = self._automaton = self._automaton or WholePatterns(self._labels)
+        return [(place + start, place + end, label) for start, end, label in whole.find(part)]
 
     def _search_broken(self, part: bytes, place: int) -> Iterator[Match]:
         for joint, is_quoted in _BREAKS:
@@ -424,35 +402,6 @@ def _lines(data: bytes, places: Iterable[int]) -> Iterator[Range]:
             first, last = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
             end = last if last >= 0 else len(data)
             yield first, end
-
-
-def _bounded(patterns: Iterable[bytes]) -> dict[bytes, int]:
-    """
-    Return the patterns to search for, and for each how many bytes before it are hidden with it.
-
-    If more than ``_DEEPEST`` patterns end in each other, the longer ones are left out, and the bytes before the shorter
-    one are hidden in any case. Otherwise, there could be as many matches as bytes times patterns.
-    """
-    before = dict.fromkeys(patterns, 0)
-    groups: defaultdict[bytes, list[bytes]] = defaultdict(list)
-    for pattern in before:
-        groups[pattern[-WINDOW:]].append(pattern)
-    for group in groups.values():
-        if len(group) > _DEEPEST:
-            _bound(group, before)
-    return before
-
-
-def _bound(group: Iterable[bytes], before: dict[bytes, int]) -> None:
-    nested: list[bytes] = []  # each begins with the previous one
-    for turned in sorted(pattern[::-1] for pattern in group):
-        while nested and not turned.startswith(nested[-1]):
-            nested.pop()
-        nested.append(turned)
-        if len(nested) > _DEEPEST:
-            kept = nested[_DEEPEST - 1][::-1]
-            before[kept] = max(before[kept], len(turned) - len(kept))
-            del before[turned[::-1]]
 
 
 def _broken_head(data: bytes, place: int, length: int) -> int | None:

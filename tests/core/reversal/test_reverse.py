@@ -263,6 +263,16 @@ def test_time_grows_linearly_with_the_text(unit):
     assert seconds(200_000) < 40 * seconds(20_000) + 0.05
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["a", " ", "aB3$", "key: aB3$xY9 \n"])
+def test_time_grows_linearly_with_the_value(unit):
+    def seconds(size):
+        value = f"begin{unit * (size // len(unit))}end"
+        return min(_elapsed(_reverser(value), f"<{value}>") for _ in range(3))
+
+    assert seconds(200_000) < 40 * seconds(20_000) + 0.05
+
+
 def _elapsed(reverser, text):
     started = time.thread_time()
     reverser.reverse_text(text)

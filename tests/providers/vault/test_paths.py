@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from urllib.parse import unquote
 
 import pytest
@@ -7,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core import ConfigTransformer
-from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ConfigProvidersError
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigException,
+    ConfigProvidersError,
+    ProviderUnavailableError,
+)
 from airflow_config_providers.providers.vault.paths import Mount, Mounts, VaultPath, quoted
 from tests.providers.vault.opened import opened, seen
 
@@ -415,6 +421,21 @@ def test_a_mount_comes_before_a_folder_below_secret(vault, secret: str) -> None:
     with opened(vault, token=vault.root_token) as provider:
         assert provider.get(f"{vault.kv1}/db", {"k"}).data == {"k": "own"}
         assert provider.get(f"{vault.kv1}/absent", {"k"}).data == {}
+    vault.admin.delete(f"secret/metadata/{vault.kv1}/db")
+
+
+@pytest.mark.parametrize(("status", "body"), [(403, "<html>"), (404, '{"errors": []}')], ids=["page", "missing"])
+def test_a_mount_comes_before_a_folder_below_secret_after_an_answer_that_is_no_denial(
+    vault, secret: str, status: int, body: str
+) -> None:
+    vault.admin.write_data(f"secret/data/{vault.kv1}/db", data={"data": {"k": "below"}})
+    vault.put_v1("db", {"k": "own"})
+    with opened(vault, token=vault.root_token, **{"cache.ttl": "0"}) as provider:
+        vault.fail(99, status, body=body)
+        with contextlib.suppress(ProviderUnavailableError):
+            assert provider.get(f"{vault.kv1}/db", {"k"}).data == {}
+        vault.reset()
+        assert provider.get(f"{vault.kv1}/db", {"k"}).data == {"k": "own"}
     vault.admin.delete(f"secret/metadata/{vault.kv1}/db")
 
 

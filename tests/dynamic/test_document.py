@@ -107,6 +107,31 @@ def test_names_of_different_documents(one: ConfigResource, other: ConfigResource
     assert len(name_of(other, kind=".history")) <= 250
 
 
+def test_the_name_of_a_document_has_the_id_of_its_dag_as_long_as_it_fits():
+    prefix = "config_providers.dynamic.dag."
+    longest = "d" * (250 - len(prefix))
+
+    assert name_of(ConfigResource(ResourceType.DAG, longest)) == prefix + longest
+
+
+def test_documents_are_told_from_histories_and_other_variables_by_their_names():
+    resources = [document.DEPLOYMENT, DAG, ConfigResource(ResourceType.DAG, "d" * 250)]
+    names = [name_of(resource) for resource in resources]
+
+    assert document.documents([*names, *map(document.history_name, resources), "other"]) == sorted(names)
+    assert [document.owner_of(name) for name in names] == [document.DEPLOYMENT, DAG, None]
+
+
+def test_the_form_in_which_other_versions_read_and_compare_a_document_stays():
+    config = StoredConfig({"b": "ü", "a": Sealed("s")}, 1, refreshed=2)
+    listed = frozenset({document.listed_as("config_providers.dynamic.dag.flights")})
+
+    assert document.write(Document(2, config, {"report": StoredConfig()}, 1, listed)) == (
+        '{"beside": 1, "format": 2, "listed": ["25aa763b"], "own": {"refreshed": 2, "values": {"a": {"sealed": "s"}, '
+        '"b": "ü"}, "version": 1}, "tasks": {"report": {"values": {}, "version": 0}}, "version": 2}'
+    )
+
+
 def test_a_sealed_secret_does_not_show_itself():
     written = EMPTY.changed({DAG: {"spark.app.password": Sealed("c1ph3r")}})
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,6 +39,20 @@ def test_what_this_version_knows_is_not_kept_a_second_time_as_a_member_of_a_newe
     assert [one.more for one in (found, found.own, found.own.values["k"], found.tasks["report"])] == [{}] * 4
 
 
+def test_members_of_a_newer_version_are_written_back_after_a_change():
+    written = Document(1, StoredConfig({"k": Sealed("s")}, 1), {"report": StoredConfig({}, 1)})
+    newer = json.loads(document.write(written))
+    for one in (newer, newer["own"], newer["own"]["values"]["k"], newer["tasks"]["report"]):
+        one["new"] = [1]
+
+    found = document.read(json.dumps(newer), name="d")
+    changed = found.changed({DAG: {**found.own.values, "a": "1"}, TASK: {"b": "2"}})
+    stored = json.loads(document.write(changed))
+
+    kept = (stored, stored["own"], stored["own"]["values"]["k"], stored["tasks"]["report"])
+    assert [one["new"] for one in kept] == [[1]] * 4
+
+
 def test_what_is_not_there_is_empty():
     assert document.read(None, name="d") == EMPTY
 
@@ -51,6 +67,8 @@ def test_what_is_not_there_is_empty():
         pytest.param('{"format": 1, "version": 1, "beside": 0, "tasks": {}}', id="a part is missing"),
         pytest.param(document.write(EMPTY).replace('"version": 0', '"version": "0"'), id="a version that is no number"),
         pytest.param(document.write(EMPTY).replace('"version": 0', '"version": true'), id="a version that is a truth"),
+        pytest.param(document.write(EMPTY).replace('"version": 0', '"version": 0.5'), id="a version that is a part"),
+        pytest.param(document.write(EMPTY).replace('"version": 0', '"version": -1'), id="a version below the first"),
         pytest.param(
             document.write(EMPTY).replace('"values": {}', '"values": {"k": 1}'), id="a value that is a number"
         ),

@@ -231,6 +231,7 @@ REFUSED = [
     pytest.param([set_("", "x")], ConfigException, "not be empty", id="an empty key"),
     pytest.param([set_("a\nb", "x")], ConfigException, "control characters", id="a key of two lines"),
     pytest.param([set_("${a:b}", "x")], ConfigException, "cannot contain a reference", id="a reference as a key"),
+    pytest.param([set_("k", "\ud800")], ConfigException, "half of a surrogate pair", id="a value that is no text"),
     pytest.param([set_("k", "x" * 70_000)], ConfigException, "but the limit is", id="a long value"),
     pytest.param([set_(f"k{n}", "x" * 60_000) for n in range(20)], ConfigException, "characters", id="too much"),
     pytest.param(
@@ -250,6 +251,26 @@ def test_what_is_wrong_is_refused_and_nothing_changes(store, operations, kind, w
 
     assert store.texts == before
     assert "hunter2" not in str(refused.value)
+
+
+def test_values_and_resources_that_reach_the_limits_are_stored(store):
+    values = {f"k{n:02}": "x" * 65_536 for n in range(15)}  # with the last one 1,048,576 characters, also of keys
+    values["k" * 1000] = "x" * (1_048_576 - 15 * 65_539 - 1000)
+    one = admin(store)
+    one.alter_configs({DAG: values})
+
+    with pytest.raises(ConfigException, match=r"1048577 characters, but the limit is 1048576\."):
+        one.incremental_alter_configs({DAG: [set_("k", "")]})
+
+    assert len(one.describe_configs([DAG])[DAG]) >= len(values)
+
+
+def test_policies_are_not_asked_about_a_change_of_which_nothing_is_valid(store):
+    policy = Policy()
+    with pytest.raises(ConfigException, match="Not a number"):
+        admin(store, policy).incremental_alter_configs({DAG: [set_("cores", "many")]})
+
+    assert policy.requests == []
 
 
 def test_an_empty_value_is_no_secret_and_needs_no_key(store):

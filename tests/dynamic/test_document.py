@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,6 +39,20 @@ def test_what_this_version_knows_is_not_kept_a_second_time_as_a_member_of_a_newe
     assert [one.more for one in (found, found.own, found.own.values["k"], found.tasks["report"])] == [{}] * 4
 
 
+def test_members_of_a_newer_version_are_written_back_after_a_change():
+    written = Document(1, StoredConfig({"k": Sealed("s")}, 1), {"report": StoredConfig({}, 1)})
+    newer = json.loads(document.write(written))
+    for one in (newer, newer["own"], newer["own"]["values"]["k"], newer["tasks"]["report"]):
+        one["new"] = [1]
+
+    found = document.read(json.dumps(newer), name="d")
+    changed = found.changed({DAG: {**found.own.values, "a": "1"}, TASK: {"b": "2"}})
+    stored = json.loads(document.write(changed))
+
+    kept = (stored, stored["own"], stored["own"]["values"]["k"], stored["tasks"]["report"])
+    assert [one["new"] for one in kept] == [[1]] * 4
+
+
 def test_what_is_not_there_is_empty():
     assert document.read(None, name="d") == EMPTY
 
@@ -51,6 +67,8 @@ def test_what_is_not_there_is_empty():
         pytest.param('{"format": 1, "version": 1, "beside": 0, "tasks": {}}', id="a part is missing"),
         pytest.param(document.write(EMPTY).replace('"version": 0', '"version": "0"'), id="a version that is no number"),
         pytest.param(document.write(EMPTY).replace('"version": 0', '"version": true'), id="a version that is a truth"),
+        pytest.param(document.write(EMPTY).replace('"version": 0', '"version": 0.5'), id="a version that is a part"),
+        pytest.param(document.write(EMPTY).replace('"version": 0', '"version": -1'), id="a version below the first"),
         pytest.param(
             document.write(EMPTY).replace('"values": {}', '"values": {"k": 1}'), id="a value that is a number"
         ),
@@ -105,6 +123,31 @@ def test_names_of_one_document(one: ConfigResource, other: ConfigResource):
 def test_names_of_different_documents(one: ConfigResource, other: ConfigResource):
     assert name_of(one) != name_of(other)
     assert len(name_of(other, kind=".history")) <= 250
+
+
+def test_the_name_of_a_document_has_the_id_of_its_dag_as_long_as_it_fits():
+    prefix = "config_providers.dynamic.dag."
+    longest = "d" * (250 - len(prefix))
+
+    assert name_of(ConfigResource(ResourceType.DAG, longest)) == prefix + longest
+
+
+def test_documents_are_told_from_histories_and_other_variables_by_their_names():
+    resources = [document.DEPLOYMENT, DAG, ConfigResource(ResourceType.DAG, "d" * 250)]
+    names = [name_of(resource) for resource in resources]
+
+    assert document.documents([*names, *map(document.history_name, resources), "other"]) == sorted(names)
+    assert [document.owner_of(name) for name in names] == [document.DEPLOYMENT, DAG, None]
+
+
+def test_the_form_in_which_other_versions_read_and_compare_a_document_stays():
+    config = StoredConfig({"b": "ü", "a": Sealed("s")}, 1, refreshed=2)
+    listed = frozenset({document.listed_as("config_providers.dynamic.dag.flights")})
+
+    assert document.write(Document(2, config, {"report": StoredConfig()}, 1, listed)) == (
+        '{"beside": 1, "format": 2, "listed": ["25aa763b"], "own": {"refreshed": 2, "values": {"a": {"sealed": "s"}, '
+        '"b": "ü"}, "version": 1}, "tasks": {"report": {"values": {}, "version": 0}}, "version": 2}'
+    )
 
 
 def test_a_sealed_secret_does_not_show_itself():

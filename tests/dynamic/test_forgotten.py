@@ -113,6 +113,14 @@ def test_nothing_can_be_set_there(store, change):
     assert store.texts == before
 
 
+def test_that_it_is_gone_is_told_together_with_what_is_wrong_beside_a_deletion(store):
+    with pytest.raises(ConfigException) as error:
+        admin(store).incremental_alter_configs({TASK: [*delete("a"), AlterConfigOp("", "x")]})
+
+    assert "Stored values can only be deleted" in str(error.value)
+    assert "not be empty" in str(error.value)
+
+
 def test_policies_see_such_a_deletion(store):
     class Denying(AlterConfigPolicy):
         def validate(self, request: RequestMetadata) -> None:

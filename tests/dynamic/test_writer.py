@@ -166,10 +166,11 @@ def change_by_another(resource, store):
     change(store, resource)
 
 
-def test_a_list_that_is_none_is_an_error_and_no_empty_list(store):
+@pytest.mark.parametrize("listed", [7, [7]], ids=["number", "list of a number"])
+def test_a_list_that_is_none_is_an_error_and_no_empty_list(store, listed):
     change(store, DAG)
     name = name_of(DEFAULT)
-    store.texts[name] = json.dumps({**json.loads(store.texts[name]), "listed": 7})
+    store.texts[name] = json.dumps({**json.loads(store.texts[name]), "listed": listed})
 
     with pytest.raises(ConfigException, match="cannot be read"):
         reads(store)

@@ -96,12 +96,13 @@ def test_what_is_only_in_the_database_of_airflow_is_said_not_to_be_read(
 
 
 @pytest.mark.integration
-def test_a_misspelt_family_in_apply_to_is_named(tmp_path: Path):
+def test_a_misspelt_family_in_apply_to_is_named_once_for_all_dags_of_a_file(tmp_path: Path):
     pytest.importorskip("airflow")
     (path := tmp_path / "dag.py").write_text(
         "from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator\n"
         "from airflow.sdk import DAG\n"
-        "with DAG('x', schedule=None):\n    SparkSubmitOperator(task_id='a')\n"
+        "for name in ('x', 'y'):\n"
+        "    with DAG(name, schedule=None) as globals()[name]:\n        SparkSubmitOperator(task_id='a')\n"
     )
 
     with AirflowProcess({"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark_sumbit"}) as wrong:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from urllib.parse import unquote
 
 import pytest
@@ -7,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core import ConfigTransformer
-from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ConfigProvidersError
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigException,
+    ConfigProvidersError,
+    ProviderUnavailableError,
+)
 from airflow_config_providers.providers.vault.paths import Mount, Mounts, VaultPath, quoted
 from tests.providers.vault.opened import opened, seen
 
@@ -286,8 +292,11 @@ def test_a_version_that_is_given_reads_a_folder_named_like_vault_s_own(vault, *,
         assert sum("sys/internal/ui/mounts" in request for request in seen(vault)) == 1
 
 
-def test_where_nobody_tells_the_mount_a_mount_point_leads_no_reference_to_where_vault_keeps_itself(vault) -> None:
-    with opened(vault, token=vault.root_token, mount_point="auth") as provider:
+@pytest.mark.parametrize("given", [{}, {"kv_engine_version": "1"}, {"kv_engine_version": "2"}], ids=repr)
+def test_where_nobody_tells_the_mount_a_mount_point_leads_no_reference_to_where_vault_keeps_itself(
+    vault, given: dict[str, str]
+) -> None:
+    with opened(vault, token=vault.root_token, mount_point="auth", **given) as provider:
         vault.fail(9, 404, path="sys/internal/")
         assert provider.get("token/lookup-self", {"id"}).data == {}
 
@@ -309,7 +318,11 @@ def nested(vault):
     vault.admin.delete(f"sys/mounts/{mount}")
 
 
-@pytest.mark.parametrize("params", [{}, {"mount_point": "{nested}"}, {"mount_point": "team"}], ids=repr)
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"mount_point": "{nested}"}, {"mount_point": "team"}, {"kv_engine_version": "1"}, {"kv_engine_version": "2"}],
+    ids=repr,
+)
 def test_a_mount_may_have_several_names(vault, nested: str, params: dict[str, str]) -> None:
     given = {name: value.format(nested=nested) for name, value in params.items()}
     with opened(vault, token=vault.root_token, **given) as provider:
@@ -376,6 +389,20 @@ def test_below_secret_the_mount_may_be_left_out(vault, secret: str, prefix: str,
         assert provider.get(f"{prefix}{secret}/db", {"k"}).data == {"k": "v"}
 
 
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_below_secret_the_mount_may_be_left_out_whatever_version_is_given(vault, secret: str, version: str) -> None:
+    with opened(vault, token=vault.root_token, kv_engine_version=version) as provider:
+        assert provider.get(f"{secret}/db", {"k"}).data == {"k": "v"}
+
+
+def test_a_path_of_one_name_is_only_looked_for_below_secret(vault, secret: str) -> None:
+    vault.admin.write_data(f"secret/data/{secret}", data={"data": {"k": "v"}})
+    with opened(vault, token=vault.root_token) as provider:
+        assert provider.get(secret, {"k"}).data == {"k": "v"}
+        assert seen(vault) == ["GET secret/data/folder 200"]
+    vault.admin.delete(f"secret/metadata/{secret}")
+
+
 @pytest.mark.parametrize("token", ["root", "policy"])
 def test_that_a_name_is_no_mount_is_found_out_once(vault, secret: str, token: str) -> None:
     text = vault.root_token if token == "root" else vault.token(f"secret/data/{secret}/*")
@@ -397,6 +424,21 @@ def test_a_mount_comes_before_a_folder_below_secret(vault, secret: str) -> None:
     vault.admin.delete(f"secret/metadata/{vault.kv1}/db")
 
 
+@pytest.mark.parametrize(("status", "body"), [(403, "<html>"), (404, '{"errors": []}')], ids=["page", "missing"])
+def test_a_mount_comes_before_a_folder_below_secret_after_an_answer_that_is_no_denial(
+    vault, secret: str, status: int, body: str
+) -> None:
+    vault.admin.write_data(f"secret/data/{vault.kv1}/db", data={"data": {"k": "below"}})
+    vault.put_v1("db", {"k": "own"})
+    with opened(vault, token=vault.root_token, **{"cache.ttl": "0"}) as provider:
+        vault.fail(99, status, body=body)
+        with contextlib.suppress(ProviderUnavailableError):
+            assert provider.get(f"{vault.kv1}/db", {"k"}).data == {}
+        vault.reset()
+        assert provider.get(f"{vault.kv1}/db", {"k"}).data == {"k": "own"}
+    vault.admin.delete(f"secret/metadata/{vault.kv1}/db")
+
+
 @pytest.mark.parametrize("status", [400, 403, 404, 405])
 def test_where_nobody_tells_the_mount_it_is_read_as_it_is(vault, status: int) -> None:
     vault.put_v1("a", {"k": "v"})
@@ -411,6 +453,13 @@ def test_where_nobody_tells_the_mount_the_mount_point_is_read_as_it_is(vault) ->
     with opened(vault, token=vault.root_token, mount_point=vault.kv1) as provider:
         vault.fail(9, 403, path="sys/internal/")
         assert provider.get("a", {"k"}).data == {"k": "v"}
+
+
+def test_where_nobody_tells_the_mount_a_version_is_not_read_as_it_is(vault) -> None:
+    vault.put_v1("a", {"k": "v"})
+    with opened(vault, token=vault.root_token) as provider:
+        vault.fail(9, 404, path="sys/internal/")
+        assert provider.get(f"{vault.kv1}/a?version=1", {"k"}).data == {}
 
 
 def test_a_version_of_a_mount_that_keeps_none_is_refused(vault) -> None:

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     workspace = Workspace(options.dir.resolve())
     try:
         java = require_java()
-        outcome = Demo(workspace, java, screen.stage, screen.progress).run()
+        outcome = Demo(workspace, java, screen.stage, screen.progress, options.every).run()
     except (NoJavaError, WorkspaceError) as error:
         screen.fail(str(error))
         return 2
@@ -49,8 +49,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--dir", type=Path, default=ROOT / "build/demo", help="the work directory (%(default)s)")
     parser.add_argument("--keep", action="store_true", help="keep the work directory after success")
+    parser.add_argument("--every", type=_number, default=1, help="use one flight of so many (%(default)s)")
     parser.add_argument("--output", choices=("text", "json"), default="text", help="what to print (%(default)s)")
     return parser
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
 
 
 if __name__ == "__main__":

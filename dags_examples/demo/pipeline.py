@@ -18,14 +18,15 @@ from dags_examples.demo.audit import Audit, Audited
 from dags_examples.demo.metadata import Setting
 from dags_examples.demo.sampler import Sampler
 from dags_examples.demo.search import Finding, Search, Secret
-from dags_examples.demo.workspace import PASSWORD, Workspace, make_secret, unpack_flights
+from dags_examples.demo.workspace import PASSWORD, Workspace, make_secret, number_of_flights, unpack_flights
 
 DAG_ID = "flights_delay_report"
 TASKS = ("ingest", "join", "report")
 DATE = "2013-12-31"
 DATE_OF_WRONG_PASSWORD = "2013-12-30"
-RUN_CONF = {"spark_conf": {"spark.flights.report.top": 5, "spark.flights.report.min.flights": 500}}
-FLIGHTS = 336_776
+MIN_FLIGHTS = 500
+"""Of all flights, the fewest that a group in the report has."""
+
 SHARED_MEMORY = Path("/dev/shm")
 
 PROGRESS = re.compile(r"\[flights\] (?P<line>.*?)(?= +\[airflow\.|$)")
@@ -86,12 +87,14 @@ class Demo:
 
     :param stage: is called with the name of each stage, and returns a context manager for it
     :param progress: is called with each line of progress in a stage
+    :param every: the pipeline has one flight of so many
     """
 
     workspace: Workspace
     java: str
     stage: Callable[[str], Any]
     progress: Callable[[str], None]
+    every: int = 1
 
     def run(self) -> Outcome:
         """
@@ -127,7 +130,7 @@ class Demo:
 
     def _prepare(self) -> list[Secret]:
         self.workspace.create()
-        unpack_flights(self.workspace.root / "raw")
+        unpack_flights(self.workspace.root / "raw", every=self.every)
         password = make_secret(self.workspace.secrets, PASSWORD)
         wrong = make_secret(self.workspace.wrong_secrets, PASSWORD)
         database.create(self.workspace.derby, java=self.java, password=password)
@@ -148,7 +151,8 @@ class Demo:
 
     def _run_dag(self) -> None:
         airflow = self._airflow(self.workspace.secrets)
-        code = airflow.run(["dags", "test", DAG_ID, DATE, "--conf", json.dumps(RUN_CONF)])
+        report = {"spark.flights.report.top": 5, "spark.flights.report.min.flights": MIN_FLIGHTS // self.every}
+        code = airflow.run(["dags", "test", DAG_ID, DATE, "--conf", json.dumps({"spark_conf": report})])
         failed = [task for task, state in self._states(DATE).items() if state != "success"]
         if code or failed:
             raise StageError(f"The DAG failed ({', '.join(failed) or f'exit code {code}'}). See {self.workspace.log}.")
@@ -176,8 +180,9 @@ class Demo:
         tops = sorted((self.workspace.lake / "report/top").iterdir())
         outcome.report = {top.name: json_rows(top) for top in tops}
         counted = {row["dataset"]: row["accepted"] + row["rejected"] for row in outcome.quality}.get("flights")
-        if counted != FLIGHTS:
-            raise StageError(f"{FLIGHTS:,} flights are in the data, and {counted or 0:,} are accounted for.")
+        flights = number_of_flights(self.workspace.root / "raw")
+        if counted != flights:
+            raise StageError(f"{flights:,} flights are in the data, and {counted or 0:,} are accounted for.")
 
     def _search(self, secrets: Sequence[Secret], *, sampler: Sampler, since: float) -> Found:
         # Other programs write to the temp directory, too: unpacking their files could take minutes.

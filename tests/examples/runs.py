@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, Final
 
-from dags_examples.demo.airflow_cli import Airflow
 from dags_examples.demo.search import Search, Secret
 from dags_examples.demo.workspace import Workspace
 from tests.limits import PATIENT_AIRFLOW
@@ -24,6 +23,9 @@ from airflow.sdk.execution_time.supervisor import in_process_api_server
 in_process_api_server().app._cadwyn_initialize()
 """
 """What each ``airflow dags test`` does for ten seconds before it looks at a DAG; no thread runs after it."""
+
+INTERPRETED: Final = "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
+"""For JVMs of Spark: to compile a query takes longer than a few thousand rows do."""
 
 
 def run(workspace: Workspace, arguments: list[str], **environment: str) -> tuple[int, str]:
@@ -43,16 +45,10 @@ def _started(workspace: Workspace, folder: str) -> quick_python.Parent:
     return quick_python.Parent(STARTED, _environment(workspace, {DAGS_FOLDER: folder}))
 
 
-def run_watched(workspace: Workspace, arguments: list[str], **environment: str) -> tuple[int, str]:
-    """Do the same in a process of its own, which shows others the arguments and the environment that it was given."""
-    lines: list[str] = []
-    code = Airflow(_environment(workspace, environment), workspace.root, workspace.log, lines.append).run(arguments)
-    return code, "\n".join(lines)
-
-
 def _environment(workspace: Workspace, more: Mapping[str, str]) -> dict[str, str]:
     ours = {**workspace.environment(secrets_dir=workspace.secrets), **PATIENT_AIRFLOW, **quick_java.ENVIRONMENT}
-    return {**ours, **more}
+    quick = {"SPARK_SUBMIT_OPTS": f"{quick_java.QUICK_SPARK} {INTERPRETED}"}
+    return {**ours, **quick, **more}
 
 
 def rendered_fields(workspace: Workspace, dag_id: str) -> list[dict[str, Any]]:

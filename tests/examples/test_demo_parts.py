@@ -22,7 +22,15 @@ from dags_examples.demo.metadata import Setting, read_setting
 from dags_examples.demo.pipeline import PROGRESS, Found, Outcome
 from dags_examples.demo.search import Finding
 from dags_examples.demo.show import Screen, as_json
-from dags_examples.demo.workspace import CONF, PASSWORD, Workspace, WorkspaceError, make_secret, unpack_flights
+from dags_examples.demo.workspace import (
+    CONF,
+    PASSWORD,
+    Workspace,
+    WorkspaceError,
+    make_secret,
+    number_of_flights,
+    unpack_flights,
+)
 
 
 @pytest.mark.parametrize(
@@ -128,12 +136,20 @@ def test_the_environment_of_the_caller_does_not_reach_airflow(monkeypatch: pytes
     assert environment["JAVA_HOME"] == "/theirs"
 
 
-def test_the_flights_are_all_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("every", "flights"), [pytest.param(1, 336_776, id="all"), (10, 33_678), (10**9, 1)])
+def test_the_flights_are_all_there_or_one_of_so_many(tmp_path: Path, every: int, flights: int) -> None:
     pytest.importorskip("pyspark")
-    unpack_flights(tmp_path)
+    unpack_flights(tmp_path, every=every)
 
-    with (tmp_path / "flights.csv").open() as file:
-        assert sum(1 for _ in file) == 1 + 336_776
+    assert number_of_flights(tmp_path) == flights
+
+
+@pytest.mark.parametrize("every", ["0", "-1", "many"])
+def test_the_demo_has_at_least_every_flight_once(every: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["--every", every])
+
+    assert "--every" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,13 @@ from dags_examples.demo.pipeline import TASKS
 from dags_examples.demo.sampler import Sampler
 from dags_examples.demo.search import Search, Secret
 from dags_examples.demo.workspace import EXAMPLES, Workspace
-from tests.examples.runs import places_of, run
+from tests.examples.runs import INTERPRETED, places_of, run
 from tests.servers.quick_java import QUICK_SPARK
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+EVERY, FLIGHTS = 10, 33_678
+"""The demo has one flight of ten here, and that makes so many."""
 
 LEAKY = f"""
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -65,8 +68,9 @@ def test_the_demo_runs_the_flights_pipeline_and_finds_no_password(
     temp.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temp))
     monkeypatch.setenv("TMPDIR", str(temp))
-    monkeypatch.setenv("JDK_JAVA_OPTIONS", f"{QUICK_SPARK} -Djava.io.tmpdir={temp}")  # the demo keeps none of Spark
-    code = demo.main(["--dir", str(tmp_path / "demo"), "--output", "json"])
+    of_java = f"{QUICK_SPARK} {INTERPRETED} -Djava.io.tmpdir={temp}"
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", of_java)  # the demo keeps none of Spark's variables
+    code = demo.main(["--dir", str(tmp_path / "demo"), "--output", "json", "--every", str(EVERY)])
 
     outcome = json.loads(capsys.readouterr().out)
     assert code == 0
@@ -75,7 +79,7 @@ def test_the_demo_runs_the_flights_pipeline_and_finds_no_password(
     assert outcome["audited"]["found"] == [outcome["audited"]["planted"]]
     assert "Nothing found." in (tmp_path / "demo-audit.html").read_text()
     flights = next(row for row in outcome["quality"] if row["dataset"] == "flights")
-    assert flights["read"] == flights["accepted"] + flights["rejected"] == 336_776
+    assert flights["read"] == flights["accepted"] + flights["rejected"] == FLIGHTS
     winners = {(task, setting["key"]): setting["layer"] for task in TASKS for setting in outcome["configs"][task]}
     assert winners["report", "spark.flights.report.top"] == "RUN_CONFIG"
     assert winners["report", "spark.sql.shuffle.partitions"] == "ENVIRONMENT_CONFIG"

@@ -122,6 +122,10 @@ def test_the_driver_gets_the_value_and_shows_the_reference(
     assert places_of("only-the-driver-reads-it", workspace) == []
 
 
+MONTHS = {1: 27_004, 6: 28_243, 12: 28_135}
+"""Month -> its flights, of those that the example reports."""
+
+
 @pytest.fixture(scope="module")
 def signing_key(workspace: Workspace) -> str:
     return make_secret(workspace.secrets, "report-signing-key")
@@ -130,11 +134,18 @@ def signing_key(workspace: Workspace) -> str:
 @pytest.fixture(scope="module")
 def mapped_reports(workspace: Workspace, signing_key: str) -> tuple[int, str]:
     unpack_flights(workspace.root / "raw")
+    keep_reported_months(workspace.root / "raw/flights.csv")
     return run(workspace, ["dags", "test", "mapped_reports"])
 
 
+def keep_reported_months(file: Path) -> None:
+    """Leave a fourth of the flights, which each job reads."""
+    header, *flights = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([header, *(flight for flight in flights if int(flight.split(",", 2)[1]) in MONTHS)]))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("month", "flights"), [(1, 27_004), (6, 28_243), (12, 28_135)])
+@pytest.mark.parametrize(("month", "flights"), MONTHS.items())
 def test_a_mapped_task_signs_its_count_with_the_key(
     mapped_reports: tuple[int, str], workspace: Workspace, signing_key: str, month: int, flights: int
 ) -> None:

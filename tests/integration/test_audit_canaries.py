@@ -144,7 +144,7 @@ def test_an_audit_shows_its_values_nowhere(
 def _audited(cluster: SparkCluster | None, folder: Path) -> tuple[Traces, list[Any], list[tuple[str, int]]]:
     environ = {"SPARK_CONF_DIR": str(cluster.folder / "conf")} if cluster else {}
     audit = AuditCommand(folder, AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET=ENCODER_SECRET, **environ)
-    planted = [audit.plant(f"{number}.log", 250_000) for number in range(8)]
+    planted = [audit.plant(f"{number}.log", 100_000) for number in range(8)]
     port, events, kept = free_port(), folder / "events", folder / "kept"
     for made in (events, kept):
         made.mkdir()

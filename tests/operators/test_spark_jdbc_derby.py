@@ -99,7 +99,7 @@ class Page(threading.Thread):
         self.texts: dict[str, str] = {}
 
     def run(self) -> None:
-        while not self._done.wait(0.05):  # the job takes few seconds, and its pages are there for a part of them
+        while not self._done.wait(0.1):  # the job takes few seconds, and its pages are there for a part of them
             with contextlib.suppress(OSError, ValueError):
                 for file in Path("/tmp").glob("hsperfdata_*/*"):
                     self.texts[str(file)] = file.read_bytes().decode(errors="replace")
@@ -134,6 +134,8 @@ def conf(tmp_path):
         "spark.eventLog.compress": "false",
         "spark.eventLog.dir": f"file://{tmp_path}/events",
         "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:metastore;create=true",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # compiling takes longer than four rows do
+        "spark.sql.codegen.wholeStage": "false",
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.warehouse.dir": str(tmp_path / "warehouse"),
     }

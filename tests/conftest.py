@@ -13,6 +13,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests import rewriting
 from tests.reversal import reversing_nothing
 from tests.servers import quick_java
 from tests.servers.fixtures import pytest_runtest_setup, real_vault, shared_vault, vault  # noqa: F401 - for every test
@@ -35,10 +36,11 @@ gc.set_threshold(10_000)  # tests make more objects than a program, and most of 
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection():
+def pytest_collection(session):
     """Search for no garbage meanwhile, and keep all that is loaded then, most there ever is, out of each search."""
     gc.disable()
     try:
+        rewriting.rewrite_share(session.config, pytest_ignore_collect)
         return (yield)
     finally:
         gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final
 
 from xdist.scheduler import LoadFileScheduling
@@ -38,15 +39,38 @@ ALONE: Final = frozenset(
 """Files of these folders that run for minutes, far longer than what they would share takes to start."""
 
 
+@cache
+def shared_by(file: str) -> str:
+    """Return what the tests of a file are run with, by its name: the file itself, or what they share with others."""
+    shared = (what for place, what in SHARED.items() if f"{file}/".startswith(f"{place}/"))
+    return file if file in ALONE else next(shared, file)
+
+
 class FileScheduling(LoadFileScheduling):
-    """``--dist loadfile``, with one worker for what takes long to start, and what is long first."""
+    """
+    ``--dist loadfile``, with one worker for what takes long to start, and what is long first.
+
+    It knows where each test is, and which are left. The base would search for them among all, after each test.
+    """
+
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        test = self.collection[item_index]
+        del self.assigned_work[node][self._split_scope(test)][test]
+        self._reschedule(node)
+
+    @cached_property
+    def _indexes(self) -> dict[str, int]:
+        return {test: index for index, test in enumerate(self.collection)}
 
     def _split_scope(self, nodeid: str) -> str:
-        file: str = super()._split_scope(nodeid)
-        shared = (what for place, what in SHARED.items() if f"{file}/".startswith(f"{place}/"))
-        return file if file in ALONE else next(shared, file)
+        return shared_by(super()._split_scope(nodeid))
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         if AUDITS in self.workqueue:
             self.workqueue.move_to_end(AUDITS, last=False)
-        super()._assign_work_unit(node)
+        scope, tests = self.workqueue.popitem(last=False)
+        self.assigned_work[node][scope] = tests
+        node.send_runtest_some([self._indexes[test] for test in tests])
+
+    def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+        return sum(map(len, workload.values()))

@@ -9,7 +9,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +63,9 @@ def test_a_private_name_that_is_not_ours_has_a_row(path: Path) -> None:
     assert {*read_elsewhere(nodes), *imported_names(nodes)} - set(defined(nodes)) - NAMES - OF_NAMED_TUPLES == set()
 
 
+@lru_cache(maxsize=1)
 def nodes_of(path: Path) -> list[ast.AST]:
-    """Return all nodes of a module: to find them takes longer than to look at each."""
+    """Return all nodes of a module, kept for the next call: to find them takes longer than to look at each."""
     return list(ast.walk(ast.parse(path.read_text())))
 
 
@@ -146,8 +147,11 @@ def classes_of(row: ForeignName) -> list[type]:
 
 
 def private_names(cls: type) -> Iterator[str]:
-    """Yield the private names that the source of a class has."""
-    for node in ast.walk(ast.parse(inspect.getsource(cls))):
+    """Yield the private names that the source of a class has, or of any in its module that is called the same."""
+    nodes = nodes_of(Path(inspect.getfile(cls)))
+    found = [node for node in nodes if isinstance(node, ast.ClassDef) and node.name == cls.__name__]
+    assert found, cls
+    for node in (inner for each in found for inner in ast.walk(each)):
         if isinstance(node, ast.Attribute) and is_own_object(node.value) and is_private(node.attr):
             yield node.attr
         elif isinstance(node, ast.FunctionDef) and is_private(node.name):

@@ -13,10 +13,12 @@ import threading
 import traceback
 import uuid
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from pydantic import TypeAdapter
 
 from airflow_config_providers.job.records.entries import PREFIX
 from airflow_config_providers.job.run import JobRun
@@ -282,6 +284,12 @@ def store():
     return InMemoryConfigStore()
 
 
+@cache
+def adapter_of(kind):
+    """Return pydantic's adapter of a type: Airflow makes one for each rendered field, which takes a tenth of a run."""
+    return TypeAdapter(kind)
+
+
 @pytest.fixture
 def run_task(monkeypatch, store):
     """Run an operator as a worker does: ``run_task(operator, conf=...)`` gives state, error and what was sent.
@@ -304,6 +312,7 @@ def run_task(monkeypatch, store):
         supervisor = Supervisor(store, airflow.get("results", {}), airflow.get("state"))
         retries = airflow.get("retries", 0)
         monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
+        monkeypatch.setattr(task_runner, "TypeAdapter", adapter_of)
         now = datetime.datetime.now(datetime.UTC)
         next_method, next_kwargs = resumed_with or (None, None)
         dag_run = DagRun.model_construct(

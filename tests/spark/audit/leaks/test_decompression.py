@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import os
 
 import pytest
@@ -66,7 +65,7 @@ def _read(data: bytes) -> tuple[ContentError | None, bytes]:
 
 @pytest.mark.parametrize(("name", "most"), [("gzip", BLOCK), ("bzip2", BLOCK), ("zstd", 4 * BLOCK)])
 def test_a_bomb_is_read_in_small_blocks(name: str, most: int) -> None:
-    data = COMPRESSED[name](bytes(64 * BLOCK))
+    data = COMPRESSED[name](bytes(16 * BLOCK))
 
     assert max(map(len, decompressed(name, pieces(data, 1 << 20)))) <= most
 
@@ -83,11 +82,11 @@ def test_a_block_that_claims_to_be_huge_is_refused(name: str) -> None:
 
 
 def test_a_small_file_with_an_enormous_content_is_read_only_at_its_beginning() -> None:
-    data = bz2.compress(bytes(16 * 1024 * 1024)) * 100
+    data = COMPRESSED["zstd"](bytes(16 * 1024 * 1024)) * 100
     read: list[int] = []
 
     with pytest.raises(ContentError, match="more than 1,100 times as large: only its beginning was read"):
-        read.extend(map(len, decompressed("bzip2", pieces(data, 65_536))))
+        read.extend(map(len, decompressed("zstd", pieces(data, 65_536))))
 
     assert 1 << 29 < sum(read) <= 1 << 30
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from tests.docs.pages import ROOT, Snippet, snippets
 from tests.limits import LONGEST
+from tests.servers.forked_airflow import forked_airflow
 
 
 def in_order_of_use(shown: Sequence[Snippet]) -> list[Snippet]:
@@ -54,16 +54,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def _printed(shown: Sequence[Snippet], folder: str, other: Path) -> list[str]:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environ = {key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")}
-    ended = subprocess.run(
-        ["bash", "-c", script(shown).replace(folder, str(other))],
-        env={**environ, "PATH": path},
-        capture_output=True,
-        text=True,
-        timeout=LONGEST,
-        check=False,
-    )
+    with forked_airflow(other.with_name("bin")) as path:
+        ended = subprocess.run(
+            ["bash", "-c", script(shown).replace(folder, str(other))],
+            env={**environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+            check=False,
+        )
     logs = "".join(log.read_text() for log in other.glob("*.log"))
     assert ended.returncode == 0, ended.stderr[-2000:] + logs[-4000:]
     return ended.stdout.replace(str(other), folder).splitlines()

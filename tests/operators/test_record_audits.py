@@ -93,7 +93,8 @@ def test_what_could_not_be_read_of_another_environment_is_logged_and_counted(
     staging, page = Past(tmp_path / "staging"), tmp_path / "history.html"
     staging.text("{", "odd")
 
-    found = audited(ConfigHistoryAuditOperator, past, against=str(staging.folder), report=str(page))
+    more = {"report": str(page), "kinds": ["between-environments"]}
+    found = audited(ConfigHistoryAuditOperator, past, against=str(staging.folder), **more)
 
     assert found["unread"] == 1
     for shown in ("".join(capfd.readouterr()), page.read_text()):
@@ -148,7 +149,7 @@ def test_one_reference_and_one_kind_can_be_given_without_a_list():
 def test_only_some_days_of_one_dag_are_read(past: Past):
     past({}, dag="billing", day=2)
 
-    found = audited(ConfigHistoryAuditOperator, past, since="2026-11-02", only_dag="flights")
+    found = audited(ConfigHistoryAuditOperator, past, since="2026-11-02", only_dag="flights", kinds=["between-runs"])
 
     assert found["runs"] == 1
 

@@ -152,7 +152,8 @@ class Process:
 
 
 @functools.cache
-def _parent() -> Parent:
+def shared_parent() -> Parent:
+    """Return the one that has run no script."""
     return Parent()
 
 
@@ -170,7 +171,7 @@ def run(
         files = {name: Path(folder, name) for name in STREAMS}
         files["stdin"].write_text(given)
         streams = {name: str(file) for name, file in files.items()}
-        code = (parent or _parent()).ask(words=words, env=dict(env), cwd=str(cwd), streams=streams)
+        code = (parent or shared_parent()).ask(words=words, env=dict(env), cwd=str(cwd), streams=streams)
         assert code is not None
         out, err = files["stdout"].read_text(), files["stderr"].read_text()
     return subprocess.CompletedProcess([sys.executable, *words], code, out, err)
@@ -184,9 +185,9 @@ def start(*words: str, env: Mapping[str, str], cwd: Path, output: Path) -> Proce
     """
     streams = {"stdin": os.devnull, "stdout": str(output), "stderr": str(output)}
     output.write_bytes(b"")
-    pid = _parent().ask(words=words, env=dict(env), cwd=str(cwd), streams=streams, goes_on=True)
+    pid = shared_parent().ask(words=words, env=dict(env), cwd=str(cwd), streams=streams, goes_on=True)
     assert pid is not None
-    return Process(_parent(), pid)
+    return Process(shared_parent(), pid)
 
 
 def _become(

@@ -8,12 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from airflow_config_providers.core.nested import DEEPEST_NESTING, ITEMS, is_mapping, items_of, rebuilt
+from airflow_config_providers.core.nested import DEEPEST_NESTING, ITEMS, is_mapping, items_of, rebuilt, with_items
 from airflow_config_providers.core.text import is_storable, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, refuse
 
 _T = TypeVar("_T")
+_CLIENTS: Final = ("kubernetes.client.", "kubernetes_asyncio.client.")
+"""Where the classes of a pod and its parts are defined."""
+
 _UNSTORABLE: Final = (
     "a string contains a NUL character or half of a surrogate pair, which PostgreSQL cannot store. Remove it, or keep "
     "the string outside and write a reference."
@@ -84,8 +87,10 @@ def places(kind: type[_T], value: object, label: str, depth: int = DEEPEST_NESTI
 
 def parts_of(value: object) -> dict[str, Any]:
     """Return the parts of an object of Kubernetes' client, such as a variable of a pod; empty for any other object."""
-    names = getattr(type(value), "openapi_types", None)
-    return {name: getattr(value, name) for name in names} if isinstance(names, dict) else {}
+    kind = type(value)
+    if not hasattr(kind, "openapi_types") or not any(one.__module__.startswith(_CLIENTS) for one in kind.__mro__):
+        return {}
+    return {name: getattr(value, name, None) for name in kind.openapi_types}  # half-made ones lack some
 
 
 def is_at(label: str, place: str) -> bool:
@@ -146,13 +151,27 @@ def _mapped(value: Any, label: str, change: Callable[[NestedString], str], skip:
 
 def _with_parts(value: Any, parts: Mapping[str, Any]) -> Any:
     """Return ``value`` if it has all of ``parts`` already; otherwise, a copy that has them."""
-    changed = {name: part for name, part in parts.items() if part is not getattr(value, name)}
+    changed = {name: part for name, part in parts.items() if part is not getattr(value, name, None)}
     if not changed:
         return value
     made = copy.copy(value)
     for name, part in changed.items():
         setattr(made, name, part)
     return made
+
+
+def with_own_objects(value: Any, depth: int = DEEPEST_NESTING) -> Any:
+    """
+    Return ``value`` with copies of the objects of Kubernetes' client, in whose place Airflow renders their strings.
+
+    Otherwise, a run would leave its data in what the DAG's author wrote. What is nested too deeply is left.
+    """
+    if not depth:
+        return value
+    if parts := parts_of(value):
+        return _with_parts(copy.copy(value), {n: with_own_objects(part, depth - 1) for n, part in parts.items()})
+    items = items_of(value) or []
+    return with_items(value, items, [with_own_objects(item, depth - 1) for item in items]) if items else value
 
 
 def in_order(value: Collection[Any]) -> Collection[Any]:

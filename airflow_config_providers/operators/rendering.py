@@ -19,7 +19,7 @@ from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, requir
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.fields import JobFields
 from airflow_config_providers.job.file_paths import listed, refuse_odd_paths
-from airflow_config_providers.job.nested_texts import strings
+from airflow_config_providers.job.nested_texts import strings, with_own_objects
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.resuming import SEALED_VALUES
 from airflow_config_providers.operators.reversing import ReversingOperator
@@ -93,6 +93,9 @@ class RenderingOperator(ReversingOperator):
         from airflow_config_providers.job.authorship import Authorship
 
         self.guard_author_methods()
+        for name in self.template_fields:
+            if (own := with_own_objects(value := getattr(self, name, None))) is not value:
+                setattr(self, name, own)
         fields = self._job_fields()
         self._authorship = authorship = Authorship(self._authorship)  # the original of this copy can run again
         before, is_plain = fields.texts(skip=skip), self._renders_plainly()

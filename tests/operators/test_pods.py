@@ -91,3 +91,33 @@ def test_a_value_in_the_environment_of_a_pod_is_no_template_when_code_renders_ag
     run_task(pod(dag, env_vars={"X": f"${{dir:{secrets_dir}:odd}}"}))
 
     assert "{{ 7 * 191 }} of it" in Pod.made
+
+
+def test_data_of_a_run_does_not_become_what_the_author_wrote(dag, run_task, password):
+    """Airflow renders the objects in place; two instances of a mapped task, or a process that runs tests, share them."""
+    variable = V1EnvVar(name="X", value="{{ dag_run.conf['x'] }}")
+    task = pod(dag, env_vars=[variable])
+    run_task(task, conf={"x": password})
+    run_task(task, conf={"x": "harmless"})
+
+    assert variable.value == "{{ dag_run.conf['x'] }}"
+    assert "harmless" in Pod.made
+    assert CANARY not in Pod.made
+
+
+class OddlyNamed:
+    """Has what the classes of Kubernetes' client have, and is none of them."""
+
+    openapi_types = {"part": "str"}
+
+    @property
+    def part(self):
+        raise RuntimeError("not now")
+
+
+def test_objects_of_other_classes_are_left_alone(dag, run_task):
+    odd = OddlyNamed()
+    task = pod(dag, arguments=[odd])
+    run_task(task)
+
+    assert task.arguments == [odd]

@@ -11,9 +11,6 @@ from airflow_config_providers.job.nested_texts import strings
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 
 _CONNECTION: Final = "Write the ID of the connection."
-_EXECUTOR: Final = "executor_config"
-"""An argument of each operator: what the executor needs before the task runs, such as the environment of its pod."""
-
 _OTHER: Final = "Write the value itself if it is no secret; otherwise keep it in the connection."
 
 _TEXTLESS: Final = frozenset({type(None), bool, int, float})
@@ -29,9 +26,8 @@ def unresolved_arguments(
     """
     Yield each argument that has a reference which is not resolved, with what to do.
 
-    Only IDs of connections, ``executor_config``, and the parameters of classes of Airflow's own providers are checked:
-    a user's class can resolve its own parameters. What Spark or a shell replaces is no reference, except in the ID of a
-    connection.
+    Only IDs of connections, and the parameters of classes of Airflow's own providers, are checked: a user's class can
+    resolve its own parameters. What Spark or a shell replaces is no reference, except in the ID of a connection.
 
     :param resolved: the attributes, besides template fields, whose references are resolved
     :param keeps_unresolved: whether references that nothing resolves are left as they are
@@ -45,7 +41,7 @@ def unresolved_arguments(
         if (argument := name.lstrip("_")) not in known
     ]
     held = {argument: found for argument, value in others if (found := list(_references(value)))}
-    parameters = {*_parameters(type(operator)), _EXECUTOR} if held and not keeps_unresolved else frozenset()
+    parameters = _parameters(type(operator)) if held and not keeps_unresolved else frozenset()
     for argument in sorted(held):
         is_connection = argument.endswith("conn_id")
         if is_connection or (argument in parameters and not all(map(_is_foreign, held[argument]))):

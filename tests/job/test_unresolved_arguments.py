@@ -10,8 +10,7 @@ import pytest
 pytest.importorskip("airflow.providers.cncf.kubernetes")
 
 from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
-from airflow.sdk import BaseOperator
-from kubernetes.client import V1Container, V1EnvVar, V1Pod, V1PodSpec
+from kubernetes.client import V1Container, V1EnvVar
 
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
 
@@ -65,15 +64,6 @@ def test_what_is_no_reference_is_accepted(value: Any):
 )
 def test_a_reference_is_found_however_nested(value: Any):
     assert found_in(pod(init_containers=value)) == ["init_containers"]
-
-
-def test_a_reference_is_found_in_what_the_executor_gets():
-    container = V1Container(name="base", env=[V1EnvVar(name="HOST", value=REFERENCE)])
-    operator = BaseOperator(
-        task_id="t", executor_config={"pod_override": V1Pod(spec=V1PodSpec(containers=[container]))}
-    )
-
-    assert found_in(operator) == ["executor_config"]
 
 
 def test_references_may_be_kept_except_in_ids_of_connections():

@@ -70,6 +70,23 @@ def test_each_row_of_a_table_without_a_key_is_searched_once(made):
     assert sorted(row[-1] for row in rows) == sorted(texts)
 
 
+def test_each_row_of_a_table_with_a_key_of_two_columns_is_searched_once(made):
+    lines = [(f"dag {number % 2}", number, f"line {number}") for number in range(1_001)]
+    database = made(
+        "create table edge_logs (dag_id varchar(250), number integer, line text, primary key (dag_id, number))",
+        rows=[("insert into edge_logs values (?, ?, ?)", lines)],
+    )
+    rows = chain.from_iterable(database.batches(table_of(database, "edge_logs")))
+
+    assert sorted(row[-1] for row in rows) == sorted(line for *_, line in lines)
+
+
+def test_a_table_without_text_is_left_out(made):
+    database = made("create table numbers (id integer primary key, at timestamp, number real)")
+
+    assert "numbers" not in [table.name for table in database.tables]
+
+
 def test_a_column_without_a_known_type_is_searched(made):
     database = made(
         "create table others (id integer primary key, bare, at timestamp, number real)",

@@ -73,6 +73,17 @@ def test_each_row_of_a_table_without_a_key_is_searched_once(made):
     assert sorted(row[-1].decode() for row in rows) == sorted(texts)
 
 
+def test_each_row_of_a_table_with_a_key_of_two_columns_is_searched_once(made):
+    lines = [(f"dag {number % 2}", number, f"line {number}") for number in range(1_001)]
+    database = made(
+        "create table edge_logs (dag_id varchar(250), number integer, line text, primary key (dag_id, number))",
+        rows=[("insert into edge_logs values (?, ?, ?)", lines)],
+    )
+    rows = chain.from_iterable(database.batches(table_of(database, "edge_logs")))
+
+    assert sorted(row[-1].decode() for row in rows) == sorted(line for *_, line in lines)
+
+
 @pytest.mark.parametrize("declared", ["", "xml", "string", "money", "integer", "real", "timestamp", "json", "boolean"])
 @pytest.mark.parametrize("value", ["a text", b"a text", b"a text\xff"])
 def test_what_sqlite_keeps_in_a_column_of_any_type_is_searched(made, declared, value):

@@ -225,6 +225,9 @@ REFUSED = [
     pytest.param([set_("cores", None)], ConfigException, "there is no value", id="no value"),
     pytest.param([set_("cores", "1"), delete("cores")], ConfigException, "changed 2 times", id="twice"),
     pytest.param([AlterConfigOp("cores", "1", OpType.APPEND)], ConfigException, "needs a list", id="no list"),
+    pytest.param(
+        [AlterConfigOp("jars", "x" * 65_537, OpType.SUBTRACT)], ConfigException, "65536 are", id="a long list"
+    ),
     pytest.param([AlterConfigOp("odd", "1", OpType.SUBTRACT)], ConfigException, "needs a list", id="unknown, no list"),
     pytest.param([set_("config.providers", "x")], ReservedKeyError, "belong to the deployment", id="reserved"),
     pytest.param([set_("config.providers.x.class", "x")], ReservedKeyError, "belong to", id="reserved, below"),

@@ -296,3 +296,12 @@ def test_nothing_is_told_without_another_master(written, logged):
     written("conf", "spark.app.x", "yarn")
 
     assert "has no effect" not in logged.getvalue()
+
+
+def test_nothing_is_told_of_the_master_in_the_file_of_spark_itself(written, tmp_path, logged):
+    (tmp_path / "spark-conf").mkdir()
+    (tmp_path / "spark-conf" / "spark-defaults.conf").write_text("spark.master yarn\nspark.app.y of-spark\n")
+    written("conf", "spark.app.x", "yarn")
+
+    assert "spark.app.y = of-spark" in logged.getvalue()
+    assert "has no effect" not in logged.getvalue()

@@ -312,6 +312,24 @@ def test_a_mapping_that_contains_itself_does_not_fail_the_task(dag, run_task, pa
     assert (run.state, seen) == ("success", [password])
 
 
+@pytest.mark.parametrize(
+    ("write", "shown"),
+    [
+        pytest.param(lambda held: held.append(CANARY), ["${v:a}", "${v:a}"], id="added"),
+        pytest.param(lambda held: held.__setitem__(1, f"{CANARY}."), ["${v:a}."], id="replaced"),
+        pytest.param(lambda held: None, [CANARY], id="as before"),
+    ],
+)
+def test_what_is_no_json_shows_references_only_after_it_has_changed(write, shown):
+    held = {"params": {"many": [Client("none"), CANARY]}}
+    changed = ChangedMappings(held)
+
+    write(held["params"]["many"])
+    changed.reverse(ReverseTransformer({}, {ConfigVariable("v", "", "a"): CANARY}))
+
+    assert held["params"]["many"][1:] == shown
+
+
 @pytest.mark.parametrize("method", ["items", "__setitem__", "__delitem__"])
 def test_a_foreign_dictionary_that_refuses_a_call_shows_references_and_does_not_fail_the_task(
     dag, run_task, password, seen, method

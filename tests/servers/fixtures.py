@@ -62,6 +62,7 @@ import pytest
 from tests.limits import LONGEST
 from tests.servers.build import built_binary
 from tests.servers.certificates import Certificate, self_signed
+from tests.servers.direct import direct_session, near_session
 from tests.servers.front import Front, SeenRequest
 from tests.servers.service_accounts import AUDIENCE, NAMESPACE, ServiceAccount, Signer, TokenReview
 from tests.servers.upstream import Upstream
@@ -71,6 +72,7 @@ from tests.servers.web import Application, WebServer
 
 if TYPE_CHECKING:
     import hvac
+    import requests
 
 Paths = str | Mapping[str, Sequence[str]]
 
@@ -146,7 +148,7 @@ class VaultServer:
         """A client with the root token; its requests are neither watched nor failed."""
         import hvac
 
-        return hvac.Client(url=self._at.address, token=self.root_token, verify=_trust())
+        return hvac.Client(url=self._at.address, token=self.root_token, verify=_trust(), session=self._session())
 
     @cached_property
     def kv2(self) -> str:
@@ -321,6 +323,11 @@ class VaultServer:
     def _certificate(self) -> Certificate:
         return self_signed(self._folder)
 
+    def _session(self) -> requests.Session | None:
+        if self._stand_in is not None:
+            return direct_session(self._stand_in)
+        return None if _is_elsewhere() else near_session()
+
     def _mounted(self, name: str, **asked: Any) -> str:
         mount = f"{name}-{self._name}"
         self.admin.write_data(f"sys/mounts/{mount}", data=asked)
@@ -432,10 +439,8 @@ def _served(request: pytest.FixtureRequest, folder: Path) -> Iterator[VaultServe
             stack.callback(upstream.close)
             application: Application = upstream
         else:
-            root_token = f"root-{secrets.token_hex(8)}"
-            application = VaultStandIn(root_token)
-            direct = stack.enter_context(WebServer(application))
-            at = VaultAddress(direct.address, root_token)
+            at = VaultAddress("http://stand-in", f"root-{secrets.token_hex(8)}")
+            application = VaultStandIn(at.root_token)
         server = VaultServer(request.param, application, at, folder)
         stack.callback(server.close)
         yield server

@@ -299,7 +299,7 @@ class Finder:
 
     def _search(self, part: bytes, place: int) -> list[Match]:
         whole = self._automaton = self._automaton or WholePatterns(self._labels)
-        return [(place + start, place + end, label) for start, end, label in whole.find(part)]
+        return whole.find(part, place)
 
     def _search_broken(self, part: bytes, place: int) -> Iterator[Match]:
         for joint, is_quoted in _BREAKS:

@@ -31,23 +31,30 @@ class WholePatterns:
 
     def __init__(self, labels: Mapping[bytes, bytes]) -> None:
         heads: dict[bytes, int] = {}
-        self._short: dict[int, tuple[int, bytes]] = {}
+        short: dict[int, tuple[int, bytes]] = {}
         self._long: defaultdict[int, list[_Long]] = defaultdict(list)
         for pattern, before in _bounded(labels).items():
             index = heads.setdefault(pattern[:_HEAD], len(heads))
             if len(pattern) <= _HEAD:
-                self._short[index] = before, labels[pattern]
+                short[index] = before, labels[pattern]
             else:
                 self._long[index].append(_Long(pattern, before, labels[pattern]))
+        self._short = [short.get(index) for index in range(len(heads))]
         self._find: Find = BytesAhoCorasick(heads, implementation=Implementation.ContiguousNFA).find_matches_as_indexes
 
-    def find(self, data: bytes) -> list[Match]:
-        """Return the matches in ``data``, with the bytes before them that are hidden, too; in no order."""
-        hits, short = self._find(data, True), self._short
-        found = [(max(0, start - short[i][0]), end, short[i][1]) for i, start, end in hits if i in short]
-        return [*found, *self._long_ones(data, hits)] if self._long else found
+    def find(self, data: bytes, place: int = 0) -> list[Match]:
+        """
+        Return the matches in ``data``, with the bytes before them that are hidden, too; in no order.
 
-    def _long_ones(self, data: bytes, hits: Hits) -> Iterator[Match]:
+        :param place: is added to each start and end
+        """
+        hits = self._find(data, True)
+        found = [
+            (place + max(0, start - one[0]), place + end, one[1]) for i, start, end in hits if (one := self._short[i])
+        ]
+        return [*found, *self._long_ones(data, hits, place)] if self._long else found
+
+    def _long_ones(self, data: bytes, hits: Hits, place: int) -> Iterator[Match]:
         heads: defaultdict[int, list[int]] = defaultdict(list)
         for index, start, _ in hits:
             if index in self._long:
@@ -55,7 +62,7 @@ class WholePatterns:
         for index, starts in heads.items():
             for one in self._long[index]:
                 for start in one.starts(data, starts):
-                    yield max(0, start - one.before), start + len(one.pattern), one.label
+                    yield place + max(0, start - one.before), place + start + len(one.pattern), one.label
 
 
 class _Long:

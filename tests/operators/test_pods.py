@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 
 import pytest
 
@@ -94,7 +95,7 @@ def test_a_value_in_the_environment_of_a_pod_is_no_template_when_code_renders_ag
 
 
 def test_data_of_a_run_does_not_become_what_the_author_wrote(dag, run_task, password):
-    """Airflow renders the objects in place; two instances of a mapped task, or a process that runs tests, share them."""
+    """Airflow renders the objects in place, and mapped instances share them."""
     variable = V1EnvVar(name="X", value="{{ dag_run.conf['x'] }}")
     task = pod(dag, env_vars=[variable])
     run_task(task, conf={"x": password})
@@ -108,7 +109,7 @@ def test_data_of_a_run_does_not_become_what_the_author_wrote(dag, run_task, pass
 class OddlyNamed:
     """Has what the classes of Kubernetes' client have, and is none of them."""
 
-    openapi_types = {"part": "str"}
+    openapi_types = MappingProxyType({"part": "str"})
 
     @property
     def part(self):

@@ -272,12 +272,10 @@ def _policy(trace: str, frames: Sequence[re.Match[str]]) -> str:
     :param frames: the lines of its traceback that name files
     """
     *_, last = trace.split("Traceback (most recent call last):")
-    if not _FROM_POLICY.search(last):
-        return ""
     calls = [place for place, frame in enumerate(frames) if _CALLER in frame[1]]
-    called = frames[calls[-1] + 1] if calls and calls[-1] + 1 < len(frames) else None
-    if called is None:
-        return "a cluster policy"
+    if not _FROM_POLICY.search(last) or not calls or calls[-1] + 1 == len(frames):  # a DAG file can raise it, too
+        return ""
+    called = frames[calls[-1] + 1]
     name = called.string[called.end() :].partition("\n")[0]
     return f"the cluster policy {printable(name)} ({printable(called[1])}:{called[2]})"
 

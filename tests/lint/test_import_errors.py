@@ -222,3 +222,14 @@ def test_an_error_of_another_cluster_policy_names_it_and_how_to_see_the_message(
     assert f"the cluster policy {policy} ({policies}:{line}) raised {kind}. Its message is not shown" in found.message
     assert "run 'airflow dags list-import-errors --local' to see it." in found.message
     assert CANARY not in found.message
+
+
+def test_a_dag_file_that_raises_the_error_of_a_policy_is_no_policy(tmp_path: Path):
+    pytest.importorskip("airflow")
+    path = tmp_path / "dag.py"
+    trace = trace_of(path, "from airflow.exceptions import AirflowClusterPolicyViolation as E; raise E(str(1))")
+
+    message = import_error(str(path), trace).message
+
+    assert "policy raised" not in message
+    assert "run the file with Python to see it." in message

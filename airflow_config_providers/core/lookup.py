@@ -323,10 +323,14 @@ def _only_text(name: str, answer: ConfigData) -> ConfigData:
         raise ProviderLookupError(
             f"Provider '{printable(name)}' returned a ttl that is no number of milliseconds. Correct the provider."
         )
-    if not (isinstance(answer.absence, str) and _is_text(answer.denials)):
+    if answer.absence and not isinstance(answer.absence, str):
         raise ProviderLookupError(
-            f"Provider '{printable(name)}' returned an absence that is no string, or denials that are no mapping of "
-            f"keys to strings. Correct the provider."
+            f"Provider '{printable(name)}' returned an absence that is not a string. Correct the provider."
+        )
+    if answer.denials and not _is_text(answer.denials):
+        raise ProviderLookupError(
+            f"Provider '{printable(name)}' returned denials that are not a mapping of strings to strings. Correct the "
+            f"provider."
         )
     if type(answer.data) is dict and set(map(type, answer.data.values())) <= {str}:
         return answer

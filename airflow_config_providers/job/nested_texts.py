@@ -6,9 +6,10 @@ import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any, Final, TypeVar
 
-from airflow_config_providers.core.nested import DEEPEST_NESTING, ITEMS, is_mapping, items_of, rebuilt, with_items
+from airflow_config_providers.core.nested import DEEPEST_NESTING, ITEMS, is_mapping, items_of, rebuilt
 from airflow_config_providers.core.text import is_storable, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, refuse
@@ -146,7 +147,7 @@ def _mapped(value: Any, label: str, change: Callable[[NestedString], str], skip:
         _refuse_references_in(value, label)
         return {k: _mapped(v, label_below(label, k), change, skip, depth - 1) for k, v in value.items()}
     items = [_mapped(item, label_below(label, i), change, skip, depth - 1) for i, item in enumerate(in_order(value))]
-    return type(value)(*items) if hasattr(value, "_fields") else rebuilt(value, items)
+    return _rebuilt(value, items)
 
 
 def _with_parts(value: Any, parts: Mapping[str, Any]) -> Any:
@@ -160,18 +161,26 @@ def _with_parts(value: Any, parts: Mapping[str, Any]) -> Any:
     return made
 
 
-def with_own_objects(value: Any, depth: int = DEEPEST_NESTING) -> Any:
+def with_own_objects(value: Any, skip: Collection[int] = (), depth: int = DEEPEST_NESTING) -> Any:
     """
     Return ``value`` with copies of the objects of Kubernetes' client, in whose place Airflow renders their strings.
 
     Otherwise, a run would leave its data in what the DAG's author wrote. What is nested too deeply is left.
+
+    :param skip: the ids of objects that are not rendered, so they stay what they are
     """
-    if not depth:
+    if not depth or id(value) in skip:
         return value
     if parts := parts_of(value):
-        return _with_parts(copy.copy(value), {n: with_own_objects(part, depth - 1) for n, part in parts.items()})
+        return _with_parts(copy.copy(value), {n: with_own_objects(part, skip, depth - 1) for n, part in parts.items()})
     items = items_of(value) or []
-    return with_items(value, items, [with_own_objects(item, depth - 1) for item in items]) if items else value
+    owned = [with_own_objects(item, skip, depth - 1) for item in items]
+    return value if all(map(is_, items, owned)) else _rebuilt(value, owned)
+
+
+def _rebuilt(value: Any, items: list[Any]) -> Any:
+    """Return a collection like ``value`` with other items, also if it is a named tuple."""
+    return type(value)(*items) if isinstance(value, tuple) and hasattr(value, "_fields") else rebuilt(value, items)
 
 
 def in_order(value: Collection[Any]) -> Collection[Any]:

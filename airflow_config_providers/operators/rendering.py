@@ -94,7 +94,7 @@ class RenderingOperator(ReversingOperator):
 
         self.guard_author_methods()
         for name in self.template_fields:
-            if (own := with_own_objects(value := getattr(self, name, None))) is not value:
+            if (own := with_own_objects(value := getattr(self, name, None), skip)) is not value:
                 setattr(self, name, own)
         fields = self._job_fields()
         self._authorship = authorship = Authorship(self._authorship)  # the original of this copy can run again

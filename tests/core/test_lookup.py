@@ -740,20 +740,29 @@ def test_a_key_that_a_provider_both_returns_and_refuses_is_refused():
 
 
 @pytest.mark.parametrize(
-    "parts",
+    ("parts", "said"),
     [
-        pytest.param({"denials": ["k"]}, id="a list of denials"),
-        pytest.param({"denials": {"k": None}}, id="a denial without a sentence"),
-        pytest.param({"denials": 1}, id="a number of denials"),
-        pytest.param({"absence": ["none"]}, id="a list of sentences"),
+        pytest.param({"denials": ["k"]}, "denials", id="a list of denials"),
+        pytest.param({"denials": {"k": None}}, "denials", id="a denial without a sentence"),
+        pytest.param({"denials": 1}, "denials", id="a number of denials"),
+        pytest.param({"absence": ["none"]}, "an absence", id="a list of sentences"),
     ],
 )
-def test_explanations_of_another_type_are_refused_with_the_name_of_the_provider(parts: dict[str, Any]):
+def test_explanations_of_another_type_are_refused_with_the_name_of_the_provider(parts: dict[str, Any], said: str):
     class Wrong(InMemoryConfigProvider):
         def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
             return ConfigData({"k": VALUE}, **parts)
 
     answers = Lookup({"p": Wrong()}).fetch({("p", ""): {"k"}})
 
-    assert "Provider 'p' returned an absence that is no string, or denials" in str(answers.failures["p", ""])
+    assert f"Provider 'p' returned {said} that" in str(answers.failures["p", ""])
     assert VALUE not in str(answers)
+
+
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_an_answer_without_explanations_is_taken(nothing: Any):
+    class Silent(InMemoryConfigProvider):
+        def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+            return ConfigData({"k": VALUE}, absence=nothing, denials=nothing)
+
+    assert Lookup({"p": Silent()}).fetch({("p", ""): {"k"}}).data["p", ""] == {"k": VALUE}

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from types import MappingProxyType
+from typing import NamedTuple
 
 import pytest
 
 pytest.importorskip("airflow.providers.cncf.kubernetes")
 
 from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
+from airflow.sdk import BaseOperator
 from kubernetes.client import V1EnvVar, V1HostPathVolumeSource, V1ResourceRequirements, V1Volume
 
-from airflow_config_providers.operators.configure import configure_task
+from airflow_config_providers.job.nested_texts import with_own_objects
+from airflow_config_providers.operators.configure import configure_task, configured
 from tests.operators.stock import CANARY, everything_shown
 
 pytestmark = pytest.mark.usefixtures("connections", "kubernetes")
@@ -104,6 +107,44 @@ def test_data_of_a_run_does_not_become_what_the_author_wrote(dag, run_task, pass
     assert variable.value == "{{ dag_run.conf['x'] }}"
     assert "harmless" in Pod.made
     assert CANARY not in Pod.made
+
+
+class Upstream(BaseOperator):
+    """Returns what a test says."""
+
+    def execute(self, context):
+        return []
+
+
+def test_what_another_task_returned_is_no_template(dag, run_task):
+    upstream = Upstream(task_id="upstream", dag=dag)
+    variables = upstream.output.map(lambda text: [V1EnvVar(name="X", value=text)])
+    task = configured(Pod).partial(task_id="job", dag=dag, name="report", image="report").expand(env_vars=variables)
+    run_task(task, map_index=0, results={"upstream": ["{{ 7 * 191 }}"]})
+
+    assert "{{ 7 * 191 }}" in Pod.made
+
+
+class Pair(NamedTuple):
+    first: object
+    second: object
+
+
+def test_objects_are_copied_in_the_collection_that_they_are_in():
+    variable = V1EnvVar(name="X", value="x")
+    pair = Pair(variable, {"a": [variable]})
+    own = with_own_objects(pair)
+
+    assert own == pair
+    assert type(own) is Pair
+    assert own.first is not variable
+    assert own.second["a"][0] is not variable
+
+
+def test_collections_without_objects_of_a_pod_stay_what_they_are():
+    pair = Pair("x", {"a": ["y"]})
+
+    assert with_own_objects(pair) is pair
 
 
 class OddlyNamed:

@@ -15,6 +15,9 @@ _DEEPEST: Final = 4
 _HEAD: Final = 1024
 """Bytes of a pattern in the automaton, which has some fifty bytes for each of them; the rest is compared."""
 
+_APART: Final = 64
+"""How many bytes there are at least between two places of a head; one that repeats itself sooner is made longer."""
+
 _AT_ONCE: Final = 64
 _MOST_AT_ONCE: Final = 1024 * 1024
 """How many bytes are compared at a time: as many as were equal, from the first to the second of these numbers."""
@@ -34,8 +37,9 @@ class WholePatterns:
         short: dict[int, tuple[int, bytes]] = {}
         self._long: defaultdict[int, list[_Long]] = defaultdict(list)
         for pattern, before in _bounded(labels).items():
-            index = heads.setdefault(pattern[:_HEAD], len(heads))
-            if len(pattern) <= _HEAD:
+            head = _head(pattern)
+            index = heads.setdefault(head, len(heads))
+            if len(pattern) == len(head):
                 short[index] = before, labels[pattern]
             else:
                 self._long[index].append(_Long(pattern, before, labels[pattern]))
@@ -63,6 +67,18 @@ class WholePatterns:
             for one in self._long[index]:
                 for start in one.starts(data, starts):
                     yield place + max(0, start - one.before), place + start + len(one.pattern), one.label
+
+
+def _head(pattern: bytes) -> bytes:
+    """Return the beginning of a pattern that the automaton has: blanks alone would be found at each of many blanks."""
+    size = _HEAD
+    while size < len(pattern) and _overlaps_soon(pattern[:size]):
+        size *= 2
+    return pattern[:size]
+
+
+def _overlaps_soon(head: bytes) -> bool:
+    return any(head.startswith(head[shift:]) for shift in range(1, _APART))
 
 
 class _Long:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -54,6 +55,19 @@ def test_a_long_pattern_that_is_cut_short_is_no_occurrence() -> None:
     pattern = bytes(random.Random(1).choices(range(33, 127), k=LONG))
 
     assert found([pattern], pattern[:-1]) == found([pattern], pattern[:-1] + b"\0") == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", [b" ", b"aab"])
+def test_many_patterns_that_begin_with_the_same_repeated_bytes_cost_what_one_does(unit: bytes) -> None:
+    def seconds(count: int) -> float:
+        patterns = WholePatterns({unit * LONG + b"%d" % number: LABEL for number in range(count)})
+        patterns.find(b"")
+        started = time.thread_time()
+        patterns.find(unit * 2 * LONG)
+        return time.thread_time() - started
+
+    assert seconds(100) < 10 * seconds(1) + 0.05
 
 
 _MEASURED = """

@@ -496,6 +496,6 @@ _GRAVEST_FIRST: Final = (
 
 
 def _refuse_together(errors: Iterable[ConfigProvidersError]) -> None:
-    """Raise one error with the problems of all ``errors``, of the gravest class among them; none if there are none."""
+    """Raise one error of the gravest class among ``errors``, with all their problems, unless there are none."""
     if found := [*errors]:
         raise gravest(found, _GRAVEST_FIRST)(*(problem for error in found for problem in error.problems))

@@ -221,7 +221,7 @@ class DeployedConfigurations:
         return found
 
     def _doubts(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
-        """Yield what is wrong with the names of keys that were set and that Spark does not read, or not from there."""
+        """Yield a problem for each key that was set, but that Spark does not read, or does not read from that place."""
         places = {one.name: one.origin for one in entries if one.source not in _NOT_WRITTEN}
         layers = DeployedLayers(self._warn, self._reader)
         takes_any_key = have_other_keys(places) and take_any_key(layers.jobs(resource))

@@ -199,13 +199,13 @@ def _text(column: Any, untyped: Any) -> Any:
     if _is_binary(kind):
         return sa.type_coerce(column, sa.LargeBinary)  # and not the objects that Airflow makes of them
     if isinstance(kind, sa.types.NullType):
-        return sa.cast(column, untyped)  # where any value can become bytes, bytes that are no text do not become text
+        return sa.cast(column, untyped)  # SQLite can read bytes that are not valid text only as bytes
     return None if isinstance(kind, _WITHOUT_TEXT) else sa.cast(column, sa.Text)
 
 
 def _is_binary(kind: Any) -> bool:
-    with suppress(NotImplementedError):  # of those that no type of Python stands for
-        return bool(kind.python_type is bytes)  # MySQL's are none of LargeBinary
+    with suppress(NotImplementedError):  # for types without a type of Python
+        return bool(kind.python_type is bytes)  # MySQL's binary types are not subclasses of LargeBinary
     return False
 
 

@@ -163,17 +163,19 @@ def _with_parts(value: Any, parts: Mapping[str, Any]) -> Any:
 
 def with_own_objects(value: Any, skip: Collection[int] = (), depth: int = DEEPEST_NESTING) -> Any:
     """
-    Return ``value`` with copies of the objects of Kubernetes' client, in whose place Airflow renders their strings.
+    Return ``value`` with copies of its objects of Kubernetes' client. What is nested too deeply is not copied.
 
-    Otherwise, a run would leave its data in what the DAG's author wrote. What is nested too deeply is left.
+    Airflow renders the strings of such an object in place, so the author's own would keep the data of one run.
 
     :param skip: the ids of objects that are not rendered, so they stay what they are
     """
     if not depth or id(value) in skip:
         return value
-    if parts := parts_of(value):
+    parts, items = parts_of(value), items_of(value) or []
+    if parts or items:
+        skip = {*skip, id(value)}  # a collection can be in itself
+    if parts:
         return _with_parts(copy.copy(value), {n: with_own_objects(part, skip, depth - 1) for n, part in parts.items()})
-    items = items_of(value) or []
     owned = [with_own_objects(item, skip, depth - 1) for item in items]
     return value if all(map(is_, items, owned)) else _rebuilt(value, owned)
 

@@ -11,7 +11,9 @@ from airflow_config_providers.job.nested_texts import strings
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 
 _CONNECTION: Final = "Write the ID of the connection."
-_OTHER: Final = "Write the value itself if it is no secret; otherwise keep it in the connection."
+_OTHER: Final = (
+    "Write the value itself if it is no secret; otherwise move it to a template field, or to the connection."
+)
 
 _TEXTLESS: Final = frozenset({type(None), bool, int, float})
 """The types of most attributes."""

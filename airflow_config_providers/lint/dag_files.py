@@ -206,7 +206,7 @@ _OF_POLICY: Final = re.compile(r"^[\w.]*\bAirflowClusterPolicyError\b", re.MULTI
 
 _FROM_POLICY: Final = re.compile(r"^[\w.]*\bAirflowClusterPolicy(?:Error|Violation)\b", re.MULTILINE)
 _CALLER: Final = f"{os.sep}pluggy{os.sep}"
-"""What the path of a file has that calls cluster policies."""
+"""A part of the path of the module that calls cluster policies."""
 
 _WITH_PYTHON: Final = "run the file with Python"
 _WITH_AIRFLOW: Final = "run 'airflow dags list-import-errors --local'"
@@ -267,7 +267,7 @@ def _own_traceback(trace: str) -> str:
 
 def _policy(trace: str, frames: Sequence[re.Match[str]]) -> str:
     """
-    Return which cluster policy of others has raised an error; empty if none has.
+    Return the name and the place of another package's cluster policy that raised an error; empty if none did.
 
     :param frames: the lines of its traceback that name files
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 from kubernetes.client import V1ObjectMeta, V1Pod
@@ -95,13 +95,6 @@ class SparkKubernetesMixin(ConfiguredOperator):
         """Return an application as the operator parses it, without opening a file, which could have been replaced."""
         self.application_file, self.template_spec = None, _mapping(content)
         return self.manage_template_specs()
-
-    def defer(self, *, trigger: Any, **kwargs: Any) -> NoReturn:
-        """Defer with a trigger that leaves the driver's log to the task: the triggerer does not know the values."""
-        if getattr(trigger, "logging_interval", None) is not None:
-            trigger.logging_interval = None
-            self.log.warning("logging_interval has no effect: the task fetches the driver's log when the driver ends.")
-        super().defer(trigger=trigger, **kwargs)
 
     def _has_begun(self) -> bool:
         return self.pod is not None

@@ -49,16 +49,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--dir", type=Path, default=ROOT / "build/demo", help="the work directory (%(default)s)")
     parser.add_argument("--keep", action="store_true", help="keep the work directory after success")
-    parser.add_argument("--every", type=_number, default=1, help="use one flight of so many (%(default)s)")
+    parser.add_argument("--every", type=_number, default=1, metavar="N", help="use one flight in N (%(default)s)")
     parser.add_argument("--output", choices=("text", "json"), default="text", help="what to print (%(default)s)")
     return parser
 
 
 def _number(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is invalid; use a whole number of at least 1")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -109,6 +109,28 @@ def test_data_of_a_run_does_not_become_what_the_author_wrote(dag, run_task, pass
     assert CANARY not in Pod.made
 
 
+class Deferring(KubernetesPodOperator):
+    """Is deferred for a pod that nobody has made."""
+
+    def get_or_create_pod(self, pod_request_obj, context):
+        pod_request_obj.metadata.name, pod_request_obj.metadata.namespace = "report", "default"
+        return pod_request_obj
+
+    def get_remote_pod(self, *args, **kwargs):
+        return None
+
+
+@pytest.mark.parametrize(("has_value", "interval"), [(True, None), (False, 10)])
+def test_the_triggerer_fetches_no_log_of_a_pod_that_has_a_value(dag, run_task, password, caplog, has_value, interval):
+    """It does not know the values."""
+    variables = {"PASSWORD": password if has_value else "plain"}
+    pods = {"task_id": "job", "dag": dag, "name": "report", "image": "report", "env_vars": variables}
+    run = run_task(configured(Deferring)(**pods, deferrable=True, logging_interval=10))
+
+    assert run.message.trigger_kwargs["logging_interval"] == interval
+    assert ("logging_interval has no effect" in caplog.text) is has_value
+
+
 class Upstream(BaseOperator):
     """Returns what a test says."""
 
@@ -139,6 +161,13 @@ def test_objects_are_copied_in_the_collection_that_they_are_in():
     assert type(own) is Pair
     assert own.first is not variable
     assert own.second["a"][0] is not variable
+
+
+def test_a_collection_that_is_in_itself_twice_is_left():
+    inside = [V1EnvVar(name="X", value="x")]
+    inside += [inside, inside]
+
+    assert with_own_objects(inside)[1:] == [inside, inside]
 
 
 def test_collections_without_objects_of_a_pod_stay_what_they_are():

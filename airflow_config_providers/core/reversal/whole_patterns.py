@@ -13,10 +13,12 @@ _DEEPEST: Final = 4
 """The most patterns that end in each other and are reported apart. It limits the matches that end at one byte."""
 
 _HEAD: Final = 1024
-"""Bytes of a pattern in the automaton, which has some fifty bytes for each of them; the rest is compared."""
+"""
+The fewest bytes of a long pattern in the automaton, where each takes some fifty bytes. The rest is compared.
+"""
 
-_APART: Final = 64
-"""How many bytes there are at least between two places of a head; one that repeats itself sooner is made longer."""
+_APART: Final = 128
+"""The fewest bytes between two occurrences of a head. One that could occur again sooner is made longer."""
 
 _AT_ONCE: Final = 64
 _MOST_AT_ONCE: Final = 1024 * 1024

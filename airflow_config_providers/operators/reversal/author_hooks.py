@@ -181,7 +181,7 @@ def _guarded(method: Any, name: str) -> Callable[..., Any]:
 
 
 def _forgetting_execute(execute: Any) -> Callable[..., Any]:
-    """Return ``execute`` of an author, which need not call that of its base; afterwards, the values are forgotten."""
+    """Return an author's ``execute``, after which the values are forgotten. It need not call that of its base."""
 
     def forgetting(operator: Any, *args: Any, **kwargs: Any) -> Any:
         context = (args[0] if args else kwargs.get("context")) or {}

@@ -105,8 +105,17 @@ def run_until(run_task, spark_submit):
 
 
 def send(number):
-    """Return what sends this process a signal."""
-    return lambda: os.kill(os.getpid(), number)
+    """
+    Return what sends this process a signal, once the lines of spark-submit are logged.
+
+    Airflow logs in its handler, and structlog waits for ever if that interrupts the writing of a line.
+    """
+
+    def wait_and_send():
+        time.sleep(0.5)
+        os.kill(os.getpid(), number)
+
+    return wait_and_send
 
 
 @pytest.fixture

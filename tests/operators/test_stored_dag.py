@@ -80,14 +80,16 @@ def test_the_operator_is_stored_without_its_defaults():
     assert not {"effective_config", "config_files", "_files", "_authored_job"} & set(ours)
 
 
+USUAL = replace(JobRules.usual(), passes_master=True)
+OF_TEAM = JobRules("team", True, passes_master=True)
+
+
 @pytest.mark.parametrize(
     ("kwargs", "job"),
     [
-        pytest.param({}, JobRules.usual(), id="what-the-deployment-says"),
-        pytest.param({"config_conn_id": "team", "allow_exposed_arguments": True}, JobRules("team", True), id="its-own"),
-        pytest.param(
-            {"unresolved": "keep"}, replace(JobRules.usual(), unresolved=Unresolved.KEEP), id="it-keeps-references"
-        ),
+        pytest.param({}, USUAL, id="what-the-deployment-says"),
+        pytest.param({"config_conn_id": "team", "allow_exposed_arguments": True}, OF_TEAM, id="its-own"),
+        pytest.param({"unresolved": "keep"}, replace(USUAL, unresolved=Unresolved.KEEP), id="it-keeps-references"),
     ],
 )
 def test_what_a_job_says_of_its_providers_is_known_without_a_run(kwargs, job):
@@ -102,7 +104,7 @@ def test_what_a_mapped_job_says_by_the_default_args_of_its_dag_is_known_without_
         ConfiguredSparkSubmitOperator.partial(task_id="job", **SUBMISSION).expand(application_args=[["1"], ["2"]])
 
     (task,) = DagSerialization.from_dict(DagSerialization.to_dict(dag)).tasks
-    assert JobRules.of(task) == JobRules("team", True)
+    assert JobRules.of(task) == OF_TEAM
 
 
 @pytest.mark.parametrize("character", [pytest.param("\0", id="nul"), pytest.param("\ud800", id="half-of-a-pair")])

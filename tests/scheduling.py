@@ -58,6 +58,22 @@ class FileScheduling(LoadFileScheduling):
         del self.assigned_work[node][self._split_scope(test)][test]
         self._reschedule(node)
 
+    def schedule(self) -> None:
+        """Begin, or give work to a worker that replaces a lost one: to wait for no other, it needs more, or the end."""
+        has_begun = self.collection is not None
+        super().schedule()
+        for node in self.nodes if has_begun else ():
+            self._reschedule(node)
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Remove a worker, and the test with which it was lost, which would cost the next one, too."""
+        work = self.assigned_work[node]
+        lost = next((test for tests in work.values() for test in tests), None)
+        left = {scope: {test: done for test, done in tests.items() if test != lost} for scope, tests in work.items()}
+        self.assigned_work[node] = {scope: tests for scope, tests in left.items() if tests}
+        super().remove_node(node)
+        return lost
+
     @cached_property
     def _indexes(self) -> dict[str, int]:
         return {test: index for index, test in enumerate(self.collection)}

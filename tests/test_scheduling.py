@@ -73,7 +73,8 @@ def test_the_tests_have_ended_when_each_has_but_the_last(started, worker):
     assert not scheduling.has_pending
 
 
-def test_what_a_worker_had_not_ended_when_it_was_lost_is_sent_to_another(started, worker):
+def test_what_a_worker_had_not_begun_when_it_was_lost_is_sent_to_another(started, worker):
+    """The test with which it was lost would cost the other, too."""
     scheduling = started(TESTS)
     scheduling.mark_test_complete(worker, 0)
     lost, other = scheduling.remove_node(worker), Worker()
@@ -83,7 +84,7 @@ def test_what_a_worker_had_not_ended_when_it_was_lost_is_sent_to_another(started
 
     left = [*scheduling.workqueue.values(), *scheduling.assigned_work[other].values()]
     assert lost == "tests/a.py::two"
-    assert {test for tests in left for test in tests} == {*TESTS[1:]}
+    assert {test for tests in left for test in tests} == {*TESTS[2:]}
 
 
 def test_audits_come_first(started, worker):

@@ -170,8 +170,8 @@ def test_a_reference_in_an_argument_that_is_not_resolved_is_found(read: Read):
     assert shown(read.job("class").unresolved) == [
         (
             "java_class",
-            "java_class: a reference is not resolved here. Write the value itself if it is no secret; otherwise keep "
-            "it in the connection.",
+            "java_class: a reference is not resolved here. Write the value itself if it is no secret; otherwise move "
+            "it to a template field, or to the connection.",
             read.line("java_class"),
             "",
         )

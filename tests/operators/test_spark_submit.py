@@ -164,8 +164,8 @@ def test_a_reference_in_an_argument_that_is_not_resolved_is_refused(dag, run_tas
 
     assert isinstance(run.error, ConfigException)
     assert str(run.error) == (
-        f"{name}: a reference is not resolved here. Write the value itself if it is no secret; otherwise keep it in "
-        f"the connection."
+        f"{name}: a reference is not resolved here. Write the value itself if it is no secret; otherwise move it to "
+        f"a template field, or to the connection."
     )
     assert spark_submit() == []
 

@@ -29,7 +29,7 @@ def asked_for(config: pytest.Config) -> list[Path]:
 
 
 def rewrite(files: Iterable[Path], config: pytest.Config) -> None:
-    """Rewrite those of the files that nobody has rewritten, unless Python is told to write no bytecode."""
+    """Rewrite the files that are not rewritten yet, unless Python may write no bytecode."""
     for file in files:
         rewritten = get_cache_dir(file) / f"{file.stem}{PYC_TAIL}"
         if not rewritten.exists() and not sys.dont_write_bytecode:

@@ -28,7 +28,7 @@ from tests.cli.conftest import Driver, Ended
 from tests.cli.on_postgresql import PASSWORD, OnPostgresql, on_postgresql
 from tests.cli.recorded import RUN, Records
 from tests.servers.jdbc_driver import jdbc_driver
-from tests.servers.postgresql import postgresql_programs
+from tests.servers.postgresql import required_postgresql
 from tests.spark.audit.records.past import QUICK, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -45,9 +45,7 @@ ENTRIES = 5_000
 
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnPostgresql]:
-    programs = postgresql_programs()
-    if programs is None:
-        pytest.skip("PostgreSQL is missing: apt-get install postgresql")
+    programs = required_postgresql()
     with on_postgresql(programs, tmp_path_factory.mktemp("jdbc") / "home") as found:
         yield found
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.servers.postgresql import postgresql, postgresql_programs
+from tests.servers.postgresql import postgresql, required_postgresql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,9 +36,7 @@ class Batch:
 @pytest.fixture
 def dsn() -> Iterator[str]:
     """Return how to connect to a PostgreSQL with the tables of the example."""
-    programs = postgresql_programs()
-    if programs is None:
-        pytest.skip("PostgreSQL is missing: apt-get install postgresql")
+    programs = required_postgresql()
     with postgresql(programs) as url:
         found = f"host={url.rpartition('host=')[2]} dbname=postgres user=postgres"
         ask(found, "CREATE TABLE counts (airport text, flights int)")

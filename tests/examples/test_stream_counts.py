@@ -21,7 +21,7 @@ from dags_examples.demo.search import Finding, Search, Secret
 from tests.integration.conftest import Airflow, WithoutTriggerer
 from tests.limits import eventually
 from tests.servers.fixtures import AppRole, VaultServer
-from tests.servers.postgresql import postgresql, postgresql_programs
+from tests.servers.postgresql import postgresql, required_postgresql
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -67,9 +67,7 @@ class Database:
 @pytest.fixture(scope="module")
 def database() -> Iterator[Database]:
     """A PostgreSQL with the tables of the example and a user who may write there."""
-    programs = postgresql_programs()
-    if programs is None:
-        pytest.skip("PostgreSQL is missing: apt-get install postgresql")
+    programs = required_postgresql()
     with postgresql(programs) as url:
         made = Database(url.rpartition("host=")[2])
         made.ask("CREATE TABLE counts (airport text, flights int)")

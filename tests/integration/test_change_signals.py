@@ -24,7 +24,7 @@ from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from tests.dynamic.changing import create_tables
 from tests.limits import LONGEST, eventually
-from tests.servers.postgresql import postgresql, postgresql_programs
+from tests.servers.postgresql import postgresql, required_postgresql
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -79,9 +79,7 @@ class Database:
 
 @pytest.fixture
 def database(monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
-    programs = postgresql_programs()
-    if programs is None:
-        pytest.skip("PostgreSQL is missing: apt-get install postgresql")
+    programs = required_postgresql()
     monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", Fernet.generate_key().decode())
     crypto.get_fernet.cache_clear()
     with postgresql(programs) as url:

@@ -25,7 +25,7 @@ from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.snapshot import Snapshot
 from tests.dynamic import following
 from tests.dynamic.changing import DEFAULT, children_of, expected, jars, started
-from tests.servers.postgresql import postgresql, postgresql_programs
+from tests.servers.postgresql import postgresql, required_postgresql
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -53,9 +53,7 @@ def sqlite_url(tmp_path: Path) -> str:
 @pytest.fixture
 def postgresql_url() -> Iterator[str]:
     pytest.importorskip("psycopg2", reason="psycopg2 is missing: pip install psycopg2-binary")
-    programs = postgresql_programs()
-    if programs is None:
-        pytest.skip("PostgreSQL is missing: apt-get install postgresql")
+    programs = required_postgresql()
     with postgresql(programs) as url:
         yield url
 

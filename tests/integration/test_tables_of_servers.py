@@ -17,7 +17,7 @@ from sqlalchemy import create_engine, text
 from airflow_config_providers.deployment.database_tables import database_of_connection
 from tests.integration.conftest import free_port
 from tests.servers.mysql import emptied, mysql, mysql_server
-from tests.servers.postgresql import postgresql, postgresql_programs
+from tests.servers.postgresql import postgresql, required_postgresql
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -44,9 +44,7 @@ insert into airflow.celery_results values (1, x'80046109ff', x'ff61', point(1, 2
 @pytest.fixture
 def postgres() -> Iterator[tuple[str, int]]:
     """The address for the superuser, and the port."""
-    programs = postgresql_programs()
-    if programs is None:
-        pytest.skip("PostgreSQL is missing: apt-get install postgresql")
+    programs = required_postgresql()
     port = free_port()
     with postgresql(programs, port) as url:
         yield url, port

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
@@ -20,11 +21,13 @@ _ACCESS = "local all postgres trust\nlocal all all scram-sha-256\nhost all all 1
 """Only the superuser needs no password."""
 
 
-def postgresql_programs() -> Path | None:
-    """Return the folder of PostgreSQL's programs, which is not on the PATH in Debian."""
+def required_postgresql() -> Path:
+    """Return the folder of PostgreSQL's programs, which is not on the PATH in Debian; skip the test without them."""
     found = [Path(path) for path in [shutil.which("initdb")] if path]
     found += sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return found[-1].parent if found else None
+    if not found:
+        pytest.skip("PostgreSQL is missing: apt-get install postgresql")
+    return found[-1].parent
 
 
 @contextmanager

@@ -6,9 +6,12 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import octets
+
+if TYPE_CHECKING:
+    from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence
 
 _FIRST: Final = int(datetime(1, 1, 2, tzinfo=UTC).timestamp())
 _LAST: Final = int(datetime(9999, 12, 30, tzinfo=UTC).timestamp())
@@ -46,6 +49,21 @@ class Leak:
     modified: str
     fingerprint: str = ""
     column: str = ""
+
+    @classmethod
+    def of(cls, found: Occurrence, file: str, *, line: int, modified: str, column: str = "") -> Leak:
+        """Return the leak for what was found in a file."""
+        return cls(
+            file,
+            found.start,
+            line=line,
+            reference=found.reference,
+            encoding=found.encoding,
+            age=found.age,
+            modified=modified,
+            fingerprint=found.fingerprint,
+            column=column,
+        )
 
     @property
     def id(self) -> str:

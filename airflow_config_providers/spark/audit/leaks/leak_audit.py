@@ -371,16 +371,5 @@ def _of_file(results: Sequence[SplitLeaks], before: SearchedFile | None) -> Sear
 
 
 def _leak(file: FoundFile, found: FoundLeak, lines: int) -> Leak:
-    one = found.occurrence
     line, at = lines + found.lines + 1, iso_moment(file.modified)
-    return Leak(
-        file.path,
-        one.start,
-        line=line,
-        reference=one.reference,
-        encoding=one.encoding,
-        age=one.age,
-        modified=at,
-        fingerprint=one.fingerprint,
-        column=found.column,
-    )
+    return Leak.of(found.occurrence, file.path, line=line, modified=at, column=found.column)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from airflow_config_providers.spark.audit.leaks.files import FileListing, FoundFile
 from airflow_config_providers.spark.audit.leaks.leak import Leak, iso_moment
@@ -73,14 +73,4 @@ def _length_of_root(path: bytes, roots: Iterable[bytes]) -> int:
 
 def _leaks(shown: str, occurrences: Iterable[Occurrence], modified: str) -> Iterator[Leak]:
     for one in occurrences:
-        encoding = f"{one.encoding}, in the path"
-        yield Leak(
-            shown,
-            one.start,
-            line=0,
-            reference=one.reference,
-            encoding=encoding,
-            age=one.age,
-            modified=modified,
-            fingerprint=one.fingerprint,
-        )
+        yield Leak.of(replace(one, encoding=f"{one.encoding}, in the path"), shown, line=0, modified=modified)

@@ -224,17 +224,7 @@ def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFin
         for one in leaks:
             line += content.count(b"\n", counted, one.start)
             counted = one.start
-            leak = Leak(
-                file,
-                one.start,
-                line=line,
-                reference=one.reference,
-                encoding=one.encoding,
-                age=one.age,
-                modified=at,
-                fingerprint=one.fingerprint,
-            )
-            found.leaks.append(leak)
+            found.leaks.append(Leak.of(one, file, line=line, modified=at))
         if problem := _TOO_MANY if len(leaks) == MOST_LEAKS else cell.problem:
             found.unread[file] = problem
 

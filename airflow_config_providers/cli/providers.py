@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -77,7 +77,7 @@ def _missing(conn_id: str) -> str:
             f"providers, and this command asks for no team. Use --conn-id to name a connection without a team."
         )
     shared = [one for one, team in teams.items() if team is None]
-    hint = nearest(conn_id, {*shared, *_ids_of_variables()} - {conn_id}) or "."
+    hint = nearest(conn_id, {*shared, *ids_of_variables()} - {conn_id}) or "."
     return f"{missing}{hint} Correct --conn-id, or add a connection of type {CONN_TYPE}."
 
 
@@ -85,16 +85,11 @@ def _teams() -> Mapping[str, str | None]:
     """Return connection id -> team, as in Airflow's database. Those in a secrets backend cannot be listed."""
     from airflow.models.connection import Connection  # noqa: PLC0415 - heavy
 
+    are_apart = has_teams()
     with suppress(ProviderUnavailableError):
         rows = reading(lambda session: session.execute(sa.select(Connection.conn_id, Connection.team_name)).all())
-        return {conn_id: team if has_teams() else None for conn_id, team in rows}
+        return {conn_id: team if are_apart else None for conn_id, team in rows}
     return {}
-
-
-def _ids_of_variables() -> Iterator[str]:
-    """Yield the connection ids of variables, without those of a team, as AIRFLOW_CONN__TEAM___ID."""
-    is_teams = has_teams()
-    return (one for one in ids_of_variables() if not (is_teams and one.startswith("_") and "___" in one))
 
 
 def _undefined(conn_id: str, connection: Any, definitions: Iterable[str]) -> str:

@@ -319,19 +319,8 @@ def _only_text(name: str, answer: ConfigData) -> ConfigData:
         raise ProviderLookupError(
             f"Provider '{printable(name)}' returned {type(answer).__name__}. Return a ConfigData; correct the provider."
         )
-    if not isinstance(answer.ttl, int | float | None):
-        raise ProviderLookupError(
-            f"Provider '{printable(name)}' returned a ttl that is no number of milliseconds. Correct the provider."
-        )
-    if answer.absence and not isinstance(answer.absence, str):
-        raise ProviderLookupError(
-            f"Provider '{printable(name)}' returned an absence that is not a string. Correct the provider."
-        )
-    if answer.denials and not _is_text(answer.denials):
-        raise ProviderLookupError(
-            f"Provider '{printable(name)}' returned denials that are not a mapping of strings to strings. Correct the "
-            f"provider."
-        )
+    if misfit := _misfit(answer.ttl, answer.absence, answer.denials):
+        raise ProviderLookupError(f"Provider '{printable(name)}' returned {misfit}. Correct the provider.")
     if type(answer.data) is dict and set(map(type, answer.data.values())) <= {str}:
         return answer
     found = {key: value for key, value in answer.data.items() if value is not None}
@@ -342,6 +331,17 @@ def _only_text(name: str, answer: ConfigData) -> ConfigData:
             f"A provider returns only strings; correct the provider."
         )
     return replace(answer, data={key: str.__str__(value) for key, value in found.items()})
+
+
+def _misfit(ttl: object, absence: object, denials: object) -> str:
+    """Return which part of an answer, besides its data, has another type than it should; empty if none has."""
+    if not isinstance(ttl, int | float | None):
+        return "a ttl that is no number of milliseconds"
+    if absence and not isinstance(absence, str):
+        return "an absence that is not a string"
+    if denials and not _is_text(denials):
+        return "denials that are not a mapping of strings to strings"
+    return ""
 
 
 def _is_text(denials: object) -> bool:

@@ -38,11 +38,12 @@ def other_tables(connection: Any, schema: str | None, own: Collection[str]) -> O
     :param schema: where they are; None for the usual one of the connection
     """
     inspector, is_sqlite = sa.inspect(connection), connection.dialect.name == "sqlite"
-    names = [name for name in inspector.get_table_names(schema) if name not in own]
-    left_out = _partitions(connection, schema or inspector.default_schema_name)
+    left_out = {*own, *_partitions(connection, schema or inspector.default_schema_name)}
     found: list[Any] = []
     unread: dict[str, str] = {}
-    for name in (name for name in names if name not in left_out):
+    for name in inspector.get_table_names(schema):
+        if name in left_out:
+            continue
         try:
             table = sa.Table(name, sa.MetaData(schema=schema), autoload_with=inspector, resolve_fks=False)
         except sa.exc.NoSuchTableError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, refuse
 
 _T = TypeVar("_T")
-_CLIENTS: Final = ("kubernetes.client.", "kubernetes_asyncio.client.")
+_CLIENTS: Final = ("kubernetes.client", "kubernetes_asyncio.client")
 """Where the classes of a pod and its parts are defined."""
 
 _UNSTORABLE: Final = (
@@ -161,7 +162,7 @@ def _with_parts(value: Any, parts: Mapping[str, Any]) -> Any:
     return made
 
 
-def with_own_objects(value: Any, skip: Collection[int] = (), depth: int = DEEPEST_NESTING) -> Any:
+def with_own_objects(value: Any, skip: Collection[int] = ()) -> Any:
     """
     Return ``value`` with copies of its objects of Kubernetes' client. What is nested too deeply is not copied.
 
@@ -169,14 +170,19 @@ def with_own_objects(value: Any, skip: Collection[int] = (), depth: int = DEEPES
 
     :param skip: the ids of objects that are not rendered, so they stay what they are
     """
+    is_possible = not sys.modules.keys().isdisjoint(_CLIENTS)
+    return _with_copies(value, frozenset(skip), DEEPEST_NESTING) if is_possible else value
+
+
+def _with_copies(value: Any, skip: frozenset[int], depth: int) -> Any:
     if not depth or id(value) in skip:
         return value
     parts, items = parts_of(value), items_of(value) or []
     if parts or items:
-        skip = {*skip, id(value)}  # a collection can be in itself
+        skip |= {id(value)}  # a collection can be in itself
     if parts:
-        return _with_parts(copy.copy(value), {n: with_own_objects(part, skip, depth - 1) for n, part in parts.items()})
-    owned = [with_own_objects(item, skip, depth - 1) for item in items]
+        return _with_parts(copy.copy(value), {n: _with_copies(part, skip, depth - 1) for n, part in parts.items()})
+    owned = [_with_copies(item, skip, depth - 1) for item in items]
     return value if all(map(is_, items, owned)) else _rebuilt(value, owned)
 
 

@@ -184,9 +184,14 @@ def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
 
 
 def ids_of_variables() -> list[str]:
-    """Return the ids of all connections that variables define, in lower case. An empty variable defines none."""
-    found = all_variables(os.environ).items()
-    return [name.removeprefix(_CONN).lower() for name, text in found if name.startswith(_CONN) and text]
+    """
+    Return the ids of all connections without a team that variables define, in lower case.
+
+    An empty variable defines none. ``AIRFLOW_CONN__TEAM___ID`` is a team's, if there are teams.
+    """
+    variables = all_variables(os.environ).items()
+    found = [name.removeprefix(_CONN).lower() for name, text in variables if name.startswith(_CONN) and text]
+    return [one for one in found if not (one.startswith("_") and "___" in one)] if has_teams() else found
 
 
 def empty_variable(conn_id: str) -> str | None:

@@ -103,7 +103,7 @@ class _Long:
         """
         Yield those of ``heads`` at which the whole pattern is in ``data``; they are in order.
 
-        Bytes that were equal at the head before are not compared again, as they would be for each of many blanks.
+        Bytes that were equal at the head before are not compared again, as they would be in a text that repeats itself.
         """
         before = size = 0  # the head before, and how many bytes are equal there
         for start in heads:

@@ -1,8 +1,8 @@
-"""The text in Airflow's own database, which the audit searches for known values."""
+"""The text in Airflow's database, in its own tables and in others, which the audit searches for known values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -10,7 +10,6 @@ from itertools import chain, count
 from typing import Any, Final, TypeVar
 
 from airflow_config_providers.airflow_compat import BaseHook
-from airflow_config_providers.deployment.other_tables import other_tables
 from airflow_config_providers.deployment.records import reading
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.lazy import sa
@@ -61,6 +60,16 @@ FetchRows = Callable[[Any], Sequence[Any]]
 """Returns the rows of a query."""
 
 _Answer = TypeVar("_Answer")
+
+_GONE: Final = "It was deleted before it was searched. Run the audit again."
+
+_PARTITIONS: Final = """
+select child.relname from pg_inherits
+join pg_class child on child.oid = inhrelid join pg_class parent on parent.oid = inhparent
+join pg_namespace namespace on namespace.oid = child.relnamespace and namespace.oid = parent.relnamespace
+where child.relispartition and namespace.nspname = :schema
+"""
+"""The partitions of tables in the same schema: a query of the table returns their rows, too."""
 
 
 def airflow_database() -> TextDatabase:
@@ -241,3 +250,52 @@ def _pages_by_key(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]
             return
         last = (sa.literal(page[-1][place], column.type) for place, column in zip(places, query.key, strict=True))
         page = read(statement.where(sa.tuple_(*query.key) > sa.tuple_(*last)))
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTables:
+    """
+    The tables that are not Airflow's own, such as the logs of edge_logs, as SQLAlchemy has them.
+
+    :param unread: name -> why a table is missing in ``tables``
+    """
+
+    tables: Sequence[Any]
+    unread: Mapping[str, str]
+
+
+def other_tables(connection: Any, schema: str | None, own: Collection[str]) -> OtherTables:
+    """
+    Return the tables of a database that are not among ``own``; without the partitions of others.
+
+    :param schema: where they are; None for the usual one of the connection
+    """
+    inspector, is_sqlite = sa.inspect(connection), connection.dialect.name == "sqlite"
+    left_out = {*own, *_partitions(connection, schema or inspector.default_schema_name)}
+    found: list[Any] = []
+    unread: dict[str, str] = {}
+    for name in inspector.get_table_names(schema):
+        if name in left_out:
+            continue
+        try:
+            table = sa.Table(name, sa.MetaData(schema=schema), autoload_with=inspector, resolve_fks=False)
+        except sa.exc.NoSuchTableError:
+            unread[name] = _GONE
+        except sa.exc.UnreflectableTableError as error:
+            unread[name] = f"The database does not say which columns it has ({type(error).__name__})."
+        else:
+            found.append(_without_types(table) if is_sqlite else table)
+    return OtherTables(found, unread)
+
+
+def _without_types(table: Any) -> Any:
+    """Return a table of SQLite whose columns have no type: each value has its own, whatever its column was declared."""
+    for column in table.c:
+        column.type = sa.types.NullType()
+    return table
+
+
+def _partitions(connection: Any, schema: str | None) -> Collection[str]:
+    if connection.dialect.name != "postgresql":
+        return ()
+    return set(connection.execute(sa.text(_PARTITIONS), {"schema": schema}).scalars())

@@ -11,8 +11,7 @@ from itertools import chain
 import pytest
 from sqlalchemy import create_engine, event, text
 
-from airflow_config_providers.deployment.database_tables import database_of_connection
-from airflow_config_providers.deployment.other_tables import other_tables
+from airflow_config_providers.deployment.database_tables import database_of_connection, other_tables
 from airflow_config_providers.exceptions import ProviderUnavailableError
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from airflow_config_providers.adoption.secret_texts import SecretTexts
+from airflow_config_providers.adoption.patch_lines import SecretTexts
 from tests.adoption.proposing import patch_around, patch_of, removal_of
 
 CANARY = "c4nary-of-a-line"

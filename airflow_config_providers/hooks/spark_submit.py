@@ -30,8 +30,7 @@ from airflow_config_providers.spark.delivery import Delivery, Submission, privat
 from airflow_config_providers.spark.installation import SparkInstallation
 from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.processes.child_process import refusing_too_long
-from airflow_config_providers.spark.processes.late_kill import LateKill
-from airflow_config_providers.spark.processes.process_family import ProcessFamily
+from airflow_config_providers.spark.processes.process_family import LateKill, ProcessFamily
 from airflow_config_providers.spark.processes.two_streams import TwoStreams
 from airflow_config_providers.spark.spark_env import doubt_of_defaults, doubt_of_mode
 

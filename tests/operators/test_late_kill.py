@@ -15,7 +15,7 @@ import pytest
 
 from airflow_config_providers.airflow_compat import AirflowTaskTimeout
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from airflow_config_providers.spark.processes.late_kill import LateKill
+from airflow_config_providers.spark.processes.process_family import LateKill
 from tests.limits import LONGEST, eventually
 from tests.operators.standalone_master import JOB
 from tests.operators.stock import NOT_DURABLE

@@ -1,9 +1,14 @@
-"""The processes that spark-submit has started, such as a Python driver, which do not end with it."""
+"""
+The end of spark-submit and of the processes that it has started.
+
+A Python driver does not end with it. A kill waits until spark-submit has reported which driver it started.
+"""
 
 from __future__ import annotations
 
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +24,9 @@ _SECONDS_TO_DIE: Final = 1.0
 
 _SECONDS_BETWEEN_LOOKS: Final = 0.05
 """How long to sleep before looking again which processes go on."""
+
+SECONDS_TO_SAY: Final = 3.0
+"""How long spark-submit may continue. Airflow ends the process of a task 5 seconds after it asked for its end."""
 
 
 class ProcessFamily:
@@ -133,3 +141,38 @@ def _goes_on(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
+
+
+class LateKill:
+    """
+    Ends spark-submit after a while, unless it has reported before then which driver it started.
+
+    :param seconds: how long it may take to report that
+    """
+
+    __slots__ = ("_seconds", "_timer")
+
+    def __init__(self, seconds: float = SECONDS_TO_SAY) -> None:
+        self._seconds = seconds
+        self._timer: threading.Timer | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a kill was asked for that has not happened yet."""
+        return self._timer is not None
+
+    def ask(self, process: subprocess.Popen[str]) -> None:
+        """Let ``process`` go on for the time that is left since the first call."""
+        if self._timer is None:
+            self._timer = threading.Timer(self._seconds, process.kill)
+            self._timer.daemon = True
+            try:
+                self._timer.start()
+            except RuntimeError:  # no thread can be started, so nothing would end it later
+                process.kill()
+
+    def forget(self) -> None:
+        """Note that the job was killed, or no longer has to be."""
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()

@@ -16,8 +16,7 @@ from airflow_config_providers.core.wording import counted, nearest
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.lint.paths import bundles_elsewhere, dags_folder
-from airflow_config_providers.planning.airflow_files import kept_by_airflow
-from airflow_config_providers.planning.changed_files import ChangedFiles
+from airflow_config_providers.planning.changed_files import ChangedFiles, kept_by_airflow
 from airflow_config_providers.planning.changes import Comparison, TaskChange
 from airflow_config_providers.planning.dag_folder import DagFolder, Jobs, stored_dag_ids, stored_jobs
 from airflow_config_providers.planning.git_revision import Checkout, checked_out

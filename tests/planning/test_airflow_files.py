@@ -12,7 +12,7 @@ pytest.importorskip("airflow")
 
 from airflow import configuration
 
-from airflow_config_providers.planning.airflow_files import kept_by_airflow
+from airflow_config_providers.planning.changed_files import kept_by_airflow
 from tests.planning.test_changed_files import write
 from tests.planning.test_git_revision import git
 

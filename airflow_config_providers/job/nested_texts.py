@@ -1,4 +1,8 @@
-"""Strings inside the fields of an operator, in collections and in objects of Kubernetes' client, however nested."""
+"""
+Strings inside the fields of an operator, in collections and in objects of Kubernetes' client, however nested.
+
+The results of other tasks, which only a run knows, become their templates.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,10 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import Any, Final, TypeVar
 
-from airflow_config_providers.core.nested import DEEPEST_NESTING, ITEMS, is_mapping, items_of, rebuilt
+from airflow.sdk import XComArg
+
+from airflow_config_providers.core.nested import DEEPEST_NESTING, ITEMS, is_mapping, items_of, map_leaves, rebuilt
+from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import is_storable, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, refuse
@@ -229,3 +236,38 @@ def refusing_depth() -> Iterator[None]:
         raise ConfigException(
             "A template inserts collections that are nested too deeply, or calls itself endlessly. Flatten it."
         )
+
+
+def with_templates(value: Any) -> Any:
+    """Return ``value`` with templates in place of what other tasks return; a result without one stays."""
+    try:
+        return map_leaves(value, _with_template)
+    except RecursionError:  # the reader of the field refuses it
+        return value
+
+
+def _with_template(leaf: Any) -> Any:
+    """Return the template of what another task returns; the object itself, if it has none."""
+    text = str(leaf) if isinstance(leaf, XComArg) else ""
+    return text if is_template(text) else leaf
+
+
+def without_results(value: Any, label: str, unknown: list[str]) -> Any:
+    """
+    Return ``value`` with templates of results, and without results that have none.
+
+    :param label: the place of ``value``, as in ``NestedString``
+    :param unknown: gets the places of the results that were left out
+    """
+    if isinstance(value, XComArg) or hasattr(value, "deref"):  # Airflow stores a result as what leads to it
+        if isinstance(text := _with_template(value), str):
+            return text
+        unknown.append(label)
+        return None
+    if isinstance(value, Mapping):
+        found = {key: without_results(item, label_below(label, key), unknown) for key, item in value.items()}
+        return {key: item for key, item in found.items() if item is not None or value[key] is None}
+    if isinstance(value, ITEMS):
+        items = enumerate(in_order(value))
+        return [without_results(item, label_below(label, index), unknown) for index, item in items]
+    return value

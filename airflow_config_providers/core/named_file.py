@@ -1,5 +1,5 @@
 """
-Files and pipes that people name.
+Files and pipes that people name, and their lines.
 
 Reading one never goes on without end, and never waits for a missing writer. Others see a new one only when it is whole.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,12 @@ from typing import BinaryIO, Final
 
 LARGEST_CONFIG_FILE: Final = 1024 * 1024
 """The most bytes of a file of configuration."""
+
+_LONGEST_LINE: Final = 1024 * 1024
+"""The most characters of a line that is read at once."""
+
+_MOST_CHARACTERS: Final = 1024 * 1024 * 1024
+"""The most characters of a file or pipe; a device can be without an end."""
 
 
 def read_named(path: str, *, largest: int = LARGEST_CONFIG_FILE) -> bytes:
@@ -85,3 +91,32 @@ def whole_file(target: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):  # after an error, which is what matters, or because it has taken the place
             beside.unlink()
+
+
+def lines_of(path: str, *, largest: int = _MOST_CHARACTERS, longest: int = _LONGEST_LINE) -> Iterator[str]:
+    """
+    Yield the lines of a file or a pipe, without blanks around them. It does not wait for a pipe without a writer.
+
+    :param longest: the most characters of a line; a longer one comes in parts
+    :raises OSError: it cannot be read, or has more than ``largest`` characters, as a device without an end has
+    :raises UnicodeDecodeError: it is not text in UTF-8
+    """
+    with os.fdopen(open_named(path), encoding="utf-8") as file:
+        size = 0
+        while line := file.readline(longest):
+            size += len(line)
+            if size > largest:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+            yield line.strip()
+        if not size:
+            refuse_silent(file.fileno())
+
+
+def replace_lines(target: Path, lines: Iterable[str]) -> None:
+    """
+    Write a file beside the old one that only this user can read, and put it in its place.
+
+    :raises OSError: it cannot be written; the old one stays
+    """
+    with whole_file(target, mode=0o600) as file:
+        file.writelines(f"{line}\n".encode() for line in lines)

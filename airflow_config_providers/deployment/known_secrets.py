@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.lookup import PATIENT, Answers, Lookup
+from airflow_config_providers.core.named_file import lines_of
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import ConfigVariable, is_like, some_of, variables
@@ -27,7 +28,6 @@ from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest, a
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, searchable
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.text_lines import lines_of
 from airflow_config_providers.spark.audit.session import Tick
 
 FINGERPRINTS: Final = ("airflow_config_providers", "fingerprints of values")

@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from airflow_config_providers.core.named_file import lines_of
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse, system_reason
 from airflow_config_providers.spark.audit.leaks.fingerprint import FOUND_DIGITS, KEY_DIGITS
 from airflow_config_providers.spark.audit.leaks.leak import ID_DIGITS, Leak
-from airflow_config_providers.spark.audit.leaks.text_lines import lines_of
 
 _MOST_ODD: Final = 10
 """How many wrong lines of a baseline are named."""

@@ -9,12 +9,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+from airflow_config_providers.core.named_file import replace_lines
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.audit.leaks.fingerprint import Fingerprint, FingerprintKey
 from airflow_config_providers.spark.audit.leaks.leak_finder import CURRENT
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
-from airflow_config_providers.spark.audit.leaks.text_lines import replace_lines
 
 _KIND: Final = "airflow-config-providers fingerprints"
 _FORMAT: Final = 2

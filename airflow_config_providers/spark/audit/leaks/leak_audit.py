@@ -29,7 +29,6 @@ from airflow_config_providers.spark.audit.leaks.files import (
 )
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.folder_lock import locked
-from airflow_config_providers.spark.audit.leaks.found import Found, FoundColumns, columns_of
 from airflow_config_providers.spark.audit.leaks.leak import Leak, iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mount, mounted
@@ -38,7 +37,13 @@ from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, SplitLeaks
+from airflow_config_providers.spark.audit.leaks.split_leaks import (
+    Found,
+    FoundColumns,
+    FoundLeak,
+    SplitLeaks,
+    columns_of,
+)
 from airflow_config_providers.spark.audit.leaks.split_search import Search
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
 from airflow_config_providers.spark.audit.leaks.tables import (

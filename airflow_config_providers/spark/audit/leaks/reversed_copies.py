@@ -16,15 +16,19 @@ from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException, system_reason
 from airflow_config_providers.spark.audit.leaks.content import BLOCK, COMPRESSED_BLOCK, blocks, joined, opened
 from airflow_config_providers.spark.audit.leaks.decompression import decompressed
-from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_encoded
+from airflow_config_providers.spark.audit.leaks.file_format import (
+    LONGEST_MAGIC,
+    compression_of,
+    doubt,
+    is_encoded,
+    is_tar,
+)
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split
-from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile, reason
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder, SoughtFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak
+from airflow_config_providers.spark.audit.leaks.split_leaks import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.split_search import Search
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored, real, split_root
-from airflow_config_providers.spark.audit.leaks.tar_members import is_tar
 
 _SUFFIXES: Final = {"lz4": ".lz4", "snappy": ".snappy"}
 """The compressions of Spark's event logs, which are not written: such a copy is not compressed, nor named so."""

@@ -7,8 +7,7 @@ from contextlib import closing
 from threading import Lock
 from typing import Any, Final
 
-from airflow_config_providers.spark.audit.leaks.object_store import StoredObject
-from airflow_config_providers.spark.audit.leaks.store_refusal import RefusedError
+from airflow_config_providers.spark.audit.leaks.object_store import RefusedError, StoredObject
 
 _PATIENCE: Final[Mapping[str, Any]] = {
     "connect_timeout": 10,

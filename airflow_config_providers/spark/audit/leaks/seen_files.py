@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
+from airflow_config_providers.core.named_file import replace_lines
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, Encoding
 from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, SHORTEST, telling_forms
 from airflow_config_providers.core.text import octets, printable
@@ -27,13 +28,12 @@ from airflow_config_providers.spark.audit.leaks.fingerprint_file import (
     read_fingerprints,
     write_fingerprints,
 )
-from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.object_store import FAR_BLOCK
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
 from airflow_config_providers.spark.audit.leaks.sought import Sought
+from airflow_config_providers.spark.audit.leaks.split_leaks import Found
 from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
-from airflow_config_providers.spark.audit.leaks.text_lines import replace_lines
 from airflow_config_providers.spark.audit.leaks.token_finder import FORMATS
 
 _FORMAT: Final = 4

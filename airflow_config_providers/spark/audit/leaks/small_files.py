@@ -11,14 +11,18 @@ from typing import Final
 
 from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.leaks.content import hash_of_ends
-from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_parquet
+from airflow_config_providers.spark.audit.leaks.file_format import (
+    LONGEST_MAGIC,
+    compression_of,
+    doubt,
+    is_parquet,
+    is_tar,
+)
 from airflow_config_providers.spark.audit.leaks.files import Split
-from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.open_file import LoadedFile, OpenFolder
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak
+from airflow_config_providers.spark.audit.leaks.split_leaks import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.split_search import OctetsRead, Opened, Search
-from airflow_config_providers.spark.audit.leaks.tar_members import is_tar
 
 _TOGETHER: Final = 64 * 1024
 """How many bytes of small files are searched together: the hits of so many are few."""

@@ -1,19 +1,17 @@
-"""What was found in splits of files, and how far the search of one is."""
+"""What was found in files and in splits of them, and how far the search of a split is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
-from airflow_config_providers.spark.audit.leaks.file_format import is_encoded
+from airflow_config_providers.spark.audit.leaks.file_format import CompressedMembers, is_encoded, is_tar
 from airflow_config_providers.spark.audit.leaks.files import Split
-from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError
-from airflow_config_providers.spark.audit.leaks.tar_members import CompressedMembers, is_tar
 
 MOST_LEAKS: Final = 10_000
 """The most leaks that are listed of one split, so that a file that is full of a value does not fill the memory."""
@@ -26,6 +24,47 @@ _Content = TypeVar("_Content")
 _MEMBERS: Final = (
     "It has compressed files in a tar archive: only their bytes as they are were searched. Unpack it to search them."
 )
+
+_Leak = TypeVar("_Leak")
+
+
+class Found(NamedTuple, Generic[_Leak]):
+    """
+    What was found in a split, or in a file.
+
+    :param leaks: what was found, in order
+    :param octets: how many bytes were searched, of the decompressed content
+    :param lines: how many line ends there are
+    :param problem: why not all of it could be searched; empty if all was
+    :param ends: a hash of both ends of the file, see ``ends_hash``; empty if the file must be read from the beginning
+        when it has grown, or if a split has not its last bytes
+    """
+
+    leaks: Sequence[_Leak] = ()
+    octets: int = 0
+    lines: int = 0
+    problem: str = ""
+    ends: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was searched."""
+        return not self.problem
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing of it could be read."""
+        return bool(self.problem) and not self.octets
+
+
+FoundColumns = tuple[Sequence[Sequence[_Leak]], Sequence[int], Sequence[int], Sequence[str], Sequence[str]]
+"""Several ``Found`` as columns, which is pickled fastest."""
+
+
+def columns_of(several: Sequence[Found[_Leak]]) -> FoundColumns[_Leak]:
+    """Return the columns of one or more."""
+    leaks, octets, lines, problems, ends = zip(*several, strict=True)
+    return leaks, octets, lines, problems, ends
 
 
 @dataclass(frozen=True, slots=True)

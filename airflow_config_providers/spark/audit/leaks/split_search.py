@@ -18,15 +18,22 @@ from airflow_config_providers.spark.audit.leaks.content import (
     opened,
 )
 from airflow_config_providers.spark.audit.leaks.decompression import decompressed
-from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, doubt, is_parquet
+from airflow_config_providers.spark.audit.leaks.file_format import (
+    CONTEXT,
+    HEADER,
+    LONGEST_MAGIC,
+    CompressedMembers,
+    compression_of,
+    doubt,
+    is_parquet,
+    is_tar,
+)
 from airflow_config_providers.spark.audit.leaks.files import Split
-from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile
 from airflow_config_providers.spark.audit.leaks.reader_processes import Readers
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, FoundSoFar, until_broken
-from airflow_config_providers.spark.audit.leaks.tar_members import CONTEXT, HEADER, CompressedMembers, is_tar
+from airflow_config_providers.spark.audit.leaks.split_leaks import Found, FoundLeak, FoundSoFar, until_broken
 
 OctetsRead = Callable[[int], None]
 """Called with the number of bytes that were read."""

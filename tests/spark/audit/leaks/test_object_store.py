@@ -18,12 +18,12 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.content import blocks, opened
 from airflow_config_providers.spark.audit.leaks.files import SPLIT, FileListing, FoundFile, splits_of
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
-from airflow_config_providers.spark.audit.leaks.found import Found
 from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.object_store import (
     FAR_BLOCK,
     ObjectStore,
+    RefusedError,
     StoredObject,
     mounted,
 )
@@ -31,8 +31,7 @@ from airflow_config_providers.spark.audit.leaks.revealing_paths import Revealing
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak
-from airflow_config_providers.spark.audit.leaks.store_refusal import RefusedError
+from airflow_config_providers.spark.audit.leaks.split_leaks import Found, FoundLeak
 from tests.spark.audit.leaks.logs import QUIET
 from tests.spark.audit.leaks.searching import search
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.spark.audit.leaks.store_refusal import RefusedError, refusal_in
+from airflow_config_providers.spark.audit.leaks.object_store import RefusedError, refusal_in
 
 
 class LibraryError(Exception):

@@ -7,6 +7,7 @@ Each setting is read when it is needed, so that it can differ between tests and 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -18,6 +19,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.get_provider_info import OPTIONS
 
 if TYPE_CHECKING:
+    from airflow_config_providers.core.lookup import FetchOptions
     from airflow_config_providers.core.password import Password
     from airflow_config_providers.core.resolver import Unresolved
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
@@ -158,6 +160,13 @@ reloads_per_hour: Final = partial(_positive, "reloads_per_hour")
 def config_conn_id(chosen: str | None = None) -> str:
     """Return the connection that defines the providers: ``chosen`` by an author, or for None, by the deployment."""
     return _text("config_conn_id") if chosen is None else chosen
+
+
+def fetch_options() -> FetchOptions:
+    """Return how providers are asked for the values of references."""
+    from airflow_config_providers.core.lookup import PATIENT  # noqa: PLC0415 - no DAG file needs it
+
+    return replace(PATIENT, max_workers=max_workers(), timeout=resolve_timeout())
 
 
 def unresolved() -> Unresolved:

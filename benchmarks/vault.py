@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import hvac
 
 from airflow_config_providers.core import ConfigProvider, ConfigTransformer, ProviderRegistry
+from airflow_config_providers.core.lookup import FetchOptions
 from airflow_config_providers.providers.vault import VaultConfigProvider
 from benchmarks import vault_server
 from benchmarks.measure import Aim, Effort, Report, number
@@ -108,7 +109,7 @@ class Ours:
         return providers.close
 
     def resolve(self, providers: Mapping[str, ConfigProvider]) -> None:
-        transformer = ConfigTransformer(providers, max_workers=SIDE_BY_SIDE)
+        transformer = ConfigTransformer(providers, options=FetchOptions(max_workers=SIDE_BY_SIDE))
         assert transformer.transform(self.configs).data == self.wanted
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.core.lookup import Lookup
+from airflow_config_providers.core.lookup import FetchOptions, Lookup
 from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,
@@ -143,7 +143,7 @@ def test_each_error_that_means_unavailable_is_retried(make):
     clock = FakeClock()
     provider = InMemoryConfigProvider(error=make("It is down."))
 
-    answers = Lookup({"p": provider}, attempts=3, sleep=clock.sleep).fetch({("p", ""): {"k"}})
+    answers = Lookup({"p": provider}, FetchOptions(attempts=3), sleep=clock.sleep).fetch({("p", ""): {"k"}})
 
     assert len(provider.calls) == 3
     assert isinstance(answers.failures["p", ""], ProviderUnavailableError)

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.errors import foreign_failure, kind_and_place
@@ -87,16 +87,6 @@ class FetchOptions:
     waits_if_busy: bool = True
 
 
-class FetchKeywords(TypedDict, total=False):
-    """The options of ``FetchOptions``, for constructors that take them as keywords."""
-
-    max_workers: int
-    attempts: int
-    timeout: float | None
-    in_callers_thread: bool
-    waits_if_busy: bool
-
-
 ONCE: Final = FetchOptions()
 """Ask each provider once, and wait for it."""
 
@@ -109,7 +99,7 @@ class Lookup:
     Fetches the values of references.
 
     :param providers: name -> provider; places of unknown providers are skipped
-    :param options: how they are asked; ``changes`` are options that differ
+    :param options: how they are asked
     :param sleep: waits for a number of seconds
     :param clock: returns monotonic seconds
     """
@@ -121,10 +111,9 @@ class Lookup:
         *,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
-        **changes: Unpack[FetchKeywords],
     ) -> None:
         self.providers = providers
-        self.options = replace(options, **changes)
+        self.options = options
         self.sleep = sleep
         self.clock = clock
 

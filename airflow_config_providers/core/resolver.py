@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Unpack, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, cast
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.errors import clearing_frames, foreign_failure
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
-from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place
+from airflow_config_providers.core.lookup import PATIENT, FetchOptions, Place
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
@@ -243,7 +243,7 @@ class ConfigResolver:
         their references stay unchanged unless a provider has that name
     :param limits: limits on what one configuration can ask for
     :param home: where the providers are defined, for messages
-    :param options: how providers are asked; ``changes`` are options that differ
+    :param options: how providers are asked
     """
 
     def __init__(  # noqa: PLR0913 - all but one are optional
@@ -256,10 +256,9 @@ class ConfigResolver:
         *,
         home: str = CONFIG_PROVIDERS,
         options: FetchOptions = PATIENT,
-        **changes: Unpack[FetchKeywords],
     ) -> None:
         self._providers = config_providers
-        self._transformer = ConfigTransformer(config_providers, limits, options, **changes)
+        self._transformer = ConfigTransformer(config_providers, limits, options)
         self._definition = definition
         self._unresolved = Unresolved(unresolved)
         self._foreign = foreign

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, Unpack
+from typing import Final
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.keys import require_texts
-from airflow_config_providers.core.lookup import ONCE, Answers, FetchKeywords, FetchOptions, Lookup, Place
+from airflow_config_providers.core.lookup import ONCE, Answers, FetchOptions, Lookup, Place
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.variable import ConfigVariable, Spans, scan
 from airflow_config_providers.exceptions import LimitExceededError
@@ -116,7 +116,7 @@ class ConfigTransformer:
 
     :param config_providers: name -> configured provider; the caller closes them
     :param limits: limits on what one configuration can ask for
-    :param options: how providers are asked; ``changes`` are options that differ
+    :param options: how providers are asked
     """
 
     def __init__(
@@ -124,9 +124,8 @@ class ConfigTransformer:
         config_providers: Mapping[str, ConfigProvider],
         limits: Limits = DEFAULT_LIMITS,
         options: FetchOptions = ONCE,
-        **changes: Unpack[FetchKeywords],
     ) -> None:
-        self._lookup = Lookup(config_providers, options, **changes)
+        self._lookup = Lookup(config_providers, options)
         self._limits = limits
 
     @clearing_frames

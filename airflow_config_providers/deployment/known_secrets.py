@@ -6,11 +6,11 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.lookup import PATIENT, Answers, Lookup
+from airflow_config_providers.core.lookup import Answers, Lookup
 from airflow_config_providers.core.named_file import lines_of
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.unknown_provider import unknown_provider
@@ -233,9 +233,8 @@ def _of_provider(references: Collection[ConfigVariable], providers: Mapping[str,
     places: dict[tuple[str, str], set[str]] = defaultdict(set)
     for one in references:
         places[one.provider, one.path].add(one.key)
-    options = replace(PATIENT, max_workers=settings.max_workers(), timeout=settings.resolve_timeout())
     try:
-        answers = Lookup(providers, options).fetch(places)
+        answers = Lookup(providers, settings.fetch_options()).fetch(places)
     except ConfigProvidersError as error:
         return KnownSecrets((), error.problems)
     values = {one: answers.value(one.provider, one.path, one.key) for one in references}

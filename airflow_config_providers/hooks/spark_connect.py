@@ -113,8 +113,7 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
             stack = own if self._stack is None else self._stack
             conn_id = settings.config_conn_id(self._config_conn_id)
             providers = stack.enter_context(ConfigProvidersHook(conn_id).on_demand())
-            resolver = ConfigResolver(providers, max_workers=settings.max_workers(), timeout=settings.resolve_timeout())
-            resolved = resolver.resolve([], texts)
+            resolved = ConfigResolver(providers, options=settings.fetch_options()).resolve([], texts)
             stack.callback(resolved.clear)
             if stack is self._stack:
                 self._reversers.append(resolved.reverser)

@@ -172,9 +172,8 @@ class JobResolver:
             spark_definition(self.spark_version),
             unresolved=self.unresolved,
             foreign=SUBSTITUTED_BY_SPARK,
-            max_workers=settings.max_workers(),
-            timeout=settings.resolve_timeout(),
             home=self.providers.home,
+            options=settings.fetch_options(),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -50,15 +51,10 @@ def _values(wanted: Mapping[str, str], providers: Mapping[str, ConfigProvider]) 
     from airflow_config_providers import settings  # noqa: PLC0415 - Airflow might be reading its configuration
 
     attempts = 1 if answer_chain.is_nested() else 3  # the outer answer retries; a scheduler cannot wait for long
-    resolver = ConfigResolver(
-        providers,
-        max_workers=settings.max_workers(),
-        attempts=attempts,
-        waits_if_busy=False,
-        timeout=settings.resolve_timeout(),
-        in_callers_thread=airflow_is_starting(),
+    options = replace(
+        settings.fetch_options(), attempts=attempts, waits_if_busy=False, in_callers_thread=airflow_is_starting()
     )
-    found = resolver.resolve([], wanted)
+    found = ConfigResolver(providers, options=options).resolve([], wanted)
     _mask(found.values())
     return {text: found.text(where) for where, text in wanted.items()}
 

@@ -6,13 +6,12 @@ import os
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.lookup import FetchKeywords, FetchOptions, Lookup
+from airflow_config_providers.core.lookup import FetchOptions, Lookup
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider
 from airflow_config_providers.exceptions import (
@@ -31,7 +30,7 @@ VALUE = "c4nary/s3cret+value"
 
 def ask(error, clock):
     provider = InMemoryConfigProvider(error=error)
-    answers = Lookup({"p": provider}, attempts=4, sleep=clock.sleep).fetch({("p", ""): {"k"}})
+    answers = Lookup({"p": provider}, FetchOptions(attempts=4), sleep=clock.sleep).fetch({("p", ""): {"k"}})
     return answers, len(provider.calls)
 
 
@@ -44,22 +43,10 @@ def test_between_attempts_it_waits_and_not_for_long():
     assert 0 < clock.now <= 15
 
 
-def test_an_option_of_its_own_beats_those_that_are_given_together():
-    clock = FakeClock()
-    provider = InMemoryConfigProvider(error=ProviderUnavailableError("down"))
-    Lookup({"p": provider}, FetchOptions(attempts=4, timeout=100), attempts=2, sleep=clock.sleep).fetch(places("a"))
-
-    assert len(provider.calls) == 2
-
-
-def test_each_option_is_a_keyword():
-    assert set(FetchKeywords.__annotations__) == {option.name for option in fields(FetchOptions)}
-
-
 def test_all_attempts_together_spread_over_the_time_that_a_restart_takes():
     clock = FakeClock()
     provider = InMemoryConfigProvider(error=ProviderUnavailableError("down"))
-    Lookup({"p": provider}, attempts=5, sleep=clock.sleep, clock=clock).fetch(places("a"))
+    Lookup({"p": provider}, FetchOptions(attempts=5), sleep=clock.sleep, clock=clock).fetch(places("a"))
 
     assert len(provider.calls) == 5
     assert 12 < clock.now < 20
@@ -74,7 +61,7 @@ def test_attack_61_a_call_that_takes_long_to_fail_is_made_less_often():
             return super().get(path, keys)
 
     provider = Slow(error=ProviderUnavailableError("in time"))
-    Lookup({"p": provider}, attempts=5, sleep=clock.sleep, clock=clock).fetch(places("a"))
+    Lookup({"p": provider}, FetchOptions(attempts=5), sleep=clock.sleep, clock=clock).fetch(places("a"))
 
     assert len(provider.calls) == 2
 
@@ -82,7 +69,7 @@ def test_attack_61_a_call_that_takes_long_to_fail_is_made_less_often():
 def test_a_provider_that_says_when_is_asked_then():
     clock = FakeClock()
     provider = InMemoryConfigProvider(error=ProviderUnavailableError("too many requests", retry_after=30))
-    Lookup({"p": provider}, attempts=3, sleep=clock.sleep, timeout=100, clock=clock).fetch(places("a"))
+    Lookup({"p": provider}, FetchOptions(attempts=3, timeout=100), sleep=clock.sleep, clock=clock).fetch(places("a"))
 
     assert len(provider.calls) == 4
     assert 90 < clock.now < 96
@@ -91,7 +78,7 @@ def test_a_provider_that_says_when_is_asked_then():
 def test_a_provider_that_wants_to_be_left_alone_for_an_hour_is_asked_again_after_a_minute():
     clock = FakeClock()
     provider = InMemoryConfigProvider(error=ProviderUnavailableError("too many requests", retry_after=3600))
-    Lookup({"p": provider}, attempts=3, sleep=clock.sleep, timeout=200, clock=clock).fetch(places("a"))
+    Lookup({"p": provider}, FetchOptions(attempts=3, timeout=200), sleep=clock.sleep, clock=clock).fetch(places("a"))
 
     assert len(provider.calls) == 4
     assert 180 < clock.now < 186
@@ -118,7 +105,9 @@ DOWN = ProviderUnavailableError("down")
 )
 def test_a_provider_that_is_only_busy_is_asked_as_long_as_there_is_time(errors: list[Exception]):
     clock = FakeClock()
-    lookup = Lookup({"p": Troubled(a=list(errors))}, attempts=3, sleep=clock.sleep, timeout=100, clock=clock)
+    lookup = Lookup(
+        {"p": Troubled(a=list(errors))}, FetchOptions(attempts=3, timeout=100), sleep=clock.sleep, clock=clock
+    )
     answers = lookup.fetch({("p", "a"): {"k"}})
 
     assert answers.data == {("p", "a"): {"k": "v"}}
@@ -129,7 +118,9 @@ def test_a_provider_that_is_only_busy_is_asked_as_long_as_there_is_time(errors: 
 def test_a_time_to_wait_that_is_none_is_replaced_by_a_short_one(asked: float):
     busy = ProviderUnavailableError("too many requests", retry_after=asked)
     clock = FakeClock()
-    lookup = Lookup({"p": Troubled(a=[busy] * 1000)}, attempts=3, sleep=clock.sleep, timeout=10, clock=clock)
+    lookup = Lookup(
+        {"p": Troubled(a=[busy] * 1000)}, FetchOptions(attempts=3, timeout=10), sleep=clock.sleep, clock=clock
+    )
     answers = lookup.fetch(places("a"))
 
     assert "too many requests" in str(answers.failures["p", "a"])
@@ -139,7 +130,9 @@ def test_a_time_to_wait_that_is_none_is_replaced_by_a_short_one(asked: float):
 def test_a_provider_that_is_only_busy_is_not_asked_for_longer_than_the_timeout():
     clock = FakeClock()
     provider = Troubled(a=[BUSY] * 1000)
-    answers = Lookup({"p": provider}, attempts=3, sleep=clock.sleep, timeout=60, clock=clock).fetch(places("a"))
+    answers = Lookup({"p": provider}, FetchOptions(attempts=3, timeout=60), sleep=clock.sleep, clock=clock).fetch(
+        places("a")
+    )
 
     assert "too many requests" in str(answers.failures["p", "a"])
     assert clock.now <= 60
@@ -149,7 +142,10 @@ def test_where_nobody_waits_for_a_busy_provider_it_is_asked_as_often_as_another(
     clock = FakeClock()
     provider = Troubled(a=[BUSY] * 9)
     lookup = Lookup(
-        {"p": provider}, attempts=3, waits_if_busy=False, sleep=clock.sleep, timeout=60, clock=clock, max_workers=1
+        {"p": provider},
+        FetchOptions(attempts=3, timeout=60, max_workers=1, waits_if_busy=False),
+        sleep=clock.sleep,
+        clock=clock,
     )
     lookup.fetch(places("a"))
 
@@ -161,7 +157,7 @@ def test_processes_that_are_told_the_same_time_do_not_come_back_together():
     for _ in range(20):
         clock = FakeClock()
         provider = Troubled(a=[BUSY] * 3)
-        Lookup({"p": provider}, attempts=3, sleep=clock.sleep, timeout=60, clock=clock).fetch(places("a"))
+        Lookup({"p": provider}, FetchOptions(attempts=3, timeout=60), sleep=clock.sleep, clock=clock).fetch(places("a"))
         moments.add(round(clock.now, 1))
 
     assert len(moments) > 5
@@ -170,7 +166,9 @@ def test_processes_that_are_told_the_same_time_do_not_come_back_together():
 def test_a_path_that_is_busy_for_too_long_does_not_make_another_one_give_up():
     clock = FakeClock()
     provider = Troubled(a=[ProviderUnavailableError("too many requests", retry_after=3600)], b=[DOWN])
-    lookup = Lookup({"p": provider}, attempts=3, max_workers=1, sleep=clock.sleep, timeout=30, clock=clock)
+    lookup = Lookup(
+        {"p": provider}, FetchOptions(attempts=3, timeout=30, max_workers=1), sleep=clock.sleep, clock=clock
+    )
     answers = lookup.fetch({("p", "a"): {"k"}, ("p", "b"): {"k"}})
 
     assert list(answers.failures) == [("p", "a")]
@@ -187,7 +185,7 @@ def test_in_the_callers_thread_places_are_asked_for_one_by_one_until_the_deadlin
             clock.sleep(10)
             return ConfigData({"k": path})
 
-    lookup = Lookup({"p": Slow()}, sleep=clock.sleep, timeout=20, clock=clock, in_callers_thread=True)
+    lookup = Lookup({"p": Slow()}, FetchOptions(timeout=20, in_callers_thread=True), sleep=clock.sleep, clock=clock)
     answers = lookup.fetch(places("a", "b", "c"))
 
     assert list(answers.data) == [("p", "a"), ("p", "b")]
@@ -198,7 +196,9 @@ def test_in_the_callers_thread_places_are_asked_for_one_by_one_until_the_deadlin
 def test_in_the_callers_thread_nothing_is_asked_again_after_the_deadline():
     clock = FakeClock()
     provider = InMemoryConfigProvider(error=ProviderUnavailableError("too many requests", retry_after=3600))
-    lookup = Lookup({"p": provider}, attempts=5, sleep=clock.sleep, timeout=100, clock=clock, in_callers_thread=True)
+    lookup = Lookup(
+        {"p": provider}, FetchOptions(attempts=5, timeout=100, in_callers_thread=True), sleep=clock.sleep, clock=clock
+    )
     lookup.fetch(places("a"))
 
     assert len(provider.calls) == 2
@@ -209,7 +209,9 @@ def test_a_provider_that_wants_to_be_asked_after_the_deadline_is_not_waited_for(
     clock = FakeClock()
     error = ProviderUnavailableError("too many requests", retry_after=30)
     provider = InMemoryConfigProvider(error=error)
-    answers = Lookup({"p": provider}, attempts=3, sleep=clock.sleep, timeout=20, clock=clock).fetch(places("a"))
+    answers = Lookup({"p": provider}, FetchOptions(attempts=3, timeout=20), sleep=clock.sleep, clock=clock).fetch(
+        places("a")
+    )
 
     assert (len(provider.calls), clock.now) == (1, 0)
     assert answers.failures == {("p", "a"): error}
@@ -219,7 +221,9 @@ def test_attack_61_once_one_path_is_given_up_the_others_of_its_provider_are_aske
     clock = FakeClock()
     down, other = (InMemoryConfigProvider(error=ProviderUnavailableError("down")) for _ in range(2))
     wanted = places(*map(str, range(200))) | {("other", "a"): {"k"}}
-    lookup = Lookup({"p": down, "other": other}, max_workers=1, attempts=5, sleep=clock.sleep, clock=clock)
+    lookup = Lookup(
+        {"p": down, "other": other}, FetchOptions(attempts=5, max_workers=1), sleep=clock.sleep, clock=clock
+    )
     answers = lookup.fetch(wanted)
 
     assert len(answers.failures) == 201
@@ -264,7 +268,7 @@ def test_attack_61_what_hangs_is_unavailable_at_the_deadline(
     provider: type[Hanging], paths: list[str], late: list[str], attempts: int
 ):
     hanging = provider()
-    answers = Lookup({"p": hanging}, attempts=attempts, timeout=0.5).fetch(places(*paths))
+    answers = Lookup({"p": hanging}, FetchOptions(attempts=attempts, timeout=0.5)).fetch(places(*paths))
     hanging.let_go.set()
 
     assert [path for _, path in answers.failures] == late
@@ -277,7 +281,7 @@ def test_attack_61_what_hangs_is_unavailable_at_the_deadline(
 def test_attack_61_after_the_deadline_no_path_is_asked_for():
     hanging = Hanging()
     before = threads_of_ours()
-    Lookup({"p": hanging}, max_workers=2, timeout=0.2).fetch(places(*map(str, range(100))))
+    Lookup({"p": hanging}, FetchOptions(timeout=0.2, max_workers=2)).fetch(places(*map(str, range(100))))
     late = threads_of_ours() - before
     hanging.let_go.set()
     for thread in late:
@@ -311,7 +315,7 @@ def threads_of_ours() -> set[threading.Thread]:
 def test_a_provider_that_hangs_while_it_is_opened_is_unavailable_at_the_deadline():
     opening = Opening()
     before = threads_of_ours()
-    lookup = Lookup(ProvidersOnDemand(["p"], opening), timeout=0.05)
+    lookup = Lookup(ProvidersOnDemand(["p"], opening), FetchOptions(timeout=0.05))
     for _ in range(6):
         with pytest.raises(ProviderUnavailableError, match=r"'p' gave no answer within 0\.05 seconds"):
             lookup.fetch(places("a"))
@@ -320,7 +324,7 @@ def test_a_provider_that_hangs_while_it_is_opened_is_unavailable_at_the_deadline
     opening.let_go.set()
     for thread in hanging:
         thread.join()
-    assert Lookup(lookup.providers, timeout=LONGEST).fetch(places("a")).value("p", "a", "k") == "v"
+    assert Lookup(lookup.providers, FetchOptions(timeout=LONGEST)).fetch(places("a")).value("p", "a", "k") == "v"
     assert opening.begun == ["p"] * len(hanging) == ["p"] * 4
     assert sorted(provider.closed for provider in opening.opened) == [0, 1, 1, 1]
 
@@ -338,11 +342,11 @@ def test_a_provider_whose_first_opening_never_ends_is_opened_for_the_next_who_as
 
     providers = ProvidersOnDemand(["p"], open_)
     with pytest.raises(ProviderUnavailableError):
-        Lookup(providers, timeout=0.01).fetch(places("a"))
+        Lookup(providers, FetchOptions(timeout=0.01)).fetch(places("a"))
     begun.wait()
     (hanging,) = threads_of_ours() - before
 
-    assert Lookup(providers, timeout=LONGEST).fetch(places("a")).value("p", "a", "k") == "v"
+    assert Lookup(providers, FetchOptions(timeout=LONGEST)).fetch(places("a")).value("p", "a", "k") == "v"
     let_go.set()
     hanging.join()
     assert (providers["p"], first.closed, second.closed) == (second, 1, 0)
@@ -355,7 +359,7 @@ def test_with_a_deadline_all_providers_are_opened_at_once():
     both = threading.Barrier(2, timeout=LONGEST)
     providers = ProvidersOnDemand(["a", "b"], lambda _: both.wait() in {0, 1} and InMemoryConfigProvider({"x": {}}))
 
-    assert not Lookup(providers, timeout=LONGEST).fetch(ONE_OF_EACH).failures
+    assert not Lookup(providers, FetchOptions(timeout=LONGEST)).fetch(ONE_OF_EACH).failures
 
 
 class HangingOnce:
@@ -380,7 +384,7 @@ def test_a_provider_behind_one_that_hangs_is_opened_all_the_same():
     opening = HangingOnce("a")
     providers = ProvidersOnDemand(["a", "b"], opening)
     with pytest.raises(ProviderUnavailableError, match="'a' gave no answer"):
-        Lookup(providers, timeout=0.05).fetch(ONE_OF_EACH)
+        Lookup(providers, FetchOptions(timeout=0.05)).fetch(ONE_OF_EACH)
     opening.begun["b"].wait()
     opening.threads["b"][0].join()
     opening.let_go.set()
@@ -392,11 +396,11 @@ def test_all_that_hang_are_opened_once_more_for_the_next_who_asks():
     opening = HangingOnce("a", "b")
     providers = ProvidersOnDemand(["a", "b"], opening)
     with pytest.raises(ProviderUnavailableError):
-        Lookup(providers, timeout=0.01).fetch(ONE_OF_EACH)
+        Lookup(providers, FetchOptions(timeout=0.01)).fetch(ONE_OF_EACH)
     for begun in opening.begun.values():
         begun.wait()
 
-    assert not Lookup(providers, timeout=LONGEST).fetch(ONE_OF_EACH).failures
+    assert not Lookup(providers, FetchOptions(timeout=LONGEST)).fetch(ONE_OF_EACH).failures
     opening.let_go.set()
 
 
@@ -410,10 +414,10 @@ def test_an_error_is_raised_at_once_and_those_that_are_still_being_opened_are_sh
 
     providers = ProvidersOnDemand(["a", "b"], open_)
     with pytest.raises(AccessDeniedError):
-        Lookup(providers, timeout=LONGEST).fetch(ONE_OF_EACH)
+        Lookup(providers, FetchOptions(timeout=LONGEST)).fetch(ONE_OF_EACH)
     opening.begun["b"].wait()
     with pytest.raises(ProviderUnavailableError, match="'b' gave no answer"):
-        Lookup(providers, timeout=0.01).fetch({("b", "x"): {"k"}})
+        Lookup(providers, FetchOptions(timeout=0.01)).fetch({("b", "x"): {"k"}})
     opening.let_go.set()
 
     assert len(opening.threads["b"]) == 1
@@ -427,7 +431,9 @@ def test_all_that_is_wrong_with_definitions_is_told_together(timeout: float | No
         return InMemoryConfigProvider()
 
     with pytest.raises(ProviderDefinitionError) as caught:
-        Lookup(ProvidersOnDemand("abc", open_), timeout=timeout).fetch({(name, ""): {"k"} for name in "cba"})
+        Lookup(ProvidersOnDemand("abc", open_), FetchOptions(timeout=timeout)).fetch(
+            {(name, ""): {"k"} for name in "cba"}
+        )
     assert caught.value.problems == ("a has no url.", "c has no url.")
 
 
@@ -442,9 +448,9 @@ def test_a_child_that_is_forked_while_a_provider_is_opened_opens_it_itself():
 
     providers = ProvidersOnDemand(["p"], open_)
     with pytest.raises(ProviderUnavailableError):
-        Lookup(providers, timeout=0.01).fetch(places("a"))
+        Lookup(providers, FetchOptions(timeout=0.01)).fetch(places("a"))
     begun.wait()
-    child = in_child(lambda: Lookup(providers, timeout=LONGEST).fetch(places("a")).value("p", "a", "k"))
+    child = in_child(lambda: Lookup(providers, FetchOptions(timeout=LONGEST)).fetch(places("a")).value("p", "a", "k"))
     let_go.set()
 
     assert child not in {"", str(parent)}
@@ -456,7 +462,7 @@ def test_what_is_opened_after_all_have_gone_is_closed():
     before = threads_of_ours()
     providers = ProvidersOnDemand(["p"], lambda name: let_go.wait() and opened)
     with providers, pytest.raises(ProviderUnavailableError):
-        Lookup(providers, timeout=0.1).fetch(places("a"))
+        Lookup(providers, FetchOptions(timeout=0.1)).fetch(places("a"))
     (opening,) = threads_of_ours() - before
     let_go.set()
     opening.join()
@@ -472,9 +478,9 @@ def test_opening_and_asking_have_one_deadline():
         clock.sleep(20)
         return provider
 
-    Lookup(ProvidersOnDemand(["p"], open_slowly), attempts=5, sleep=clock.sleep, timeout=40, clock=clock).fetch(
-        places("a")
-    )
+    Lookup(
+        ProvidersOnDemand(["p"], open_slowly), FetchOptions(attempts=5, timeout=40), sleep=clock.sleep, clock=clock
+    ).fetch(places("a"))
 
     assert len(provider.calls) == 1
 
@@ -484,7 +490,7 @@ def test_opening_and_asking_have_one_deadline():
 def test_a_provider_that_cannot_be_opened_says_why(error: ConfigProvidersError, timeout: float | None):
     opening = Opening(error)
     opening.let_go.set()
-    lookup = Lookup(ProvidersOnDemand(["p", "other"], opening), timeout=timeout)
+    lookup = Lookup(ProvidersOnDemand(["p", "other"], opening), FetchOptions(timeout=timeout))
     for _ in range(2):
         with pytest.raises(type(error)) as caught:
             lookup.fetch(places("a", "b"))
@@ -500,7 +506,9 @@ def test_in_the_callers_thread_providers_are_opened_there_too():
         threads.append(threading.current_thread())
         return InMemoryConfigProvider()
 
-    Lookup(ProvidersOnDemand(["p"], open_here), timeout=LONGEST, in_callers_thread=True).fetch(places("a"))
+    Lookup(ProvidersOnDemand(["p"], open_here), FetchOptions(timeout=LONGEST, in_callers_thread=True)).fetch(
+        places("a")
+    )
 
     assert threads == [threading.current_thread()]
 
@@ -582,7 +590,7 @@ def test_only_what_is_unavailable_is_asked_for_again():
     clock = FakeClock()
     provider = Together({"a": [answer("A")], "b": [ProviderUnavailableError("down"), answer("B")]})
 
-    answers = Lookup({"p": provider}, attempts=3, sleep=clock.sleep).fetch(places("a", "b"))
+    answers = Lookup({"p": provider}, FetchOptions(attempts=3), sleep=clock.sleep).fetch(places("a", "b"))
 
     assert answers.data == {("p", "a"): {"k": "A"}, ("p", "b"): {"k": "B"}}
     assert [set(batch) for batch in provider.batches] == [{"a", "b"}, {"b"}]
@@ -593,7 +601,7 @@ def test_what_stays_unavailable_is_a_failure_of_its_path_alone():
     down = ProviderUnavailableError("down")
     provider = Together({"a": [answer("A")], "b": [down, down], "c": [AccessDeniedError("no")]})
 
-    answers = Lookup({"p": provider}, attempts=2, sleep=clock.sleep).fetch(places("a", "b", "c"))
+    answers = Lookup({"p": provider}, FetchOptions(attempts=2), sleep=clock.sleep).fetch(places("a", "b", "c"))
 
     assert answers.data == {("p", "a"): {"k": "A"}}
     assert {path: str(error) for (_, path), error in answers.failures.items()} == {"b": "down", "c": "no"}
@@ -611,7 +619,7 @@ def test_what_stays_unavailable_is_a_failure_of_its_path_alone():
 def test_an_error_of_the_whole_request_is_that_of_every_path(error: Exception, requests: int):
     provider = Together({}, error=error)
 
-    answers = Lookup({"p": provider}, attempts=3, sleep=FakeClock().sleep).fetch(places("a", "b"))
+    answers = Lookup({"p": provider}, FetchOptions(attempts=3), sleep=FakeClock().sleep).fetch(places("a", "b"))
 
     assert answers.failures == {("p", "a"): error, ("p", "b"): error}
     assert len(provider.batches) == requests
@@ -632,7 +640,7 @@ def test_attack_19_what_would_end_the_process_is_a_failure_that_shows_no_value(e
             raise error
 
     provider = Together({}, error=error) if together and len(paths) > 1 else Ending()
-    answers = Lookup({"p": provider}, timeout=LONGEST).fetch(places(*paths))
+    answers = Lookup({"p": provider}, FetchOptions(timeout=LONGEST)).fetch(places(*paths))
 
     assert [str(failure) for failure in answers.failures.values()] == [
         f"Provider 'p' failed at path '{path}' with {type(error).__name__} in {raised_at(error)}. "
@@ -648,7 +656,7 @@ def test_attack_19_nor_while_a_provider_is_opened():
     opening.let_go.set()
 
     with pytest.raises(ProviderDefinitionError) as caught:
-        Lookup(ProvidersOnDemand(["p"], opening), timeout=LONGEST).fetch(places("a"))
+        Lookup(ProvidersOnDemand(["p"], opening), FetchOptions(timeout=LONGEST)).fetch(places("a"))
 
     assert str(caught.value) == f"Provider p: it cannot be configured (SystemExit in {raised_at(error)})."
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
@@ -702,7 +710,7 @@ _who_asks: ContextVar[str] = ContextVar("_who_asks", default="nobody")
 def test_providers_in_other_threads_see_the_caller_s_context_and_not_each_other_s():
     token = _who_asks.set("caller")
     try:
-        answers = Lookup({"p": Asking()}, max_workers=2).fetch(places(*"abcdefgh"))
+        answers = Lookup({"p": Asking()}, FetchOptions(max_workers=2)).fetch(places(*"abcdefgh"))
     finally:
         _who_asks.reset(token)
 
@@ -720,7 +728,7 @@ def test_an_interrupt_does_not_wait_for_what_has_not_begun():
 
     provider, before = Interrupting(), threads_of_ours()
     with pytest.raises(KeyboardInterrupt):
-        Lookup({"p": provider}, max_workers=1).fetch(places(*map(str, range(1000))))
+        Lookup({"p": provider}, FetchOptions(max_workers=1)).fetch(places(*map(str, range(1000))))
     begun = threads_of_ours() - before
     interrupted.set()
     for thread in begun:

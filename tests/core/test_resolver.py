@@ -15,6 +15,7 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.lookup import FetchOptions
 from airflow_config_providers.core.resolver import ConfigResolver, Unresolved
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
@@ -418,7 +419,7 @@ def test_denied_is_told_apart_from_unavailable_and_missing():
 
     for name, kind in expected.items():
         with pytest.raises(kind) as caught:
-            ConfigResolver(providers, attempts=1).resolve([dag({"a": f"${{{name}:k}}"})])
+            ConfigResolver(providers, options=FetchOptions(timeout=60)).resolve([dag({"a": f"${{{name}:k}}"})])
         assert type(caught.value) is kind
 
 
@@ -426,7 +427,9 @@ def test_a_failure_names_only_the_references_that_it_affects(vault):
     providers = {"vault": vault, "down": InMemoryConfigProvider(error=ProviderUnavailableError("later."))}
 
     with pytest.raises(ProviderUnavailableError) as caught:
-        ConfigResolver(providers, attempts=1).resolve([dag({"a": "${vault:db:port} ${down:x:y} ${down:x:y}"})])
+        ConfigResolver(providers, options=FetchOptions(timeout=60)).resolve(
+            [dag({"a": "${vault:db:port} ${down:x:y} ${down:x:y}"})]
+        )
     assert caught.value.problems == ("a (conf): ${down:x:y} is not resolved. later.",)
 
 
@@ -453,7 +456,7 @@ def test_ten_thousand_paths_that_fail_in_ten_thousand_ways_are_told_within_secon
             raise ProviderLookupError(f"There is no {path}.")
 
     configs = {f"spark.k{number}": f"${{p:path{number}:k}}" for number in range(10_000)}
-    asked = ConfigResolver({"p": Missing()}, attempts=1, in_callers_thread=True)
+    asked = ConfigResolver({"p": Missing()}, options=FetchOptions(timeout=60, in_callers_thread=True))
     layered = asked.settle([dag(configs)])
 
     started = time.process_time()
@@ -500,7 +503,7 @@ def test_attack_61_a_provider_that_hangs_is_unavailable_at_the_deadline():
     with pytest.raises(
         ProviderUnavailableError, match=r"within 0\.3 seconds.*\(50 keys: k0, k1, k2, \.\.\.\)"
     ) as caught:
-        ConfigResolver({"p": Hanging()}, timeout=0.3).resolve([dag(configs)])
+        ConfigResolver({"p": Hanging()}, options=FetchOptions(attempts=5, timeout=0.3)).resolve([dag(configs)])
     let_go.set()
     assert len(caught.value.problems) == 1
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.lookup import FetchOptions
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
 from airflow_config_providers.core.transformer import ConfigTransformer, Limits
 from airflow_config_providers.core.variable import ConfigVariable
@@ -142,7 +143,7 @@ def test_paths_are_read_side_by_side():
 
     configs = {f"c{i}": f"${{p:{i}:k}}" for i in range(4)}
 
-    assert ConfigTransformer({"p": Meeting()}, max_workers=4).transform(configs).data == {
+    assert ConfigTransformer({"p": Meeting()}, options=FetchOptions(max_workers=4)).transform(configs).data == {
         f"c{i}": str(i) for i in range(4)
     }
 
@@ -162,7 +163,9 @@ def test_readers_are_bounded():
             return ConfigData({})
 
     provider = Counting()
-    ConfigTransformer({"p": provider}, max_workers=3).transform({f"c{i}": f"${{p:{i}:k}}" for i in range(20)})
+    ConfigTransformer({"p": provider}, options=FetchOptions(max_workers=3)).transform(
+        {f"c{i}": f"${{p:{i}:k}}" for i in range(20)}
+    )
 
     assert 1 <= provider.most <= 3
 
@@ -184,14 +187,16 @@ class Flaky(ConfigProvider):
 def test_an_unavailable_provider_is_asked_again():
     provider = Flaky(failures=1)
 
-    assert ConfigTransformer({"p": provider}, attempts=2).transform({"a": "${p:k}"}).data == {"a": "v"}
+    assert ConfigTransformer({"p": provider}, options=FetchOptions(attempts=2)).transform({"a": "${p:k}"}).data == {
+        "a": "v"
+    }
 
 
 def test_an_unavailable_provider_is_asked_a_bounded_number_of_times():
     provider = Flaky(failures=99)
 
     with pytest.raises(ProviderUnavailableError):
-        ConfigTransformer({"p": provider}, attempts=2).transform({"a": "${p:k}"})
+        ConfigTransformer({"p": provider}, options=FetchOptions(attempts=2)).transform({"a": "${p:k}"})
     assert provider.asked == 2
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.lookup import Answers, Lookup
+from airflow_config_providers.core.lookup import Answers, FetchOptions, Lookup
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderUnavailableError
 from airflow_config_providers.providers import SecretsBackendConfigProvider
@@ -63,7 +63,7 @@ def fetch(provider: SecretsBackendConfigProvider, *places: str, attempts: int = 
     for place in places:
         path, _, key = place.rpartition(":")
         wanted.setdefault(("sm", path), set()).add(key)
-    return Lookup({"sm": provider}, attempts=attempts, sleep=FakeClock().sleep).fetch(wanted)
+    return Lookup({"sm": provider}, FetchOptions(attempts=attempts), sleep=FakeClock().sleep).fetch(wanted)
 
 
 def values(answers: Answers) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.core.lookup import Lookup
+from airflow_config_providers.core.lookup import FetchOptions, Lookup
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.exceptions import (
@@ -267,7 +267,9 @@ def test_after_a_failure_no_other_secret_is_asked_for_and_answers_are_kept() -> 
 
 def test_a_failure_is_told_once_with_the_keys_that_it_affects() -> None:
     texts = {f"key {name}": f"${{sm:variables/{name}:rate}}" for name in SIX}
-    resolver = ConfigResolver({"sm": configured(Noted({SIX[0]: AccessDeniedError("It refuses.")}))}, attempts=1)
+    resolver = ConfigResolver(
+        {"sm": configured(Noted({SIX[0]: AccessDeniedError("It refuses.")}))}, options=FetchOptions(timeout=60)
+    )
 
     with pytest.raises(AccessDeniedError) as caught:
         resolver.resolve([], texts)

@@ -18,7 +18,7 @@ from airflow.sdk import Variable as TaskVariable
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
-from airflow_config_providers.core.lookup import Lookup
+from airflow_config_providers.core.lookup import FetchOptions, Lookup
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_connection import AirflowConnectionConfigProvider
@@ -90,7 +90,9 @@ def test_a_provider_that_asks_airflow_asks_again_while_this_backend_is_unavailab
     provider = AirflowConnectionConfigProvider(lambda name: asked.append(name) or airflow_secrets.connection(name))
     provider.configure({"allowlist.pattern": "db"})
 
-    answers = Lookup({"c": provider}, attempts=3, sleep=lambda seconds: None).fetch({("c", "db"): {"host"}})
+    answers = Lookup({"c": provider}, FetchOptions(attempts=3), sleep=lambda seconds: None).fetch(
+        {("c", "db"): {"host"}}
+    )
 
     assert isinstance(answers.failures["c", "db"], ProviderUnavailableError)
     assert asked == ["db"] * 3

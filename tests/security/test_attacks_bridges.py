@@ -18,6 +18,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowRuntimeError, AirflowSecretsBackendAccessDenied
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.lookup import FetchOptions
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.resolver import ConfigResolver
@@ -71,7 +72,7 @@ def resolve(reference: str) -> str | None:
 
 def resolved(providers: Mapping[str, ConfigProvider], reference: str) -> str | None:
     layer = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.password": reference})
-    return ConfigResolver(providers, attempts=1).resolve([layer]).configs()["spark.app.password"]
+    return ConfigResolver(providers, options=FetchOptions(timeout=60)).resolve([layer]).configs()["spark.app.password"]
 
 
 def failure(call: Callable[[], Any]) -> ConfigProvidersError:

@@ -20,10 +20,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from airflow_config_providers.core.lookup import FetchOptions
+
 pytest.importorskip("hvac")
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.lookup import PATIENT, Lookup
+from airflow_config_providers.core.lookup import Lookup
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
@@ -63,7 +65,9 @@ def resolve(provider, reference, *layers, attempts=3):
     several = reference if isinstance(reference, list) else []
     texts = {f"spark.app.x{number}": text for number, text in enumerate(several)} or {"spark.app.x": reference}
     conf = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", texts)
-    resolved = ConfigResolver({"vault": provider}, attempts=attempts).resolve([conf, *layers])
+    resolved = ConfigResolver({"vault": provider}, options=FetchOptions(attempts=attempts, timeout=60)).resolve(
+        [conf, *layers]
+    )
     return resolved.configs() if several else resolved.configs()["spark.app.x"]
 
 
@@ -519,7 +523,7 @@ OUTAGES = pytest.mark.parametrize(  # a login that is dropped may have been a re
 def asked_for_password(sessions, provider, path):
     """Ask up to three times, with pauses on the clock of ``sessions``, and return what a job gets."""
     clock = sessions.clock
-    answers = Lookup({"vault": provider}, PATIENT, attempts=3, sleep=clock.sleep, clock=clock).fetch(
+    answers = Lookup({"vault": provider}, FetchOptions(attempts=3, timeout=60), sleep=clock.sleep, clock=clock).fetch(
         {("vault", path): {"password"}}
     )
     for error in answers.failures.values():

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from airflow_config_providers.core import ConfigLayer, ConfigSource
+from airflow_config_providers.core.lookup import FetchOptions
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import KEPT
 from airflow_config_providers.exceptions import (
@@ -41,7 +42,7 @@ class Driver:
 
     def resolve(self):
         layer = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {KEY: "${vault:db:password}", "spark.app.name": "stream"})
-        return ConfigResolver({"vault": self.provider}, attempts=1).resolve([layer])
+        return ConfigResolver({"vault": self.provider}, options=FetchOptions(timeout=60)).resolve([layer])
 
     def rotate(self, number):
         self.provider.data["db"]["password"] = VALUES[number]

@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from airflow_config_providers.core.lookup import Lookup
+from airflow_config_providers.core.lookup import FetchOptions, Lookup
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from tests.limits import eventually
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of
@@ -110,5 +110,5 @@ def test_a_lookup_that_waits_goes_on_when_it_is_unsealed(vault) -> None:
     place = ("vault", f"{vault.kv2}/a")
     with opened(vault) as provider, contextlib.ExitStack() as stack:
         stack.enter_context(vault.sealed())
-        lookup = Lookup({"vault": provider}, attempts=5, sleep=lambda _: stack.close())
+        lookup = Lookup({"vault": provider}, FetchOptions(attempts=5), sleep=lambda _: stack.close())
         assert lookup.fetch({place: {"k"}}).data == {place: {"k": "v"}}

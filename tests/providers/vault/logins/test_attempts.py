@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.core.lookup import Answers, Lookup
+from airflow_config_providers.core.lookup import Answers, FetchOptions, Lookup
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError, ProviderUnavailableError
 from airflow_config_providers.providers.vault.bounded import MOST
 from airflow_config_providers.providers.vault.logins.login_attempts import LoginAttempts
@@ -99,7 +99,9 @@ def test_a_refusal_whose_text_cannot_be_read_is_not_asked_for_again(vault, metho
     vault.fail(ENDLESS, 400, path="auth/", body="{}", headers={"Content-Encoding": "gzip"})
     with contextlib.closing(provider_of(params)) as provider:
         place, clock = ("v", f"{vault.kv2}/a"), FakeClock()
-        answers = Lookup({"v": provider}, attempts=5, sleep=clock.sleep, clock=clock).fetch({place: {"k"}})
+        answers = Lookup({"v": provider}, FetchOptions(attempts=5), sleep=clock.sleep, clock=clock).fetch(
+            {place: {"k"}}
+        )
     assert type(answers.failures[place]) is AccessDeniedError
     assert logins(vault) == 1
 
@@ -361,7 +363,12 @@ def resolved(params: Parameters, vault, sessions: ManualSessions) -> tuple[Answe
     places = [("v", f"{vault.kv2}/{name}") for name in "abc"]
     began = clock()
     with contextlib.closing(provider_of(params, sessions)) as provider:
-        lookup = Lookup({"v": provider}, attempts=5, sleep=clock.sleep, timeout=60, clock=clock, in_callers_thread=True)
+        lookup = Lookup(
+            {"v": provider},
+            FetchOptions(attempts=5, timeout=60, in_callers_thread=True),
+            sleep=clock.sleep,
+            clock=clock,
+        )
         return lookup.fetch({place: {"k"} for place in places}), clock() - began
 
 

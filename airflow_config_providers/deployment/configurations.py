@@ -27,7 +27,8 @@ from airflow_config_providers.deployment.rows import (
     with_chosen_files,
 )
 from airflow_config_providers.deployment.why_not import Reading, nothing_refused, refusals, unread_sources, why_not
-from airflow_config_providers.dynamic.admin import AlterConfigResult, no_notes
+from airflow_config_providers.dynamic.admin import no_notes
+from airflow_config_providers.dynamic.alterer import AlterConfigResult
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.job_layers import MASTER, without_effect

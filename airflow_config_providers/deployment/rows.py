@@ -25,7 +25,7 @@ from airflow_config_providers.core.templates import is_known_only_in_run, is_tem
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.core.wording import nearest
-from airflow_config_providers.dynamic.admin import AlterConfigResult
+from airflow_config_providers.dynamic.alterer import AlterConfigResult
 from airflow_config_providers.dynamic.document import Value
 from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.exceptions import ConfigException

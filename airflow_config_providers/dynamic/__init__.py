@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from airflow_config_providers import lazy
 
 if TYPE_CHECKING:
-    from airflow_config_providers.dynamic.admin import AlterConfigResult as AlterConfigResult
     from airflow_config_providers.dynamic.admin import ConfigAdmin as ConfigAdmin
+    from airflow_config_providers.dynamic.alterer import AlterConfigResult as AlterConfigResult
     from airflow_config_providers.dynamic.document import Sealed as Sealed
     from airflow_config_providers.dynamic.followers import ConfigFollower as ConfigFollower
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder as PasswordEncoder

@@ -162,6 +162,26 @@ def refuse_unrecorded(version: int, versions: range, *, name: str) -> None:
         raise ConfigException(f"{name}: version {printable(str(version))} is not recorded. {_listed(versions)}")
 
 
+def before_last(changes: Sequence[Change], *, name: str) -> int:
+    """
+    Return the version before the last one of ``changes``.
+
+    :param name: the name of the resource in messages
+    :raises ConfigException: it is not known
+    """
+    if not changes:
+        raise ConfigException(
+            f"No changes of {name} are recorded, so there is nothing to roll back. To remove all that it has, name "
+            f"version 0."
+        )
+    if changes[-1].event == LOSS:
+        raise ConfigException(
+            f"The last change of {name} is that its variable was deleted or replaced by an older one, or that of "
+            f"its history was, which cannot be rolled back. Its history shows what it had: set that again."
+        )
+    return changes[-1].version - 1
+
+
 def _listed(versions: range) -> str:
     first, last = versions[0], versions[-1]
     if last == 0:

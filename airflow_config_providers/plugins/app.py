@@ -1,5 +1,5 @@
 """
-The REST interface: an app that Airflow's API server mounts, and its routes.
+The REST interface: an app that Airflow's API server mounts, its routes, and the files of the page.
 
 Airflow does not protect a mounted app, so every route names the permissions that it requires.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
@@ -16,13 +17,14 @@ from fastapi import APIRouter, Depends, FastAPI, Query
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
 
 from airflow_config_providers import __version__
 from airflow_config_providers.deployment import records
 from airflow_config_providers.deployment.differences import differences
 from airflow_config_providers.deployment.records import RunChoice
 from airflow_config_providers.deployment.rows import KeySelection, Row, as_json
-from airflow_config_providers.plugins import openapi, page
+from airflow_config_providers.plugins import openapi
 from airflow_config_providers.plugins.permissions import (
     may_edit_stored,
     may_read_default,
@@ -72,6 +74,31 @@ _RESOURCES: Final[Sequence[tuple[str, Sequence[Any], Sequence[Any]]]] = (
 )
 """The path of each kind of resource, and the permissions to read and to change it."""
 
+PAGE: Final = "/page"
+"""The path of the page below that of the app."""
+
+_FOLDER: Final = Path(__file__).with_name("assets")
+
+_CONTENT: Final = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "connect-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'self'",  # Airflow shows the page in a frame, and no other site may
+    "require-trusted-types-for": "'script'",  # text that is taken for HTML is an error
+    "trusted-types": "'none'",
+}
+
+PAGE_HEADERS: Final = {
+    "Cache-Control": "no-cache",  # asks again after an upgrade
+    "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in _CONTENT.items()),
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+"""The headers of every file: the page runs its own scripts, and sends requests to its own server only."""
+
 
 def make_app() -> FastAPI:
     """Return the app. FastAPI's own pages about it are off, because anyone could read them."""
@@ -88,7 +115,7 @@ def make_app() -> FastAPI:
     about = APIRouter(route_class=ProblemRoute)
     about.add_api_route(openapi.PATH, about_itself, methods=["GET"], dependencies=SIGNED_IN, include_in_schema=False)
     app.include_router(about)
-    app.mount(page.PATH, page.PageFiles())
+    app.mount(PAGE, PageFiles())
     return app
 
 
@@ -264,3 +291,20 @@ def refresh(asked: AskedDep, body: BodyDep) -> Response:
 
 async def _nowhere(request: Request, error: Exception) -> Response:
     return Problem.of(error).response()
+
+
+class PageFiles(StaticFiles):
+    """
+    The files of the page in Airflow, with ``PAGE_HEADERS``.
+
+    Anyone who can reach the server can load them, because they hold no data. What the page shows comes from the routes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(directory=_FOLDER, html=True)
+
+    def file_response(self, *args: Any, **options: Any) -> Response:
+        """Return the answer that contains a file, or that it has not changed."""
+        answer = super().file_response(*args, **options)
+        answer.headers.update(PAGE_HEADERS)
+        return answer

@@ -19,7 +19,7 @@ from fastapi.testclient import TestClient
 from starlette.routing import Mount
 
 from airflow_config_providers.cli.server import ROOT
-from airflow_config_providers.plugins import openapi, page
+from airflow_config_providers.plugins import app, openapi
 from airflow_config_providers.plugins.app import (
     CHANGE_DAG,
     CHANGE_DEFAULT,
@@ -53,7 +53,7 @@ def name(route: Any) -> str:
 def test_attack_41_there_are_routes_and_nothing_else():
     assert len(ROUTES) == 30
     assert all(isinstance(route, APIRoute) for route in ROUTES)
-    assert [route.path for route in OTHERS] == [openapi.PATH, page.PATH]
+    assert [route.path for route in OTHERS] == [openapi.PATH, app.PAGE]
 
 
 def test_attack_41_the_description_of_the_interface_is_for_users():
@@ -66,7 +66,7 @@ def test_attack_41_the_description_of_the_interface_is_for_users():
 def test_attack_41_beside_the_routes_there_are_only_files_of_the_page():
     (files,) = [route.app for route in OTHERS if isinstance(route, Mount)]
 
-    assert isinstance(files, page.PageFiles)
+    assert isinstance(files, app.PageFiles)
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=name)

@@ -13,12 +13,12 @@ from airflow import plugins_manager
 from airflow.api_fastapi.core_api.datamodels.plugins import ExternalViewResponse
 from starlette.testclient import TestClient
 
-from airflow_config_providers.plugins import page
+from airflow_config_providers.plugins import app
 from airflow_config_providers.plugins.app import make_app
 from airflow_config_providers.plugins.config_providers import PREFIX, ConfigProvidersPlugin
 
-FILES = sorted(path.name for path in (Path(page.__file__).parent / "assets").iterdir())
-TEXTS = {name: (Path(page.__file__).parent / "assets" / name).read_text() for name in FILES}
+FILES = sorted(path.name for path in (Path(app.__file__).parent / "assets").iterdir())
+TEXTS = {name: (Path(app.__file__).parent / "assets" / name).read_text() for name in FILES}
 SCRIPTS = [name for name in FILES if name.endswith(".js")]
 
 
@@ -29,7 +29,7 @@ def client() -> TestClient:
 
 @pytest.mark.parametrize("name", ["", *FILES])
 def test_a_file_runs_only_scripts_of_the_server(client: TestClient, name: str):
-    answer = client.get(f"{page.PATH}/{name}")
+    answer = client.get(f"{app.PAGE}/{name}")
     policy = answer.headers["Content-Security-Policy"]
 
     assert answer.status_code == 200
@@ -38,17 +38,17 @@ def test_a_file_runs_only_scripts_of_the_server(client: TestClient, name: str):
 
 
 def test_only_airflow_itself_may_frame_the_page(client: TestClient):
-    assert "frame-ancestors 'self'" in client.get(f"{page.PATH}/").headers["Content-Security-Policy"]
+    assert "frame-ancestors 'self'" in client.get(f"{app.PAGE}/").headers["Content-Security-Policy"]
 
 
 def test_a_file_is_what_its_type_says(client: TestClient):
-    assert client.get(f"{page.PATH}/").headers["X-Content-Type-Options"] == "nosniff"
+    assert client.get(f"{app.PAGE}/").headers["X-Content-Type-Options"] == "nosniff"
 
 
 def test_a_file_that_has_not_changed_is_not_sent_again(client: TestClient):
-    tag = client.get(f"{page.PATH}/main.js").headers["ETag"]
+    tag = client.get(f"{app.PAGE}/main.js").headers["ETag"]
 
-    answer = client.get(f"{page.PATH}/main.js", headers={"If-None-Match": tag})
+    answer = client.get(f"{app.PAGE}/main.js", headers={"If-None-Match": tag})
 
     assert (answer.status_code, answer.content) == (304, b"")
     assert "Content-Security-Policy" in answer.headers
@@ -56,7 +56,7 @@ def test_a_file_that_has_not_changed_is_not_sent_again(client: TestClient):
 
 @pytest.mark.parametrize("path", ["nosuch.js", "%2e%2e/app.py", "..%2fapp.py", "%2e%2e%2f%2e%2e%2fsettings.py"])
 def test_there_are_no_other_files(client: TestClient, path: str):
-    answer = client.get(f"{page.PATH}/{path}")
+    answer = client.get(f"{app.PAGE}/{path}")
 
     assert answer.status_code == 404
     assert "import" not in answer.text
@@ -84,7 +84,7 @@ def test_all_scripts_are_loaded_at_once():
 
 @pytest.mark.parametrize("view", ConfigProvidersPlugin.external_views, ids=lambda view: view["destination"])
 def test_airflow_accepts_a_view(view: dict[str, str]):
-    assert ExternalViewResponse.model_validate(view).href.startswith(f"{PREFIX.removeprefix('/')}{page.PATH}/")
+    assert ExternalViewResponse.model_validate(view).href.startswith(f"{PREFIX.removeprefix('/')}{app.PAGE}/")
 
 
 def test_airflow_shows_the_page_at_the_deployment_a_dag_a_task_and_a_task_instance():

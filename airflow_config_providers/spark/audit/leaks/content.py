@@ -10,9 +10,8 @@ from typing import Final
 
 from airflow_config_providers.spark.audit.batches import batches
 from airflow_config_providers.spark.audit.leaks.file_format import compression_of, is_parquet
-from airflow_config_providers.spark.audit.leaks.object_store import FAR_BLOCK, opened_object
+from airflow_config_providers.spark.audit.leaks.object_store import FAR_BLOCK, is_stored, opened_object
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile, opened_file
-from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
 
 BLOCK: Final = 4 * 1024 * 1024
 """How many bytes are read at a time."""

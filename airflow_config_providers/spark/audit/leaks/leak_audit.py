@@ -31,7 +31,7 @@ from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKe
 from airflow_config_providers.spark.audit.leaks.folder_lock import locked
 from airflow_config_providers.spark.audit.leaks.leak import Leak, iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
-from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mount, mounted
+from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, is_stored, mount, mounted
 from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
@@ -45,7 +45,6 @@ from airflow_config_providers.spark.audit.leaks.split_leaks import (
     columns_of,
 )
 from airflow_config_providers.spark.audit.leaks.split_search import Search
-from airflow_config_providers.spark.audit.leaks.stored_path import is_stored
 from airflow_config_providers.spark.audit.leaks.tables import (
     SearchedRows,
     TextDatabase,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from airflow_config_providers.spark.audit.leaks.files import FileListing, FoundFile
 from airflow_config_providers.spark.audit.leaks.leak import Leak, iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence, referring
+from airflow_config_providers.spark.audit.leaks.object_store import real
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.stored_path import real
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,11 @@ from airflow_config_providers.spark.audit.leaks.file_format import (
     is_tar,
 )
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split
+from airflow_config_providers.spark.audit.leaks.object_store import is_stored, real, split_root
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile, reason
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder, SoughtFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.split_search import Search
-from airflow_config_providers.spark.audit.leaks.stored_path import is_stored, real, split_root
 
 _SUFFIXES: Final = {"lz4": ".lz4", "snappy": ".snappy"}
 """The compressions of Spark's event logs, which are not written: such a copy is not compressed, nor named so."""

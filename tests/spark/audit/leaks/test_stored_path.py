@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.leaks.stored_path import StoredPath, is_stored, real
+from airflow_config_providers.spark.audit.leaks.object_store import StoredPath, is_stored, real
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.audit_common import show_found, spark_configs, writing_found
-from airflow_config_providers.cli.audit_progress import octets_progress
+from airflow_config_providers.cli.audit_common import octets_progress, show_found, spark_configs, writing_found
 from airflow_config_providers.cli.failing import (
     FOUND,
     INCOMPLETE,

@@ -12,9 +12,9 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.field_path import FieldPath, conf_paths, ends, put
-from airflow_config_providers.job.file_paths import paths_of
 from airflow_config_providers.job.nested_texts import NestedString, field_of, with_templates, without_results
 from airflow_config_providers.job.operator_specs import SUBMIT_FIELDS, JvmSign, OperatorSpec
+from airflow_config_providers.job.options import paths_of
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig

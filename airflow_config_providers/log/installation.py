@@ -18,9 +18,10 @@ from airflow_config_providers.log.guards import (
     GuardedStream,
     MessageGuard,
     Processor,
+    RecordGuard,
     RenderGuard,
+    keeps_records,
 )
-from airflow_config_providers.log.records import RecordGuard, keeps_records
 
 _Undo = Callable[[], None]
 

@@ -16,9 +16,8 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.foreign import require_bases
 from airflow_config_providers.job.fields import OURS, JobFields
-from airflow_config_providers.job.file_paths import listed
 from airflow_config_providers.job.nested_texts import NestedString, field_of, refuse_unstorable
-from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
+from airflow_config_providers.job.options import NO_OPTIONS, JobOptions, listed
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
 from airflow_config_providers.operators.reloading import attributes

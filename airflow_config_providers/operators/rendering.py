@@ -18,8 +18,8 @@ from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.fields import JobFields
-from airflow_config_providers.job.file_paths import listed, refuse_odd_paths
 from airflow_config_providers.job.nested_texts import strings, with_own_objects
+from airflow_config_providers.job.options import listed, refuse_odd_paths
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.resuming import SEALED_VALUES
 from airflow_config_providers.operators.reversing import ReversingOperator

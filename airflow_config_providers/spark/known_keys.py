@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Final
 
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.catalogue import READ_ONLY
 from airflow_config_providers.spark.catalogue_file import all_names
-from airflow_config_providers.spark.near_keys import NearKeys
 
 SPARK: Final = "spark."
 """The prefix of Spark's keys; spark-submit ignores all others."""
@@ -59,6 +63,29 @@ _MOST_CHARACTERS: Final = 256
 
 _MOST_DOTS: Final = 16
 """A key with more dots is not compared, which would take time: those that Spark knows have at most 10."""
+
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Za-z][a-z]*|\d+")
+
+_SEPARATORS_OF_NAMES: Final = b"._-"
+_SEPARATORS: Final = str.maketrans("", "", _SEPARATORS_OF_NAMES.decode())
+
+_FEWEST: Final = 3
+"""The fewest words of a key in which one can be missing: shorter ones resemble too many others."""
+
+_ANY: Final = "*"
+"""The rest of a key below a name that leaves it to people."""
+
+_AFTER_DOT: Final = "/"
+"""The character that follows a dot in the order of strings."""
+
+_MOST: Final = 2
+"""The most letters in which a key can differ from the one that it probably means."""
+
+_LONG: Final = 6
+"""
+The fewest letters of a part that is checked for misspellings if any name can follow it, as in ``spark.hive``. A shorter
+part resembles too many words: ``spark.live.x`` does not mean ``spark.hive.x``.
+"""
 
 
 def meant(key: str) -> str | None:
@@ -123,3 +150,211 @@ def _nearest(key: str) -> str | None:
     if key.startswith(_OF_JOBS):
         return _of_jobs().meant(key)
     return _of_spark().meant(key) or _of_spark().with_missing_word(key)
+
+
+class NearKeys:
+    """
+    Finds the key that is meant by one with a slip in its words, or with a few wrong letters.
+
+    :param names: the keys to choose from, the most likely first
+    :param free: the names below which people choose the rest of a key
+    """
+
+    def __init__(self, names: Iterable[str], free: Iterable[str] = ()) -> None:
+        self._names = list(names)
+        self._letter_slips = _LetterSlips([*self._names, *(f"{name}.{_ANY}" for name in free)])
+
+    def meant(self, key: str) -> str | None:
+        """
+        Return the key that is meant by ``key``.
+
+        It differs in separators or case, in the number of a word, in a word written twice, or in a few letters.
+        """
+        texts = (_squashed(key), _squashed(_once(key)), *_in_other_numbers(_words(key)))
+        found = next((self._name(text) for text in texts if text in self._known), None)
+        return found or self._letter_slips.meant(key)
+
+    def with_missing_word(self, key: str) -> str | None:
+        """Return the only key that has the words of ``key`` and one word or part more; None if there are several."""
+        known, text = _words(key), _squashed(key)
+        if len(known) < _FEWEST:
+            return None
+        splits = {"".join(known[:place]) for place in range(1, len(known) + 1)}
+        longer = {name for start in splits for name in self._between(start, text[len(start) :])}
+        found = [name for name in longer if text in _shortened(name)]
+        return found[0] if len(found) == 1 else None
+
+    def _between(self, start: str, end: str) -> Iterator[str]:
+        """Yield the keys that begin with ``start``, end with ``end``, and have more between them."""
+        wanted = f"\n{start}" if len(start) > len(end) else f"{end}\n"
+        place = self._text.find(wanted)
+        while place >= 0:
+            first = self._text.rfind("\n", 0, place + 1) + 1
+            last = self._text.index("\n", first)
+            line = self._text[first:last]
+            if len(line) > len(start) + len(end) and line.startswith(start) and line.endswith(end):
+                yield self._name(line)
+            place = self._text.find(wanted, last)
+
+    @cached_property
+    def _text(self) -> str:
+        """Every key without separators, one a line: searching one text takes less time than making a table."""
+        names = "\n".join(["", *self._names, ""]).encode()
+        return names.lower().translate(None, _SEPARATORS_OF_NAMES).decode()  # a tenth of the time of _squashed
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self._text.split("\n")[1:-1]
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self._lines)
+
+    def _name(self, line: str) -> str:
+        """Return the first name that is ``line`` without separators."""
+        return self._names[self._lines.index(line)]
+
+
+def _words(key: str) -> list[str]:
+    """Return the words of ``key`` in lower case: ``maxExecutors`` has two."""
+    return [word.lower() for word in _WORD.findall(key)]
+
+
+def _squashed(key: str) -> str:
+    """Return ``key`` without the separators and the case, which people confuse."""
+    return key.lower().translate(_SEPARATORS)
+
+
+def _once(key: str) -> str:
+    """Return the words of ``key`` without parts and words that are there twice in a row."""
+    return "".join(_without_repetition(_words(".".join(_without_repetition(key.split("."))))))
+
+
+def _without_repetition(of: Sequence[str]) -> list[str]:
+    return [*of[:1], *(later for earlier, later in pairwise(of) if later != earlier)]
+
+
+def _in_other_numbers(of: Sequence[str]) -> Iterator[str]:
+    """Yield the joined words, each time with another one in the singular or the plural."""
+    for place, word in enumerate(of):
+        other = word[:-1] if word.endswith("s") else f"{word}s"
+        yield "".join([*of[:place], other, *of[place + 1 :]])
+
+
+def _shortened(name: str) -> set[str]:
+    """Return the words of ``name`` without one of them, and without those of one part."""
+    parts = [_squashed(part) for part in name.split(".")]
+    return {"".join(rest) for of in (_words(name), parts) for rest in _with_one_left_out(of)}
+
+
+def _with_one_left_out(of: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield ``of`` without one item, which is not the first: that is ``spark``."""
+    return ([*of[:place], *of[place + 1 :]] for place in range(1, len(of)))
+
+
+class _LetterSlips:
+    """
+    Finds the key that is meant by one with a few wrong letters.
+
+    :param names: the keys to choose from; one that ends with ``_ANY`` stands for all keys that begin like it
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = sorted(names)  # so that those with the same first parts are in one range
+        self._letters: dict[str, Mapping[str, int]] = {}
+
+    def meant(self, key: str) -> str | None:
+        """Return the key that differs from ``key`` in the fewest letters, at most ``_MOST``."""
+        found = min(self._near("", key.split("."), _MOST), default=None)
+        return found[1] if found else None
+
+    def _near(self, start: str, parts: list[str], most: int) -> Iterator[tuple[int, str]]:
+        """
+        Yield the names below ``start`` that differ from ``parts`` in at most ``most`` letters.
+
+        :return: pairs of the number of letters and the name
+        """
+        if _ANY in self._parts(start):
+            yield 0, start + ".".join(parts)
+        for cost, part in self._near_parts(start, parts[0], most):
+            name = start + part
+            if parts[1:]:
+                yield from ((cost + more, found) for more, found in self._near(f"{name}.", parts[1:], most - cost))
+            elif self._is_name(name):
+                yield cost, name
+
+    def _near_parts(self, start: str, part: str, most: int) -> Iterator[tuple[int, str]]:
+        parts = self._parts(start)
+        if part in parts and part != _ANY:
+            yield 0, part
+        most = min(most, _allowed(part))
+        if not most:
+            return
+        wanted = _letters(part)
+        for other, its_letters in parts.items():
+            is_close = abs(len(other) - len(part)) <= most and (wanted ^ its_letters).bit_count() <= 2 * most
+            cost = _distance(part.lower(), other.lower(), most) if is_close and other not in (part, _ANY) else None
+            if cost is not None and self._may_stand_for(start, other):
+                yield cost, other
+
+    def _may_stand_for(self, start: str, part: str) -> bool:
+        """Return whether a misspelling of ``part`` can be distinguished from a name that people chose."""
+        return len(part) >= _LONG or _ANY not in self._parts(f"{start}{part}.")
+
+    def _is_name(self, name: str) -> bool:
+        place = bisect_left(self._names, name)
+        return self._names[place : place + 1] == [name]
+
+    def _parts(self, start: str) -> Mapping[str, int]:
+        """Return the parts that follow ``start``, which is empty or ends with a dot, with the letters of each."""
+        if start not in self._letters:  # few are ever looked up
+            self._letters[start] = {part: _letters(part) for part in self._parts_of(start)}
+        return self._letters[start]
+
+    def _parts_of(self, start: str) -> Iterator[str]:
+        names, place = self._names, bisect_left(self._names, start)
+        while place < len(names) and names[place].startswith(start):
+            part, dot, _ = names[place][len(start) :].partition(".")
+            yield part
+            place = bisect_left(names, f"{start}{part}{_AFTER_DOT}", place) if dot else place + 1
+
+
+def _allowed(part: str) -> int:
+    """Return in how many letters a part of a key can differ: short parts resemble each other by chance."""
+    return 0 if len(part) < 4 else 1 if len(part) < 8 else _MOST
+
+
+def _letters(word: str) -> int:
+    """Return a number with a bit for each letter of ``word``: a difference of n letters changes at most 2n bits."""
+    found = 0
+    for letter in word.lower():
+        found |= 1 << (ord(letter) & 63)
+    return found
+
+
+def _distance(one: str, other: str, most: int) -> int | None:
+    """
+    Return how many letters must be added, removed, replaced or swapped with the next to get from one to the other.
+
+    The time is bounded for small ``most``, however long the words are.
+
+    :return: None if it is more than ``most``
+    """
+    same = _same_letters(one, other)
+    one, other = one[same:], other[same:]
+    if not one or not other:
+        rest = len(one) + len(other)
+        return rest if rest <= most else None
+    if most == 0 or abs(len(one) - len(other)) > most:
+        return None
+    ways = [(one[1:], other), (one, other[1:]), (one[1:], other[1:])]
+    if one[:2] == other[1::-1]:
+        ways.append((one[2:], other[2:]))
+    found = [cost for way in ways if (cost := _distance(*way, most - 1)) is not None]
+    return 1 + min(found) if found else None
+
+
+def _same_letters(one: str, other: str) -> int:
+    """Return the length of the common prefix of both words."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))

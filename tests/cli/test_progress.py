@@ -8,7 +8,7 @@ import os
 import pytest
 from rich.console import Console
 
-from airflow_config_providers.cli.audit_progress import (
+from airflow_config_providers.cli.audit_common import (
     Counted,
     ProgressLines,
     data_size,

@@ -35,7 +35,6 @@ from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore,
 from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
-from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.leaks.split_leaks import (
     Found,
@@ -44,7 +43,7 @@ from airflow_config_providers.spark.audit.leaks.split_leaks import (
     SplitLeaks,
     columns_of,
 )
-from airflow_config_providers.spark.audit.leaks.split_search import Search
+from airflow_config_providers.spark.audit.leaks.split_search import Search, search_all
 from airflow_config_providers.spark.audit.leaks.tables import (
     SearchedRows,
     TextDatabase,

@@ -1,19 +1,28 @@
-"""Searches splits of files for known values, in constant memory. It runs in executors."""
+"""
+Searches splits of files for known values, in constant memory. It runs in executors.
+
+Small files are searched together, because most of them have nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, suppress
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from operator import attrgetter
 from typing import Final
 
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
+from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.leaks.column_search import search_columns
 from airflow_config_providers.spark.audit.leaks.content import (
     BLOCK,
     COMPRESSED_BLOCK,
     blocks,
     ends_hash,
+    hash_of_ends,
     joined,
     opened,
 )
@@ -29,7 +38,7 @@ from airflow_config_providers.spark.audit.leaks.file_format import (
     is_tar,
 )
 from airflow_config_providers.spark.audit.leaks.files import Split
-from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile
+from airflow_config_providers.spark.audit.leaks.open_file import ContentError, LoadedFile, OpenFile, OpenFolder
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile
 from airflow_config_providers.spark.audit.leaks.reader_processes import Readers
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
@@ -44,6 +53,15 @@ _NOW_COMPRESSED: Final = f"It is compressed, and was not before the search. {_ON
 
 Opened = Callable[[str, int], AbstractContextManager[OpenFile]]
 """Opens a file, of which the size is known, as ``content.opened`` does."""
+
+_TOGETHER: Final = 64 * 1024
+"""How many bytes of small files are searched together: the hits of so many are few."""
+
+_MOST: Final = 64
+"""The most files that are searched together, because each can have grown by ``_MORE``."""
+
+_MORE: Final = 4096
+"""How many bytes beyond the listed size are read, to see whether the file ends there."""
 
 
 class Search(ClosedOnExit):
@@ -223,3 +241,62 @@ def _add(data: bytes, at: int, *, within: tuple[int, int], finder: OccurrenceFin
             progress.leaks.append(FoundLeak(replace(one, start=start, end=at + one.end), progress.lines))
     progress.lines += data.count(b"\n", max(0, counted - at), max(0, end - at))
     progress.octets += max(0, end - begin)
+
+
+def search_all(
+    splits: Iterable[Split], finder: OccurrenceFinder, tick: OctetsRead
+) -> Iterator[Sequence[Found[FoundLeak]]]:
+    """Yield the results of some splits at a time, in order; each is that of ``Search``."""
+    with closing(OpenFolder()) as folder, Search(finder, tick) as search:
+        for some in packed(splits, attrgetter("file.size"), most=_TOGETHER, count=_MOST):
+            contents = [_content(split, folder) for split in some]
+            yield _searched(some, contents, search, folder)
+
+
+def _content(split: Split, folder: OpenFolder) -> bytes | None:
+    """Return the content of a small file; None if it is not read as a whole here, such as if it has become shorter."""
+    size = split.file.size
+    if size > _TOGETHER or split.end is not None:
+        return None
+    content = folder.beginning(split.file.path, size + _MORE)
+    return content if content is not None and size <= len(content) < size + _MORE else None
+
+
+def _searched(
+    splits: Sequence[Split], contents: Sequence[bytes | None], search: Search, folder: OpenFolder
+) -> Sequence[Found[FoundLeak]]:
+    found = list[Found[FoundLeak]]()
+    have_clue = _with_clue([content or b"" for content in contents], search.finder)
+    quiet = 0
+    for place, (split, content) in enumerate(zip(splits, contents, strict=True)):
+        if content is None:
+            found.append(search(split, lambda path, _: folder.opened(path)))
+        elif place in have_clue or compression_of(content) or is_parquet(content) or is_tar(content):
+            found.append(search(split, _loaded(content)))
+        else:
+            found.append(_without_occurrence(split, content))
+            quiet += len(content)
+    search.tick(quiet)
+    return found
+
+
+def _loaded(content: bytes) -> Opened:
+    return lambda _, __: nullcontext(LoadedFile(content))
+
+
+def _with_clue(contents: Sequence[bytes], finder: OccurrenceFinder) -> set[int]:
+    """Return the places of those of ``contents`` in which something can be found."""
+    ends = list(accumulate(map(len, contents)))
+    found = set[int]()
+    for start, end in finder.clues(b"".join(contents)):
+        place = bisect_right(ends, start)
+        if end <= ends[place]:
+            found.add(place)
+    return found
+
+
+def _without_occurrence(split: Split, content: bytes) -> Found[FoundLeak]:
+    """Return the result for a file in which nothing is found. What it has beyond its listed size is only context."""
+    path, size = split.file.path, split.file.size
+    problem = doubt(path, content[:LONGEST_MAGIC])
+    return Found((), size, content.count(b"\n", 0, size), problem, hash_of_ends(content[:size]))

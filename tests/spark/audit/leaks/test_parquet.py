@@ -25,9 +25,8 @@ from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split, s
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder, Occurrence
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_file
 from airflow_config_providers.spark.audit.leaks.parquet_file import LARGEST_ROWS, ParquetFile
-from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS, Found, FoundLeak
-from airflow_config_providers.spark.audit.leaks.split_search import Search
+from airflow_config_providers.spark.audit.leaks.split_search import Search, search_all
 from tests.spark.audit.leaks.searching import search
 
 CANARY = "cana-ry.8f7Q2x"

@@ -15,8 +15,8 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.file_format import CompressedMembers
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split, splits_of
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
-from airflow_config_providers.spark.audit.leaks.small_files import search_all
 from airflow_config_providers.spark.audit.leaks.sought import Sought
+from airflow_config_providers.spark.audit.leaks.split_search import search_all
 from tests.spark.audit.leaks.searching import search
 
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"

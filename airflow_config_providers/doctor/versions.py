@@ -16,7 +16,7 @@ from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.exceptions import UnsupportedVersionError
 from airflow_config_providers.spark.catalogue_file import minor_version, versions
 from airflow_config_providers.spark.installation import SparkInstallation, find_command
-from airflow_config_providers.spark.temporary_files import unwritable
+from airflow_config_providers.spark.jvm import unwritable
 
 _OURS: Final = "airflow-config-providers"
 _NAMES: Final = ("apache-airflow", "apache-airflow-providers-apache-spark", "pyspark", "hvac")

@@ -14,12 +14,11 @@ from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.arguments import SQL
 from airflow_config_providers.spark.delivery import Delivery, private_properties
-from airflow_config_providers.spark.installation import SparkInstallation
+from airflow_config_providers.spark.installation import SparkInstallation, doubt_of_defaults
 from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.processes.child_process import refusing_too_long
 from airflow_config_providers.spark.processes.process_family import ProcessFamily
 from airflow_config_providers.spark.processes.two_streams import TwoStreams
-from airflow_config_providers.spark.spark_env import doubt_of_defaults
 
 
 class ConfiguredSparkSqlHook(SparkSqlHook):

@@ -27,12 +27,11 @@ from airflow_config_providers.spark.arguments import (
     SUBMIT,
 )
 from airflow_config_providers.spark.delivery import Delivery, Submission, private_properties
-from airflow_config_providers.spark.installation import SparkInstallation
+from airflow_config_providers.spark.installation import SparkInstallation, doubt_of_defaults, doubt_of_mode
 from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.processes.child_process import refusing_too_long
 from airflow_config_providers.spark.processes.process_family import LateKill, ProcessFamily
 from airflow_config_providers.spark.processes.two_streams import TwoStreams
-from airflow_config_providers.spark.spark_env import doubt_of_defaults, doubt_of_mode
 
 _API_MODE: Final = "spark.api.mode"
 _DEPLOY_MODE: Final = "spark.submit.deployMode"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.spark.installation import SparkInstallation
-from airflow_config_providers.spark.spark_env import doubt_of_defaults, doubt_of_mode
+from airflow_config_providers.spark.installation import SparkInstallation, doubt_of_defaults, doubt_of_mode
 from tests.limits import LONGEST
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.spark.temporary_files import Unwritable, java_directory, unwritable
+from airflow_config_providers.spark.jvm import Unwritable, java_directory, unwritable
 
 OPTION = "-Djava.io.tmpdir="
 
@@ -50,7 +50,7 @@ def test_a_directory_that_cannot_be_written_is_named_with_the_variable_that_sets
 
 
 SHOWN = """
-from airflow_config_providers.spark.temporary_files import unwritable
+from airflow_config_providers.spark.jvm import unwritable
 
 for found in unwritable({}):
     print(*found)

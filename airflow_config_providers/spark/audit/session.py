@@ -21,8 +21,7 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.installation import SparkInstallation, matching
-from airflow_config_providers.spark.jvm import has_started, launch, spark_home
-from airflow_config_providers.spark.temporary_files import unwritable
+from airflow_config_providers.spark.jvm import has_started, launch, spark_home, unwritable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

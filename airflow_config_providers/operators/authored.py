@@ -160,8 +160,8 @@ class AuthoredOperator(ReloadingOperator):
 
     def _default_files(self, spark: SparkInstallation | None) -> list[ConfigFile]:
         """Return Spark's defaults file, which the job reads in any case."""
-        found = spark.defaults if spark else None
-        return [found] if found else []
+        defaults = spark.defaults if spark else None
+        return [defaults] if defaults else []
 
     def _job_spark(self) -> SparkInstallation | None:
         from airflow_config_providers.spark.installation import SparkInstallation

@@ -18,10 +18,11 @@ from airflow_config_providers.foreign import require_bases
 from airflow_config_providers.job.fields import OURS, JobFields
 from airflow_config_providers.job.nested_texts import NestedString, field_of, refuse_unstorable
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions, listed
+from airflow_config_providers.operators.held_texts import HeldTexts
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
 from airflow_config_providers.operators.reloading import attributes
-from airflow_config_providers.operators.rendering import HeldTexts, RenderingOperator
+from airflow_config_providers.operators.rendering import RenderingOperator
 from airflow_config_providers.operators.resuming import SEALED_VALUES
 from airflow_config_providers.operators.reversal.author_hooks import guard_methods
 
@@ -29,12 +30,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.run import JobRun
 
-_OWN: Final = (
-    *("config_files", "effective_config", "written_params"),
-    *("_authorship", "_job_options", "_held_texts", "_job_run", "_job_reload", "_is_killed", "_is_outdated"),
-    *("_kept_record", "_record_keeper", "_referring_texts", "_has_called_base", "_has_submitted"),
-    *("_is_executing", "_before_submit", "_added_context"),
-)
+_OWN: Final = ("config_files", "effective_config", "written_params", "_authorship", "_job_options", "_try")
 """The attributes of a configured operator."""
 
 _WITHOUT_BASE: Final = (
@@ -67,9 +63,6 @@ class ConfiguredOperator(RenderingOperator):
     """
 
     written_params: Mapping[str, Any] = MappingProxyType({})
-    _is_executing = False
-    _has_called_base = False  # the execute of a subclass
-    _has_submitted = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -118,10 +111,10 @@ class ConfiguredOperator(RenderingOperator):
         :raises UnsupportedVersionError: the installed Airflow or provider lacks something that this class leans on
         """
         require_bases(type(self))
-        found = vars(self)
-        refuse_taken(type(self), found.keys() & {*OURS})
-        for name in found.keys() & _OWN:  # another class can have set one of the same name
-            del found[name]
+        held = vars(self)
+        refuse_taken(type(self), held.keys() & {*OURS})
+        for name in held.keys() & _OWN:  # another class can have set one of the same name
+            del held[name]
         if options is not NO_OPTIONS:
             self._job_options = options
         if config_files is not None:
@@ -134,7 +127,8 @@ class ConfiguredOperator(RenderingOperator):
     def execute(self, context: Any, *args: Any, **kwargs: Any) -> Any:
         """Run the operator with values in its fields."""
         self._ask_late()
-        return self._with_values(context, partial(super().execute, context, *args, **kwargs), how=self._run_with_record)
+        run = partial(super().execute, context, *args, **kwargs)
+        return self._with_values(context, run, how=self._run_with_record)
 
     def resume_execution(self, next_method: str, next_kwargs: Any, context: Any) -> Any:
         """Continue after a deferral, with values in the fields; the job has ended."""
@@ -146,22 +140,21 @@ class ConfiguredOperator(RenderingOperator):
         return self._with_values(context, run, how=partial(self._run_resumed, sealed))
 
     def _run_resumed(self, sealed: object, context: Any, run: Callable[[], Any]) -> Any:
-        self._know_sealed(self._job_run, context, sealed)
+        self._know_sealed(self._try.run, context, sealed)
         try:
             return self._run_once(context, run)
         finally:
-            self._end_record()
+            self._try.end_record()
 
     @failing_at_once
     @clearing_frames
     def _with_values(
         self, context: Any, run: Callable[[], Any], *, how: Callable[[Any, Callable[[], Any]], Any]
     ) -> Any:
-        if self._held_texts is not None:
+        if self._try.held_texts is not None:
             return run()
-        if self._job_run.is_over:  # also if a subclass has called the execute of its base before
+        if self._try.run.is_over:  # also if a subclass has called the execute of its base before
             self._resolve_job(context, None)
-        self._has_called_base = True
         try:
             with self.reversing_context("execute", context):
                 return how(context, run)
@@ -177,30 +170,31 @@ class ConfiguredOperator(RenderingOperator):
         """
         from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
 
-        if self._held_texts is not None or self._is_executing:
+        state = self._try
+        if state.held_texts is not None or state.is_executing:
             return run()
-        first_run, before = self._job_run, attributes(self)  # whose values are known until the end
-        self._is_executing, has_references = True, bool(first_run and first_run.places)
+        first_run, before = state.run, attributes(self)  # whose values are known until the end
+        state.is_executing, has_references = True, bool(first_run and first_run.places)
         try:
             with self.reversing_context("execute", context):
                 result = run()
         except SUSPENSIONS as deferred:
-            if self._job_run.reverser:  # or the execute of the base has done this
-                self._reverse_deferral(context, deferred, self._job_run.reverser, stop=self.on_kill)
+            if state.run.reverser:  # or the execute of the base has done this
+                self._reverse_deferral(context, deferred, state.run.reverser, stop=self.on_kill)
             raise
         except BaseException as error:
             self.reverse_error(error)
             raise
         finally:
-            self._is_executing = False
-            self._forget_values(before, self._job_run.reverser)
-            self._clear_runs()
+            state.is_executing, has_called_base = False, state.run.is_over
+            self._forget_values(before, state.run.reverser)
+            state.clear_runs()
             self.guard_author_methods()  # those that Airflow calls next
-        if self._has_called_base:
+        if has_called_base:
             return result
-        if has_references and not self._has_submitted:
+        if has_references and not state.has_submitted:
             self.log.warning("%s", _WITHOUT_BASE)
-        return reverse_stored(result, self._job_run.reverser)
+        return reverse_stored(result, state.run.reverser)
 
     def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
         with PostponedTimeout(self.log) as timeout:
@@ -210,9 +204,9 @@ class ConfiguredOperator(RenderingOperator):
         from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
         from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
 
-        reverser = self._job_run.reverser
+        reverser = self._try.run.reverser
         added = AddedContext(context)  # by this job; then, a subclass goes on with references, or a restart follows
-        reversing = added.around(self._current_reverser, is_followed=lambda: not self._is_executing)
+        reversing = added.around(self._current_reverser, is_followed=lambda: not self._try.is_executing)
         try:
             with reversing, self._values_in_place(reverser):
                 guard_output(reverser)
@@ -224,13 +218,12 @@ class ConfiguredOperator(RenderingOperator):
             self.reverse_error(error)
             raise
         finally:
-            self._clear_runs()
+            self._try.clear_runs()
         return reverse_stored(result, reverser)
 
     def _begin_anew(self, context: Any, before: Mapping[str, Any], run: JobRun) -> None:
         """Keep what code has added to the configuration, or changed there, after it was settled."""
-        is_settled = self._referring_texts is not None
-        added = self._job_run.added(self._job_fields().configs) if is_settled else {}
+        added = {} if self._try.followed else self._try.run.added(self._job_fields().configs)
         super()._begin_anew(context, before, run)
         if added and (conf := (fields := self._job_fields()).conf) is not None:
             setattr(self, conf.field, conf.put(fields.read(conf.field), {**fields.configs, **added}))
@@ -242,12 +235,12 @@ class ConfiguredOperator(RenderingOperator):
         before = attributes(self)
         try:
             resolved = self._resolved_fields(fields)
-            self._held_texts = HeldTexts.of(shown, resolved)
+            self._try.held_texts = HeldTexts.of(shown, resolved)
             for name, value in resolved.items():
                 setattr(self, name, value)
             yield
         finally:
-            self._held_texts = None
+            self._try.held_texts = None
             for name, value in shown.items():
                 setattr(self, name, value)
             self._forget_values(before, reverser)
@@ -255,7 +248,7 @@ class ConfiguredOperator(RenderingOperator):
     def _resolved_fields(self, fields: JobFields) -> dict[str, Any]:
         from airflow_config_providers.job.exposed_values import refuse_broken_words
 
-        run = self._job_run
+        run = self._try.run
         written = list(fields.other_texts())
         self._refuse_late([*written, *fields.argument_texts()])
         values = {one.label: run.value(one) for one in written}
@@ -266,12 +259,11 @@ class ConfiguredOperator(RenderingOperator):
             allow_exposed=self._job_options.allows_exposed,
         )
         resolved = fields.resolved(values)
-        is_following = self._referring_texts is None
-        return resolved if is_following else fields.with_configs(resolved, self._configs_for, run.shown)
+        return resolved if self._try.followed else fields.with_configs(resolved, self._configs_for, run.shown)
 
     def _configs_for(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
-        self._log_added(self._job_run.added(conf))  # no code has had a value yet
-        return self._job_run.configs_for(conf)
+        self._log_added(self._try.run.added(conf))  # no code has had a value yet
+        return self._try.run.configs_for(conf)
 
     def _check_added(self, conf: Mapping[str, Any], *names: str) -> None:
         """
@@ -282,9 +274,9 @@ class ConfiguredOperator(RenderingOperator):
         :raises ExposedValueError: code has put a value under a key where others can read it
         """
         self._refuse_late(self._job_fields().texts(*names) if names else ())
-        added = self._job_run.added(conf)
+        added = self._try.run.added(conf)
         if self._execute_can_read_values():
-            self._job_run.refuse_exposed(added)
+            self._try.run.refuse_exposed(added)
         self._log_added(added)
 
     def _log_added(self, added: Collection[str]) -> None:
@@ -299,15 +291,15 @@ class ConfiguredOperator(RenderingOperator):
 
     def _refuse_late(self, texts: Iterable[NestedString]) -> None:
         """Refuse references that were added, or moved, since the fields were rendered."""
-        known = self._referring_texts
-        if known is not None:  # this try does not follow a job
-            self._job_run.refuse_late(one for one in texts if scan(one.text) and known.get(one.label) != one.text)
+        known = self._try.referring_texts
+        if not self._try.followed:
+            self._try.run.refuse_late(one for one in texts if scan(one.text) and known.get(one.label) != one.text)
 
     def _execute_can_read_values(self) -> bool:
         """Return whether a field had a reference whose value ``execute`` can read."""
         fields = self._job_fields()
         held = {*fields.spec.held, *fields.spec.paths, *fields.named_fields}
-        return any(field_of(label) not in held for label in self._referring_texts or ())
+        return any(field_of(label) not in held for label in self._try.referring_texts)
 
 
 def refuse_taken(kind: type, names: Collection[str]) -> None:

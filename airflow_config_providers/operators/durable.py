@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import AirflowTaskTimeout
-from airflow_config_providers.core.text import one_line, printable, shortened
+from airflow_config_providers.core.text import printable, shortened
 from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
 from airflow_config_providers.operators.configured import ConfiguredOperator
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.job.records.record import TryRecord
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
+    from airflow_config_providers.operators.followed_job import FollowedJob
     from airflow_config_providers.operators.record_keeper import SubmittedConfig
 
 
@@ -33,11 +33,8 @@ class DurableMixin(ConfiguredOperator):
     """
 
     external_id_key: str
-    _status: Any = None
-    _is_active: bool = False  # the job, when this try decided about following it
-    _is_following: bool = False
-    _followed: tuple[Any, SubmittedConfig | None] = (None, None)  # the job that this try follows
-    _next_submit: JobRun | None = None  # what the followed job would be submitted with now, if that is watched
+    _status: Any = None  # of the job, when this try decided about following it
+    _is_active = False  # by this status
 
     def _may_follow(self) -> bool:
         """Return whether this try would follow a job of an earlier try."""
@@ -55,8 +52,7 @@ class DurableMixin(ConfiguredOperator):
         if not job or not self._is_followable(job, submitted, context):
             super()._resolve_job(context, jinja_env)
             return
-        self._next_submit = self._watchable(context, jinja_env)
-        self._follow_job(job, submitted, context)
+        self._follow_job(job, submitted, context, next_run=self._watchable(context, jinja_env))
 
     def _state_store(self, context: Any) -> Any:
         return context.get("task_state_store") if getattr(self, "durable", False) else None
@@ -90,81 +86,55 @@ class DurableMixin(ConfiguredOperator):
         )
         return None
 
-    def _follow_job(self, job: Any, submitted: SubmittedConfig | None, context: Any) -> None:
-        """Show the configuration of ``job``, and references in place of its values of then and now."""
-        from airflow_config_providers.job.configuration import following_run
+    def _follow_job(
+        self, job: Any, submitted: SubmittedConfig | None, context: Any, *, next_run: JobRun | None
+    ) -> None:
+        """
+        Show the configuration of ``job``, and references in place of its values of then and now.
 
-        self._is_following, self._followed = True, (job, submitted)
+        :param next_run: what it would be submitted with now, if that is watched
+        """
+        from airflow_config_providers.job.configuration import following_run
+        from airflow_config_providers.operators.followed_job import FollowedJob
+
         if submitted is not None:
             self._show_conf(self._job_fields(), submitted.layered)
         used = submitted.conf.values() if submitted else ()
-        self._job_run = following_run(self._job_options, self._texts_afterwards(), used=used)
-        if submitted is not None and submitted.sealed is not None:
-            self._know_submitted(self._job_seal(job, context).open(submitted.sealed))
-        if self._next_submit:
-            self._job_run.know(self._next_submit.reverser)
-        self._show_followed(self._note(context), submitted)
+        self._try.run = following_run(self._job_options, self._texts_afterwards(), used=used)
+        sealed = submitted.sealed if submitted else None
+        then = None if sealed is None else self._job_seal(job, context).open(sealed)
+        is_outdated = self._know_values(then, next_run)
+        self._try.followed = FollowedJob(job, submitted, _is_own(submitted, context), next_run, is_outdated)
+        self._show_followed(self._try.followed)
 
-    def _note(self, context: Any) -> str:
-        job, submitted = self._followed
-        name, since, whose = printable(str(job)), "", " of an earlier try"
-        if self._is_own(submitted, context):
-            since, whose = " since it was rescheduled", ", its own"
-        known = "shown below" if submitted else "unknown"
-        is_watched = self._next_submit and self._next_submit.reloads
-        changes = "apply when it is restarted, because its secrets changed" if is_watched else "do not apply to it"
-        return (
-            f"This try has submitted nothing{since}: it follows job {name}{whose}, which is "
-            f"{printable(str(self._status))}. The configuration of that job is {known}; later changes {changes}. To "
-            f"submit a new job, delete the key {self.external_id_key} of the task's state, or set durable=False."
-        )
-
-    def _is_own(self, submitted: SubmittedConfig | None, context: Any) -> bool:
-        """Return whether this very try submitted the job, and was rescheduled."""
-        by = submitted.try_number if submitted else None
-        return by is not None and by == _try_number(context)
+    def _know_values(self, then: ReverseTransformer | None, next_run: JobRun | None) -> bool:
+        """Show references in place of the values of the job, ``then`` and now, and return whether these differ."""
+        run, differs = self._try.run, False
+        if then is not None:
+            run.know(then)
+        if next_run is not None:
+            if then is not None:
+                differs = next_run.differs_from(then)
+                next_run.know(then)
+            run.know(next_run.reverser)
+        return differs
 
     def _keep_record(self, context: Any) -> None:
         """Keep the record of this try, but not in place of the one of the job that this very try submitted."""
-        if self._is_following and self._is_own(self._followed[1], context) and self._record_keeper is not None:
-            self._record_keeper.keep_first(lambda: self._try_record(context), self._job_run.reverser)
+        followed, keeper = self._try.followed, self._try.record_keeper
+        if followed and followed.is_own and keeper is not None:
+            keeper.keep_first(lambda: self._try_record(context), self._try.run.reverser)
         else:
             super()._keep_record(context)
 
     def _try_record(self, context: Any) -> TryRecord:
-        record = super()._try_record(context)
-        if not self._is_following:
-            return record
-        from airflow_config_providers.job.records.record import recorded
-
-        job, submitted = self._followed
-        shown = recorded(submitted.layered) if submitted else {}
-        return replace(record, configs=shown, job=str(job), follows=submitted.try_number if submitted else None)
-
-    def _know_submitted(self, values: ReverseTransformer | None) -> None:
-        """Show references in place of the ``values`` of the job, and compare them with those of now."""
-        if values is None:
-            return
-        self._job_run.know(values)
-        if self._next_submit:
-            self._is_outdated = self._next_submit.differs_from(values)
-            self._next_submit.know(values)
+        record, followed = super()._try_record(context), self._try.followed
+        return followed.recorded(record) if followed else record
 
     def _job_seal(self, job: Any, context: Any) -> ValueSeal:
         from airflow_config_providers.job.sealed_values import ValueSeal
 
         return ValueSeal.of_task(context.get("ti"), "job", job, log=self.log)
-
-    @property
-    def _watched_run(self) -> JobRun:
-        return self._next_submit or self._job_run
-
-    def _clear_runs(self) -> None:
-        try:
-            super()._clear_runs()
-        finally:
-            if self._next_submit:
-                self._next_submit.clear()
 
     def _can_follow(self, job: Any, context: Any) -> bool:
         """Get the status of ``job``, and return whether it still runs or has succeeded."""
@@ -172,9 +142,10 @@ class DurableMixin(ConfiguredOperator):
         self._is_active = bool(self.is_job_active(status))  # type: ignore[attr-defined]  # of the operator
         return self._is_active or bool(self.is_job_succeeded(status))  # type: ignore[attr-defined]
 
-    def _show_followed(self, note: str, submitted: SubmittedConfig | None) -> None:
+    def _show_followed(self, followed: FollowedJob) -> None:
+        note = followed.note(self._status, key=self.external_id_key)
         self.log.warning("%s", note)
-        lines = [f"! {one_line(note)}", *(submitted.lines if submitted else ())]
+        lines = followed.lines(note)
         self.log.info("Configuration of the job:\n%s", "\n".join(lines[1:]))
         self.effective_config = shortened(
             lines, characters=settings.longest_field(), rest="see the log of the try that submitted the job"
@@ -193,22 +164,22 @@ class DurableMixin(ConfiguredOperator):
 
         :raises SubmitError: this try follows a job, and so has nothing to submit
         """
-        if self._is_following:
+        if self._try.followed:
             raise SubmitError(
                 f"This try should follow a job that was submitted before, but {self.external_id_key} was deleted from "
                 f"the task's state meanwhile. Try again: the next try submits a new job."
             )
         job = super().submit_job(context)  # type: ignore[misc]  # of the operator
         if self._state_store(context) is not None:
-            self._job_run.keep_leases(is_left=True)
+            self._try.run.keep_leases(is_left=True)
         return job
 
     def poll_until_complete(self, external_id: Any, context: Any) -> Any:
         """Wait for the end of a job, which can continue without this process and then keeps its leases."""
         poll = super().poll_until_complete  # type: ignore[misc]  # of the operator
-        if self._is_following:
+        if self._try.followed:
             return poll(external_id, context)
-        self._keep_job(external_id)
+        self._try.keep_job(external_id)
         if self._state_store(context) is None:
             return poll(external_id, context)
         self._keep_submitted(external_id, context)
@@ -219,8 +190,8 @@ class DurableMixin(ConfiguredOperator):
         """Store the configuration of ``job`` for later tries that follow it."""
         from airflow_config_providers.operators.record_keeper import STATE_KEY, SubmittedConfig
 
-        sealed = self._job_seal(job, context).seal(self._job_run.reverser)
-        submitted = SubmittedConfig(self._job_run.shown, self.effective_config or (), sealed, _try_number(context))
+        sealed = self._job_seal(job, context).seal(self._try.run.reverser)
+        submitted = SubmittedConfig(self._try.run.shown, self.effective_config or (), sealed, _try_number(context))
         try:
             self._state_store(context).set(STATE_KEY, submitted.state(job))
         except Exception as error:  # noqa: BLE001 - the job runs, and following it is more important
@@ -232,12 +203,12 @@ class DurableMixin(ConfiguredOperator):
         try:
             yield
         except BaseException as error:
-            if self._is_killed or isinstance(error, AirflowTaskTimeout) or not self._may_run(job, context):
-                self._job_run.keep_leases(is_left=False)
+            if self._try.is_killed or isinstance(error, AirflowTaskTimeout) or not self._may_run(job, context):
+                self._try.run.keep_leases(is_left=False)
             else:
                 self.log.warning("Job %s is perhaps still running: its leases are left to expire.", printable(str(job)))
             raise
-        self._job_run.keep_leases(is_left=False)
+        self._try.run.keep_leases(is_left=False)
 
     def _may_run(self, job: Any, context: Any) -> bool:
         try:
@@ -248,7 +219,7 @@ class DurableMixin(ConfiguredOperator):
     def _begin_anew(self, context: Any, before: Mapping[str, Any], run: JobRun) -> None:
         """Forget the job that was stopped, which a later try must not follow, and this one no longer does."""
         super()._begin_anew(context, before, run)
-        self._is_following, self._status, self._next_submit = False, None, None
+        self._status = None
         store = self._state_store(context)
         if store is not None:
             store.delete(self.external_id_key)
@@ -258,14 +229,20 @@ class DurableMixin(ConfiguredOperator):
         try:
             super().on_kill()
         finally:
-            if "_job_run" in vars(self):
-                self._job_run.keep_leases(is_left=False)
+            if self._try.has_run:
+                self._try.run.keep_leases(is_left=False)
 
 
 def _submitted_config(store: Any, job: Any) -> SubmittedConfig | None:
     from airflow_config_providers.operators.record_keeper import STATE_KEY, SubmittedConfig
 
     return SubmittedConfig.read(store.get(STATE_KEY), job)
+
+
+def _is_own(submitted: SubmittedConfig | None, context: Any) -> bool:
+    """Return whether this very try submitted the job, and was rescheduled."""
+    by = submitted.try_number if submitted else None
+    return by is not None and by == _try_number(context)
 
 
 def _try_number(context: Any) -> int | None:

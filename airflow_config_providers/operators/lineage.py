@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.job.records.record import TryRecord
+from airflow_config_providers.operators.try_state import TryState
+
+if TYPE_CHECKING:
+    from airflow_config_providers.job.records.record import TryRecord
 
 _NAME: Final = "configProviders"
 
@@ -17,8 +20,9 @@ def record_facet(task_instance: Any, ti_state: Any) -> dict[str, Any] | None:
     Name this function in ``[openlineage] custom_run_facets``. The facet has no values of keys, which the facet
     ``spark_properties`` has, but the layer and the place from which each came, and the hashes of references.
     """
-    record = getattr(getattr(task_instance, "task", None), "_kept_record", None)
-    return {_NAME: _facet(record)} if isinstance(record, TryRecord) else None
+    state = getattr(getattr(task_instance, "task", None), "_try", None)
+    record = state.record if isinstance(state, TryState) else None
+    return {_NAME: _facet(record)} if record else None
 
 
 def _facet(record: TryRecord) -> Any:

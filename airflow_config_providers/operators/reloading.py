@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from airflow_config_providers.airflow_compat import AirflowSkipException, BaseOperator
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.nested import slots_of
-from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.operators.try_state import TryState
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
     from airflow_config_providers.job.job_reload import JobReload
     from airflow_config_providers.job.records.record import TryRecord
     from airflow_config_providers.job.run import JobRun
-    from airflow_config_providers.operators.record_keeper import RecordKeeper
     from airflow_config_providers.spark.installation import SparkInstallation
 
 
@@ -28,21 +27,18 @@ class ReloadingOperator(BaseOperator):
     Each try leaves a record of its configuration, without values.
     """
 
-    _record_keeper: RecordKeeper | None = None  # while execute runs
-    _kept_record: TryRecord | None = None  # afterwards
-    _job_reload: JobReload | None = None  # while the job runs
-    _is_killed: bool = False
-    _is_outdated: bool = False  # whether the job has other values than _watched_run
-
     @cached_property
-    def _job_run(self) -> JobRun:
-        from airflow_config_providers.job.run import JobRun
+    def _try(self) -> TryState:
+        return TryState()
 
-        return JobRun()  # empty, and replaced as a whole
+    def __getstate__(self) -> Any:
+        """Return what a copy of this operator has, pickled or not: nothing of the try that this one runs."""
+        state = super().__getstate__()  # type: ignore[no-untyped-call]  # Airflow has no types here
+        return {name: value for name, value in state.items() if name != "_try"}
 
     @abstractmethod
     def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
-        """Call ``run``, which runs the job, with the values of ``_job_run``; return its result with references."""
+        """Call ``run``, which runs the job, with the values of its run; return its result with references."""
 
     @abstractmethod
     def _show_run(self, run: JobRun) -> None:
@@ -57,30 +53,16 @@ class ReloadingOperator(BaseOperator):
         spark = self._job_spark()
         return spark.version if spark else None
 
-    @property
-    def _watched_run(self) -> JobRun:
-        """The run whose references are watched while the job runs."""
-        return self._job_run
-
     def _keep_record(self, context: Any) -> None:
-        if self._record_keeper is not None:
-            self._record_keeper.keep(lambda: self._try_record(context), self._job_run.reverser)
-
-    def _keep_job(self, job: object) -> None:
-        """Add the external id of the submitted job to the record of this try."""
-        if self._record_keeper is not None:
-            self._record_keeper.keep_job(job, self._job_run.reverser)
+        if (keeper := self._try.record_keeper) is not None:
+            keeper.keep(lambda: self._try_record(context), self._try.run.reverser)
 
     def _begin_record(self, context: Any) -> None:
         """Keep the record of a job that is about to begin, to which its id is added later."""
         from airflow_config_providers.operators.record_keeper import RecordKeeper
 
-        self._record_keeper = RecordKeeper.of(context, self.log)
+        self._try.record_keeper = RecordKeeper.of(context, self.log)
         self._keep_record(context)
-
-    def _end_record(self) -> None:
-        if self._record_keeper is not None:
-            self._kept_record, self._record_keeper = self._record_keeper.record, None
 
     def _keep_refused(
         self, context: Any, layered: LayeredConfig | None, problems: Sequence[str], *, is_late: bool = False
@@ -94,10 +76,10 @@ class ReloadingOperator(BaseOperator):
     def _try_record(self, context: Any) -> TryRecord:
         from airflow_config_providers.operators.record_keeper import submitted_try
 
-        return submitted_try(context.get("ti"), self._job_run, spark=self._version_of_spark())
+        return submitted_try(context.get("ti"), self._try.run, spark=self._version_of_spark())
 
     def _reload_notes(self) -> Iterator[str]:
-        reason = self._obstacle_to_reload() if self._job_run.reloads else None
+        reason = self._obstacle_to_reload() if self._try.run.reloads else None
         if reason:
             yield f"This job is not restarted when its secrets change: {reason}"
 
@@ -113,7 +95,7 @@ class ReloadingOperator(BaseOperator):
         try:
             return self._run_with_reloads(context, run)
         finally:
-            self._end_record()
+            self._try.end_record()
 
     def _run_with_reloads(self, context: Any, run: Callable[[], Any]) -> Any:
         """
@@ -121,14 +103,14 @@ class ReloadingOperator(BaseOperator):
 
         :raises SubmitError: the task was killed while its references were resolved, which can take a while
         """
-        self._refuse_after_kill()
-        if not self._watched_run.reloads or self._obstacle_to_reload():
+        self._try.refuse_after_kill()
+        if not self._try.watched_run.reloads or self._obstacle_to_reload():
             return self._run_once(context, run)
         with self._watching() as reload:
             before = attributes(self)
             while True:
                 try:
-                    reload.watch(self._watched_run, is_outdated=self._is_outdated)
+                    reload.watch(self._try.watched_run, is_outdated=self._try.is_outdated)
                     return self._run_once(context, run)
                 except AirflowSkipException:
                     raise
@@ -146,11 +128,11 @@ class ReloadingOperator(BaseOperator):
         limits = ReloadLimits.of_deployment()
         job = JobControl(self._stop_job, self._has_begun, self._require_deliverable)
         with JobReload(job, log=self.log, limits=limits) as reload:
-            self._job_reload = reload
+            self._try.reload = reload
             try:
                 yield reload
             finally:
-                self._job_reload = None
+                self._try.reload = None
 
     def _require_deliverable(self, run: JobRun) -> None:
         """
@@ -168,21 +150,14 @@ class ReloadingOperator(BaseOperator):
         try:
             self.on_kill()
         except BaseException:
-            self._is_killed = False  # it goes on
+            self._try.is_killed = False  # it goes on
             raise
-
-    def _refuse_after_kill(self) -> None:
-        if self._is_killed:
-            raise SubmitError("The task was killed before its job began. No job is left.")
 
     def on_kill(self) -> None:
         """Kill the job, and do not run it anew, or at all."""
-        self._is_killed = True
-        if "_job_run" not in vars(self):  # there is no job before rendering ends, and modules can be imported by half
-            return
-        if self._job_reload is not None:
-            self._job_reload.give_up()
-        super().on_kill()
+        self._try.kill()
+        if self._try.has_run:  # there is no job before rendering ends
+            super().on_kill()
 
     def _begin_anew(self, context: Any, before: Mapping[str, Any], run: JobRun) -> None:
         """Make this operator as it was ``before`` it ran, with the values of ``run``."""
@@ -190,7 +165,7 @@ class ReloadingOperator(BaseOperator):
             delattr(self, name)
         for name, value in before.items():
             object.__setattr__(self, name, value)
-        self._job_run, self._is_outdated = run, False
+        self._try.begin_anew(run)
         self._show_run(run)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.fields import JobFields
-from airflow_config_providers.job.nested_texts import strings, with_own_objects
+from airflow_config_providers.job.nested_texts import with_own_objects
 from airflow_config_providers.job.options import listed, refuse_odd_paths
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.resuming import SEALED_VALUES
@@ -27,40 +26,11 @@ from airflow_config_providers.operators.reversing import ReversingOperator
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
     from airflow_config_providers.job.run import JobRun
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class HeldTexts:
-    """
-    What the fields of an operator have while ``execute`` runs; it keeps the strings alive, so that no other gets an id.
-
-    :param fields: name -> content
-    :param texts: all strings in it, which are rendered already
-    :param values: those that have values in place of references
-    """
-
-    fields: Mapping[str, Any]
-    texts: Sequence[str]
-    values: Sequence[str]
-
-    @classmethod
-    def of(cls, shown: Mapping[str, Any], resolved: Mapping[str, Any]) -> HeldTexts:
-        """Return what fields have that ``shown`` has with references, and ``resolved``, as far as it differs."""
-        written = [*strings(shown)]  # lives as long as its ids are compared
-        ids, fields = {*map(id, written)}, {**shown, **resolved}
-        texts = [*strings(fields)]
-        return cls(fields, texts, [text for text in texts if id(text) not in ids])
-
-    def is_set_anew(self, name: str, content: object) -> bool:
-        """Return whether code has set a field to another string than it had."""
-        return isinstance(content, str) and content is not self.fields.get(name)
+    from airflow_config_providers.operators.held_texts import HeldTexts
 
 
 class RenderingOperator(ReversingOperator):
     """A base of ``ConfiguredOperator``, whose fields show references after they are rendered."""
-
-    _held_texts: HeldTexts | None = None  # of the fields, while they have values in place of references
-    _referring_texts: Mapping[str, str] | None = None  # label -> string, as rendered; None if a job is followed
 
     @failing_at_once
     @clearing_frames
@@ -69,8 +39,9 @@ class RenderingOperator(ReversingOperator):
         self, parent: Any, template_fields: Any, context: Any, jinja_env: Any, seen_oids: set[int]
     ) -> None:
         # Mapped tasks call this instead of the public method. It also recurses into the fields of other objects.
-        if parent is self and self._held_texts is not None:  # code renders what it has set, as @task.bash does
-            self._render_again(self._held_texts, template_fields, context, jinja_env, seen_oids)
+        held = self._try.held_texts if parent is self else None
+        if held is not None:  # code renders what it has set, as @task.bash does
+            self._render_again(held, template_fields, context, jinja_env, seen_oids)
             return
         render = partial(super()._do_render_template_fields, parent, template_fields, context, jinja_env, seen_oids)
         if parent is not self:
@@ -155,12 +126,12 @@ class RenderingOperator(ReversingOperator):
 
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         """Get the values of this run, and show where they come from. Values of an earlier one stay hidden."""
-        before, run = self._job_run, self._resolved_run(context, jinja_env)
+        before, run = self._try.run, self._resolved_run(context, jinja_env)
         if before.reverser:  # code renders or runs once more
             run.know(before.reverser)
         else:
             self._know_sealed(run, context, resuming_argument(context.get("ti"), SEALED_VALUES))
-        self._job_run = run
+        self._try.run = run
         if run.reverser:
             self._begin_reversal(context)
         self._show_run(run, self._resuming_notes(context, run))
@@ -170,14 +141,14 @@ class RenderingOperator(ReversingOperator):
         name = resuming_method(context.get("ti"))
         # Another method than execute can be called after the job, too.
         if name is not None and (name != "execute" or self._is_known_method(name)):
-            self._before_submit = partial(self._begin_late, context)
+            self._try.before_submit = partial(self._begin_late, context)
         layered: LayeredConfig | None = None
         try:
             with configuration.settled() as settled:
                 layered = settled.layered
                 return configuration.run_of(settled, self._verdict_on(configuration, settled.layers, context))
         except ConfigProvidersError as error:
-            is_late = name == "execute" and self._before_submit is not None
+            is_late = name == "execute" and self._try.before_submit is not None
             self._keep_refused(context, layered, error.problems, is_late=is_late)
             raise
 
@@ -190,7 +161,7 @@ class RenderingOperator(ReversingOperator):
         self.log.info("%s", run.resolved_line())
         for note in run.value_notes():
             self.log.warning("%s", note)
-        self._referring_texts = {one.label: one.text for one in fields.texts() if scan(one.text)}
+        self._try.referring_texts = {one.label: one.text for one in fields.texts() if scan(one.text)}
 
     def _show_job(self, fields: JobFields, layered: LayeredConfig, notes: Sequence[str]) -> list[str]:
         """Set the fields that people see, and return all lines of ``effective_config``."""

@@ -37,7 +37,6 @@ class ResumingOperator(AuthoredOperator):
     """A base of ``ConfiguredOperator``, which asks the policies once for each job, however often its task goes on."""
 
     effective_config: list[str] | None = None  # None, so that Airflow does not store it with the DAG
-    _before_submit: Callable[[], object] | None = None  # of a task that goes on, if it submits a job after all
 
     def _know_sealed(self, run: JobRun, context: Any, sealed: object) -> None:
         """Have ``run`` show references also in place of the values that its job had before a deferral."""
@@ -73,7 +72,7 @@ class ResumingOperator(AuthoredOperator):
         ask = partial(configuration.verdict, layers)
         if not self._has_run_its_job(context):
             return ask()
-        self._before_submit = partial(self._begin_late, context, ask)
+        self._try.before_submit = partial(self._begin_late, context, ask)
         return NO_VERDICT
 
     def _ask_late(self) -> None:
@@ -82,13 +81,13 @@ class ResumingOperator(AuthoredOperator):
 
         :raises PolicyViolation: policies deny the configuration
         """
-        before, self._before_submit = self._before_submit, None
+        before, self._try.before_submit = self._try.before_submit, None
         if before is not None:
             before()
 
     def _begin_late(self, context: Any, ask: Callable[[], TaskVerdict] | None = None) -> None:
         """Keep and show what the job gets, in place of what was kept before the deferral, or keep why it is refused."""
-        run = self._job_run
+        run = self._try.run
         if ask is not None:
             try:
                 run.verdict = ask()

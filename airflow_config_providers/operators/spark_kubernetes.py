@@ -114,8 +114,8 @@ class SparkKubernetesMixin(ConfiguredOperator):
     @property
     def _application(self) -> Mapping[str, Any]:
         spec = self.template_spec
-        found = spec.get("spark", spec) if isinstance(spec, Mapping) else None
-        return found if isinstance(found, Mapping) else {}
+        application = spec.get("spark", spec) if isinstance(spec, Mapping) else None
+        return application if isinstance(application, Mapping) else {}
 
     def _job_problems(self, fields: JobFields) -> Iterator[str]:
         yield from super()._job_problems(fields)
@@ -153,8 +153,8 @@ class SparkKubernetesMixin(ConfiguredOperator):
         try:
             before = store.get(_VALUES_KEY)
             if before is not None and (earlier := seal.open(before)) is not None:
-                self._job_run.know(earlier)
-            if sealed := seal.seal(self._job_run.reverser):
+                self._try.run.know(earlier)
+            if sealed := seal.seal(self._try.run.reverser):
                 store.set(_VALUES_KEY, sealed)
         except Exception as error:  # noqa: BLE001 - the job is more important
             self.log.warning("The values of this try are not kept for a later one: %s", type(error).__name__)
@@ -186,7 +186,7 @@ class SparkKubernetesMixin(ConfiguredOperator):
             self._create(application)
         else:
             self.log.info("%s of an earlier try has the same configuration. It is followed.", self.launcher)
-        self._keep_job(self.launcher.name)
+        self._try.keep_job(self.launcher.name)
         self._follow_application(self.launcher)
 
     def _create(self, application: SparkApplication) -> None:
@@ -195,11 +195,11 @@ class SparkKubernetesMixin(ConfiguredOperator):
 
         :raises SubmitError: it is killed
         """
-        self._refuse_after_kill()
+        self._try.refuse_after_kill()
         self.log.info("Creating %s.", application)
         application.create()
         try:
-            self._refuse_after_kill()
+            self._try.refuse_after_kill()
         except SubmitError:
             application.delete_spark_job()  # on_kill has perhaps not found it yet
             raise
@@ -254,14 +254,14 @@ def _is_path(text: str) -> bool:
 
 def _mapping(content: str | bytes) -> dict[Any, Any]:
     try:
-        found = yaml.safe_load(content)
+        application = yaml.safe_load(content)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = f"line {mark.line + 1} is not YAML" if mark else "it is not YAML"
     else:
-        if isinstance(found, dict):
-            return found
-        problem = f"it is of type {type(found).__name__}"
+        if isinstance(application, dict):
+            return application
+        problem = f"it is of type {type(application).__name__}"
     raise ConfigException(
         f"application_file is not a YAML mapping: {problem}. Write an application, or the path of a file with one."
     )

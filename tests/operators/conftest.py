@@ -21,7 +21,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from airflow_config_providers.job.records.entries import PREFIX
-from airflow_config_providers.job.run import JobRun
+from airflow_config_providers.operators.try_state import TryState
 from airflow_config_providers.testing import InMemoryConfigStore
 from tests.limits import LONGEST
 from tests.operators.standalone_master import Master
@@ -371,8 +371,8 @@ def run_task(monkeypatch, store):
     with reversing_nothing(), storing_as_it_is():  # the canary can have another reference there
         yield run
         for ti in ran:
-            if isinstance(run := getattr(ti.task, "_job_run", None), JobRun):
-                run.close()
+            if isinstance(state := getattr(ti.task, "_try", None), TryState):
+                state.run.close()
 
 
 @pytest.fixture

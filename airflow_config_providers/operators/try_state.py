@@ -1,0 +1,113 @@
+"""What a process holds of one try of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.exceptions import SubmitError
+
+if TYPE_CHECKING:
+    from airflow_config_providers.job.job_reload import JobReload
+    from airflow_config_providers.job.records.record import TryRecord
+    from airflow_config_providers.job.run import JobRun
+    from airflow_config_providers.operators.followed_job import FollowedJob
+    from airflow_config_providers.operators.held_texts import HeldTexts
+    from airflow_config_providers.operators.record_keeper import RecordKeeper
+    from airflow_config_providers.operators.reversal.task_output import AddedContext
+
+
+class TryState:
+    """
+    What a process holds of one try of a task, in the order in which it comes: by rendering, by ``execute``, by the job.
+
+    A copy of the operator, pickled or not, begins with an empty one. A kill, which comes in a signal handler, and a
+    reload, in a thread of its own, use it meanwhile, so nothing here takes a lock.
+    """
+
+    def __init__(self) -> None:
+        self.followed: FollowedJob | None = None
+        """The job of an earlier try that this one follows."""
+        self.referring_texts: Mapping[str, str] = {}
+        """Label -> string in a field that has references, as rendered; none if a job is followed."""
+        self.added_context: AddedContext | None = None
+        """What is added to the task's context since then, if there are values."""
+        self.before_submit: Callable[[], object] | None = None
+        """What comes first if the task goes on after a deferral, and submits a job after all."""
+        self.is_executing = False
+        """Whether an ``execute`` of an author runs, which can call ours."""
+        self.held_texts: HeldTexts | None = None
+        """What is in the fields while they have values in place of references."""
+        self.record_keeper: RecordKeeper | None = None
+        """What keeps the record of the job, from its beginning to its end."""
+        self.record: TryRecord | None = None
+        """The record of a job that has ended."""
+        self.reload: JobReload | None = None
+        """What watches the values of the job while it runs."""
+        self.has_submitted = False
+        """Whether the job was submitted with the operator's hook, where it could be with another one."""
+        self.is_killed = False
+
+    def __reduce__(self) -> tuple[type[TryState], tuple[()]]:
+        return TryState, ()
+
+    @cached_property
+    def run(self) -> JobRun:
+        """Return the values of the job; before rendering ends, an empty run. It is replaced as a whole."""
+        from airflow_config_providers.job.run import JobRun
+
+        return JobRun()
+
+    @property
+    def has_run(self) -> bool:
+        """Whether ``run`` can be asked for without importing modules, which can be imported by half at a kill."""
+        return "run" in vars(self)
+
+    @property
+    def watched_run(self) -> JobRun:
+        """The run whose references are watched while the job runs."""
+        return (self.followed and self.followed.next_run) or self.run
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the job has other values than ``watched_run``."""
+        return self.followed is not None and self.followed.is_outdated
+
+    def kill(self) -> None:
+        """Have no job begin, or begin anew."""
+        self.is_killed = True
+        if (reload := self.reload) is not None:
+            reload.give_up()
+
+    def refuse_after_kill(self) -> None:
+        """
+        Make sure that the task was not killed.
+
+        :raises SubmitError: it was
+        """
+        if self.is_killed:
+            raise SubmitError("The task was killed before its job began. No job is left.")
+
+    def begin_anew(self, run: JobRun) -> None:
+        """Forget the job that was stopped, or has failed: another one begins, with the values of ``run``."""
+        self.run, self.followed = run, None
+        self.is_killed = self.has_submitted = False
+
+    def keep_job(self, job: object) -> None:
+        """Add the external id of the submitted job to its record."""
+        if self.record_keeper is not None:
+            self.record_keeper.keep_job(job, self.run.reverser)
+
+    def end_record(self) -> None:
+        """Add nothing more to the record."""
+        if self.record_keeper is not None:
+            self.record, self.record_keeper = self.record_keeper.record, None
+
+    def clear_runs(self) -> None:
+        """Forget the values of the job that has ended."""
+        try:
+            self.run.clear()
+        finally:
+            if self.followed and self.followed.next_run:
+                self.followed.next_run.clear()

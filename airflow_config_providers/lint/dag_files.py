@@ -24,7 +24,7 @@ from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.core.wording import counted
 from airflow_config_providers.lint.dag_process import AirflowProcess, DagWorker
-from airflow_config_providers.lint.entry import StoredJob, StoredTexts, WrittenJob
+from airflow_config_providers.lint.entry import StoredJob, StoredTexts, WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import DAG_IMPORT, DAG_TIMEOUT, Finding, SourcePlace
 
 Progress = Callable[[int], AbstractContextManager[Callable[[], None]]]
@@ -46,6 +46,7 @@ class DagFile:
     """
     What a DAG file has in it, and why it could not be read.
 
+    :param others: the strings with references of tasks that are no jobs; the origin of each is the class of the task
     :param stored: the jobs as Airflow stores them
     :param texts: the strings of all tasks as Airflow stores them
     """
@@ -54,6 +55,7 @@ class DagFile:
     findings: tuple[Finding, ...] = ()
     stored: tuple[StoredJob, ...] = ()
     texts: tuple[StoredTexts, ...] = ()
+    others: tuple[WrittenEntry, ...] = ()
 
     def moved(self, before: Path, after: Path) -> DagFile:
         """Return the same with the paths that the file makes of its own below ``after``, and not below ``before``."""
@@ -196,7 +198,11 @@ def _with_jobs(found: dict[str, Any], findings: tuple[Finding, ...], *, is_store
             stored=msgspec.convert(found["jobs"], tuple[StoredJob, ...]),
             texts=msgspec.convert(found.get("texts", ()), tuple[StoredTexts, ...]),
         )
-    return DagFile(msgspec.convert(found["jobs"], tuple[WrittenJob, ...]), findings)
+    return DagFile(
+        msgspec.convert(found["jobs"], tuple[WrittenJob, ...]),
+        findings,
+        others=msgspec.convert(found.get("others", ()), tuple[WrittenEntry, ...]),
+    )
 
 
 _FRAME: Final = re.compile(r'^ +File "([^"\n]+)", line (\d+)(, in )?', re.MULTILINE)

@@ -293,7 +293,7 @@ def _read(*, path: str, name: str, roots: list[str], is_stored: bool = False, da
     bag = _bag()
     try:
         bag.process_file(path, only_if_updated=False)
-        found = _stored_parts(bag) if is_stored else {"jobs": _checked_jobs(bag, name, path)}
+        found = _stored_parts(bag) if is_stored else _checked_parts(bag, name, path)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the file is reported, and the next one is read
         return {"jobs": [], "errors": [*_errors(bag), f"{type(error).__module__}.{type(error).__name__}"]}
     return {**found, "errors": _errors(bag)}
@@ -305,10 +305,11 @@ def _move_dags(folder: str) -> None:
     os.environ["AIRFLOW__CORE__DAGS_FOLDER"] = settings.DAGS_FOLDER = folder
 
 
-def _checked_jobs(bag: Any, name: str, path: str) -> list[dict[str, Any]]:
-    from airflow_config_providers.lint.task_jobs import all_jobs  # noqa: PLC0415 - see main
+def _checked_parts(bag: Any, name: str, path: str) -> dict[str, list[dict[str, Any]]]:
+    from airflow_config_providers.lint.task_jobs import parts  # noqa: PLC0415 - see main
 
-    return [asdict(job) for job in all_jobs(bag.dags.values(), name, Path(path).read_bytes())]
+    jobs, others = parts(bag.dags.values(), name, Path(path).read_bytes())
+    return {"jobs": [asdict(job) for job in jobs], "others": [asdict(text) for text in others]}
 
 
 def _stored_parts(bag: Any) -> dict[str, list[dict[str, Any]]]:

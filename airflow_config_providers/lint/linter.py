@@ -107,11 +107,13 @@ def lint_files(
         dags = list(read_all(paths.dags, source=source, origin=origin, tick=tick))
     files = [read_layer_file(path) for path in paths.layers]
     rules_of_all = _Rules([job for dag in dags for job in dag.jobs], files, providers)
+    others = chain.from_iterable(dag.others for dag in dags)
     found = [
         *chain.from_iterable(dag.findings for dag in dags),
         *chain.from_iterable(file.findings for file in files),
         *chain.from_iterable(map(check_policy_file, paths.policies)),
         *rules_of_all.findings(),
+        *chain.from_iterable(map(rules_of_all.of_other, others)),
     ]
     kept = sorted_findings(one for one in found if selection.has(one.rule))
     return LintOutcome(tuple(kept), tuple(sorted(rules_of_all.unchecked)) if selection.has(UNKNOWN) else ())
@@ -140,6 +142,10 @@ class _Rules:
         yield from rules.dead_findings(
             self._jobs, self._files, settings.config_files(), spark_version=self._spark_version
         )
+
+    def of_other(self, text: WrittenEntry) -> Iterator[Finding]:
+        """Yield whether a string of a task that is no job refers to a provider."""
+        return rules.unknown_operator_findings(text, self._known(settings.config_conn_id()))
 
     def _of_job(self, job: WrittenJob) -> Iterator[Finding]:
         version = None if job.is_remote else self._spark_version

@@ -238,6 +238,32 @@ def unconfigured_findings(job: WrittenJob) -> Iterator[Finding]:
             )
 
 
+def unknown_operator_findings(text: WrittenEntry, known: KnownProviders | None) -> Iterator[Finding]:
+    """
+    Yield whether a string of a task whose operator nothing configures refers to a provider that is known.
+
+    Such a string can be a program with ``${...}`` of its own: only a provider's name shows that it is none.
+    """
+    if known and any(_refers(variable, known) for variable in variables(text.text)):
+        yield Finding(
+            UNCONFIGURED,
+            text.place,
+            f"'{printable(text.key)}': nothing resolves its reference, because apply_to does not configure "
+            f"{printable(text.origin)}. Create the task with configured({_class_of(text.origin)}).",
+        )
+
+
+def _refers(variable: ConfigVariable, known: KnownProviders) -> bool:
+    """Return whether ``variable`` is a reference, and not a slice of a shell's variable or one that Spark replaces."""
+    is_slice = variable.key.strip().lstrip("-").isdigit()
+    return variable.provider in known.names - set(SUBSTITUTED_BY_SPARK) and not is_slice
+
+
+def _class_of(operator: str) -> str:
+    """Return the class to configure in place of ``operator``, which can be that of a decorator."""
+    return re.sub(r"^_(\w+?)Decorated(?=Operator$)", r"\1", printable(operator))
+
+
 def exposed_findings(job: WrittenJob, known: KnownProviders | None) -> Iterator[Finding]:
     """
     Yield the references of a job that its run refuses, because other people could read their values.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.nested import ITEMS
@@ -27,6 +27,9 @@ from airflow_config_providers.lint.finding import SourcePlace
 from airflow_config_providers.spark.layer_sources import mapping_layer
 
 _WITH_NAME = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+_PACKAGE: Final = __name__.partition(".")[0]
+_PASSING_ON: Final = "airflow.providers.standard.operators.trigger_dagrun.TriggerDagRunOperator"
 
 
 class SourceLines:
@@ -109,6 +112,23 @@ def jobs(dag: Any, path: str, lines: SourceLines) -> Iterator[WrittenJob]:
             yield _TaskReader(task, spec or OperatorSpec(), path, lines).job()
 
 
+def other_texts(dag: Any, path: str, lines: SourceLines) -> Iterator[WrittenEntry]:
+    """Yield the strings with references of tasks that are no jobs; the origin of each is the class of the task."""
+    for task in dag.tasks:
+        kind = task.operator_class if task.is_mapped else type(task)
+        if spec_of(kind) is None and not is_configured(task) and not _handles_references(kind):
+            reader = _TaskReader(task, OperatorSpec(), path, lines)
+            yield from (replace(text, origin=kind.__name__) for text in reader.texts())
+
+
+def _handles_references(kind: type) -> bool:
+    """Return whether a class that is not configured has references for a reason: it watches them or passes them on."""
+    return any(
+        base.__module__.startswith(f"{_PACKAGE}.") or f"{base.__module__}.{base.__qualname__}" == _PASSING_ON
+        for base in kind.__mro__
+    )
+
+
 class _TaskReader:
     """Reads one task of a DAG that was just imported."""
 
@@ -132,7 +152,7 @@ class _TaskReader:
             self._place,
             self._layers(self._fields.layers),
             self._layers(self._fields.clusters),
-            tuple(self._texts()),
+            tuple(self.texts()),
             tuple(self._files()),
             conn_id=str(options.conn_id),  # a DAG can give arguments of any type
             is_configured=is_configured(self._task),
@@ -158,7 +178,8 @@ class _TaskReader:
             names = (argument,) if argument != origin else (key, origin, _field(origin))
             yield WrittenEntry(key, text, self._at(*names), origin)
 
-    def _texts(self) -> Iterator[WrittenEntry]:
+    def texts(self) -> Iterator[WrittenEntry]:
+        """Yield the strings with references outside the layers."""
         with suppress(ConfigException):  # a reference in a key, which the run refuses
             yield from map(self._text, self._fields.other_texts())
 
@@ -240,7 +261,11 @@ def _options(task: Any) -> JobOptions:
     )
 
 
-def all_jobs(dags: Iterable[Any], path: str, source: bytes) -> list[WrittenJob]:
-    """Return the jobs of ``dags``, which the file at ``path`` with the text ``source`` has made."""
+def parts(dags: Iterable[Any], path: str, source: bytes) -> tuple[list[WrittenJob], list[WrittenEntry]]:
+    """Return the jobs of ``dags``, which the file at ``path`` with the text ``source`` has made, and other texts."""
     lines = SourceLines(source)
-    return [job for dag in dags for job in jobs(dag, path, lines)]
+    found = list(dags)
+    return (
+        [job for dag in found for job in jobs(dag, path, lines)],
+        [text for dag in found for text in other_texts(dag, path, lines)],
+    )

@@ -137,8 +137,15 @@ class AllowedFiles:
 
     def is_directory(self, path: str) -> bool:
         """Return whether a directory is at ``path``; False if that may not be known."""
+        return self._is(path, stat.S_ISDIR)
+
+    def is_file(self, path: str) -> bool:
+        """Return whether a regular file is at ``path``; False if that may not be known."""
+        return self._is(path, stat.S_ISREG)
+
+    def _is(self, path: str, is_kind: Callable[[int], bool]) -> bool:
         with suppress(ProviderLookupError, ConfigException):
-            return bool(self._with_descriptor(path, lambda _: True, is_kind=stat.S_ISDIR))
+            return bool(self._with_descriptor(path, lambda _: True, is_kind=is_kind))
         return False
 
     def _contents(

@@ -44,10 +44,15 @@ class DirectoryConfigProvider(FilesProvider):
             return ConfigData({})
         found = files.read_directory(path, keys)
         if found is None:
-            absence = f"There is no directory at {printable(path)}. Create it or correct the path."
+            absence = f"There is no directory at {printable(path)}. {self._way_out(path)}"
             _log.warning("%s", absence)
             return ConfigData({}, absence=absence)
         return ConfigData(found, absence=self._warn_of_directories(path, {*(keys or ())} - found.keys(), found))
+
+    def _way_out(self, path: str) -> str:
+        if self.files.is_file(path):
+            return "It is a file, and its name is the key: take it out of the path."
+        return "Create it or correct the path."
 
     def _warn_of_directories(self, path: str, missing: Collection[str], found: Mapping[str, str]) -> str:
         """Warn of ``missing`` keys that are directories; return the warnings if they explain why there is nothing."""

@@ -112,6 +112,11 @@ class FileConfigProvider(FilesProvider):
             return ConfigData({})
         text = files.read_text(path)
         if text is None:
-            raise ProviderLookupError(f"There is no regular file at {printable(path)}. Create it or correct the path.")
+            raise ProviderLookupError(f"There is no regular file at {printable(path)}. {self._way_out(path)}")
         entries = parse(text, name=path)
         return ConfigData({entry.key: entry.value for entry in entries if keys is None or entry.key in keys})
+
+    def _way_out(self, path: str) -> str:
+        if self.files.is_directory(path):
+            return "It is a directory: name a file in it, or use a provider of class 'directory'."
+        return "Create it or correct the path."

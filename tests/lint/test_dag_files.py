@@ -27,6 +27,8 @@ from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmi
 JOBS = f"""\
 {HEAD}
 import modules_of_dags
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow_config_providers.sensors.config_change import ConfigChangeSensor
 print("printed by a DAG file")
 with DAG("flights", schedule=None):
     output = SparkSubmitOperator(task_id="stock", application="x.py", conf={{"spark.app.x": "${{vault:a:b}}"}}).output
@@ -74,9 +76,11 @@ with DAG("flights", schedule=None):
     )
 
     @task
-    def other(): ...
+    def other(password): ...
 
-    other()
+    other("${{vault:a:b}}")
+    ConfigChangeSensor(task_id="watches", references=["${{vault:a:b}}"])
+    TriggerDagRunOperator(task_id="passes_on", trigger_dag_id="x", conf={{"spark.app.x": "${{vault:a:b}}"}})
 """
 OFF = f"""\
 {HEAD}
@@ -230,6 +234,13 @@ def test_tasks_of_other_operators_are_no_jobs(read: Read):
     assert tasks == {f"flights.{name}" for name in ("stock", "ours", "mapped", "listed", "list", "class", "nul", "set")}
 
 
+def test_a_reference_of_another_operator_is_read_unless_it_watches_references_or_passes_them_on(read: Read):
+    (found,) = read.found["jobs.py"].others
+
+    assert (found.key, found.text, found.origin) == ("op_args[0]", "${vault:a:b}", "_PythonDecoratedOperator")
+    assert (found.place.task, found.place.line) == ("flights.other", read.line("@task") + 1)
+
+
 def test_a_file_without_dags_has_nothing(read: Read):
     assert read.found["plain.py"] == DagFile()
 
@@ -259,8 +270,8 @@ ODD = f"""\
 {HEAD}
 from dataclasses import replace
 from airflow_config_providers.lint import task_jobs
-read = task_jobs.all_jobs
-task_jobs.all_jobs = lambda *given: [replace(job, conn_id=7, files=("{CANARY}",)) for job in read(*given)]
+read = task_jobs.jobs
+task_jobs.jobs = lambda *given: [replace(job, conn_id=7, files=("{CANARY}",)) for job in read(*given)]
 with DAG("odd", schedule=None):
     ConfiguredSparkSubmitOperator(task_id="odd", application="x.py")
 """

@@ -74,12 +74,13 @@ def test_a_colon_that_is_missing_after_a_known_provider_is_named():
 DEFINED = known_providers.of_extra(
     json.dumps(
         {
-            "config.providers": "conf,mounted,connection,sm,vars",
+            "config.providers": "conf,mounted,connection,sm,vars,store",
             "config.providers.conf.class": "file",
             "config.providers.mounted.class": "directory",
             "config.providers.connection.class": "airflow_connection",
             "config.providers.sm.class": "secrets_backend",
             "config.providers.vars.class": "airflow_variable",
+            "config.providers.store.class": "vault",
         }
     )
 )
@@ -93,6 +94,8 @@ DEFINED = known_providers.of_extra(
         pytest.param("${mounted:/var/run/x}", "lacks the key after the path", id="directory without a key"),
         pytest.param("${connection:x:passwd}", "the field that it names, did you mean 'password'?", id="field"),
         pytest.param("${connection:password}", "lacks the id of the connection", id="connection without an id"),
+        pytest.param("${store:apps/db}", "lacks the key after the path", id="Vault without a key"),
+        pytest.param("${store:password}", "lacks its path or its key", id="Vault without a path"),
         pytest.param("${sm:connections/x:passwd}", "did you mean 'password'?", id="field of a backend's connection"),
     ],
 )
@@ -161,6 +164,29 @@ def test_a_reference_that_nothing_resolves_is_found():
 
     assert codes(rules.unconfigured_findings(job(entries, is_configured=False))) == ["CP103"]
     assert codes(rules.unconfigured_findings(job(entries))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("x ${vault:apps/db:password}", ["CP103"], id="reference"),
+        pytest.param("${other:apps/db:password}", [], id="unknown provider"),
+        pytest.param("${vault:0:-3}", [], id="part of a shell's variable"),
+        pytest.param("${env:HOME}", [], id="replaced by another program"),
+    ],
+)
+def test_a_reference_to_a_known_provider_is_found_in_an_operator_that_apply_to_does_not_know(text, found):
+    known = KnownProviders(frozenset({"vault", "env"}))
+    entry = WrittenEntry("env_vars['P']", text, DAG, "KubernetesPodOperator")
+
+    assert codes(rules.unknown_operator_findings(entry, known)) == found
+    assert codes(rules.unknown_operator_findings(entry, None)) == []
+
+
+def test_the_class_behind_a_decorator_is_the_one_to_configure():
+    entry = WrittenEntry("op_args[0]", "${vault:apps/db:password}", DAG, "_PythonDecoratedOperator")
+
+    assert "Create the task with configured(PythonOperator)." in messages(rules.unknown_operator_findings(entry, KNOWN))
 
 
 JARS = in_conf("spark.jars", "${vault:a:b}")

@@ -92,14 +92,20 @@ def test_a_name_that_no_reference_can_say_is_left_out(provider: DirectoryConfigP
     assert set(provider.get(str(mount)).data) == {"user", "password", ".hidden"}
 
 
-@pytest.mark.parametrize("below", ["no", "user"])
+@pytest.mark.parametrize(
+    ("below", "way_out"),
+    [
+        pytest.param("no", "Create it or correct the path.", id="nothing"),
+        pytest.param("user", "It is a file, and its name is the key: take it out of the path.", id="a file"),
+    ],
+)
 def test_no_directory_gives_no_keys_and_a_warning_that_the_answer_repeats(
-    provider: DirectoryConfigProvider, mount: Path, caplog: pytest.LogCaptureFixture, below: str
+    provider: DirectoryConfigProvider, mount: Path, caplog: pytest.LogCaptureFixture, below: str, way_out: str
 ) -> None:
     found = provider.get(f"{mount}/{below}", {"a"})
 
     assert (found, caplog.messages) == (ConfigData({}), [found.absence])
-    assert found.absence == f"There is no directory at {mount}/{below}. Create it or correct the path."
+    assert found.absence == f"There is no directory at {mount}/{below}. {way_out}"
 
 
 def test_a_directory_without_the_key_is_not_absent(provider: DirectoryConfigProvider, mount: Path) -> None:

@@ -62,6 +62,13 @@ def test_an_empty_path_has_no_keys(provider: FileConfigProvider) -> None:
     assert provider.get("", {"a"}) == ConfigData({})
 
 
+def test_a_directory_in_place_of_the_file_is_named(provider: FileConfigProvider, tmp_path: Path) -> None:
+    (tmp_path / "jobs").mkdir()
+
+    with pytest.raises(ProviderLookupError, match="is a directory: name a file in it"):
+        provider.get(str(tmp_path / "jobs"))
+
+
 def test_a_missing_file_is_an_error(provider: FileConfigProvider, tmp_path: Path) -> None:
     with pytest.raises(ProviderLookupError, match=rf"no regular file at {tmp_path}/no\.properties"):
         provider.get(f"{tmp_path}/no.properties")

@@ -62,11 +62,19 @@ def quoted(segments: tuple[str, ...]) -> str:
     return "/".join(quote(segment, safe="") for segment in segments)
 
 
+def form_problem(path: str, key: str) -> str:
+    """Return what a reference without a path lacks: Vault has no secret without one."""
+    if path:
+        return ""
+    missing = "the key after the path" if "/" in key else "its path or its key"
+    return f"lacks {missing}. Write it as in ${{vault:secret/apps/db:password}}."
+
+
 def _refuse_odd(text: str, segments: tuple[str, ...]) -> None:
+    if not text:
+        raise ConfigException(f"A reference to Vault {form_problem(text, '')}")
     if not text.isprintable():
         problem = "contains a character that cannot be printed"
-    elif not text:
-        problem = "is empty"
     elif "" in segments:
         problem = "has an empty name: it begins or ends with a slash, or has two in a row"
     else:

@@ -17,7 +17,7 @@ from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.vault.logins import approle
 from airflow_config_providers.providers.vault.logins.credentials import TOKEN_VARIABLE
 from airflow_config_providers.providers.vault.parameters import read_settings
-from airflow_config_providers.providers.vault.paths import VaultPath
+from airflow_config_providers.providers.vault.paths import VaultPath, form_problem
 from airflow_config_providers.providers.vault.secret_cache import CachedSecret, LeaseWatch, SecretCache
 from airflow_config_providers.providers.vault.session import SESSIONS, Sessions
 from airflow_config_providers.providers.vault.settings import Options
@@ -104,6 +104,11 @@ class VaultConfigProvider(WaitsToClose, SecretIdProvider, PolledConfigProvider):
         :raises ConfigException: ``path`` is not a path
         """
         VaultPath.parse(path)
+
+    def form_problem(self, path: str, key: str) -> str:
+        """Return what a reference without a path lacks."""
+        problem = form_problem(path, key)
+        return f"it {problem}" if problem else ""
 
     def check(self) -> None:
         """

@@ -45,7 +45,7 @@ def test_it_shows_itself_as_it_was_written(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        pytest.param("", "is empty", id="empty"),
+        pytest.param("", "lacks its path or its key", id="empty"),
         pytest.param("/secret/db", "empty name", id="slash at the beginning"),
         pytest.param("secret/db/", "empty name", id="slash at the end"),
         pytest.param("secret//db", "empty name", id="two slashes"),

@@ -9,6 +9,7 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.exceptions import SubmitError
 
 if TYPE_CHECKING:
+    from airflow_config_providers.job.handover import Handover
     from airflow_config_providers.job.job_reload import JobReload
     from airflow_config_providers.job.records.record import TryRecord
     from airflow_config_providers.job.run import JobRun
@@ -54,10 +55,17 @@ class TryState:
 
     @cached_property
     def run(self) -> JobRun:
-        """Return the values of the job; before rendering ends, an empty run. It is replaced as a whole."""
+        """Return the values of the job; before rendering ends, an empty run."""
         from airflow_config_providers.job.run import JobRun
 
         return JobRun()
+
+    @cached_property
+    def handover(self) -> Handover:
+        """Return what hands the values of the run over to Spark."""
+        from airflow_config_providers.job.handover import Handover
+
+        return Handover(self.run)
 
     @property
     def has_run(self) -> bool:
@@ -89,9 +97,16 @@ class TryState:
         if self.is_killed:
             raise SubmitError("The task was killed before its job began. No job is left.")
 
+    def begin(self, run: JobRun) -> None:
+        """Give the values of ``run`` to the job. What needs them at a kill is imported now."""
+        from airflow_config_providers.job.handover import Handover
+
+        self.run, self.handover = run, Handover(run)
+
     def begin_anew(self, run: JobRun) -> None:
         """Forget the job that was stopped, or has failed: another one begins, with the values of ``run``."""
-        self.run, self.followed = run, None
+        self.begin(run)
+        self.followed = None
         self.is_killed = self.has_submitted = False
 
     def keep_job(self, job: object) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.content_hash import ContentHash
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.ending import Ending
+from airflow_config_providers.core.ending import Ending, is_process_ending
 from airflow_config_providers.core.keys import key_problems
 from airflow_config_providers.core.layers import ConfigSource, LayeredConfig
 from airflow_config_providers.core.lookup import Place
@@ -536,6 +536,9 @@ def _filed(layered: LayeredConfig) -> set[str]:
 
 def _let_go(installation: Installation, reverser: ReverseTransformer, end: Once) -> None:
     end()
+    if is_process_ending():  # other threads, and what was registered earlier for that end, can still print
+        installation.release()
+        return
     installation.uninstall()
     reverser.forget()
 

@@ -180,7 +180,7 @@ def _single(text: str) -> tuple[str, str]:
     if not key.strip():
         raise WrongArgumentsError("'...' is not KEY=VALUE: the key is missing. Write it before =.")
     if not sign:
-        raise WrongArgumentsError(f"'{printable(key)}' is not KEY=VALUE. Write the value after =.")
+        raise WrongArgumentsError(f"'{_beginning(key)}' is not KEY=VALUE. Write the value after =.")
     if value.startswith("[") and "]" not in value:
         raise WrongArgumentsError(f"'{printable(key)}=[...' lacks the closing bracket. Write KEY=[a,b].")
     if re.search(r",\s*[\w.-]+=", value):
@@ -232,5 +232,11 @@ def separated(texts: Iterable[str] | None) -> list[str]:
 def _listed(text: str, op: OpType) -> list[AlterConfigOp]:
     key, sign, value = text.partition("=")
     if not sign:
-        raise WrongArgumentsError(f"'{printable(text)}' is not KEY=VALUE. Write what to {op.name.lower()} after =.")
+        raise WrongArgumentsError(f"'{_beginning(text)}' is not KEY=VALUE. Write what to {op.name.lower()} after =.")
     return [AlterConfigOp(key.strip(), value, op)]
+
+
+def _beginning(text: str) -> str:
+    """Return what can be the key in a pair without an equals sign; dots are in place of what can be its value."""
+    key, *rest = re.split(r"[\s:,]", text.strip(), maxsplit=1)
+    return f"{printable(key)}{'...' if rest else ''}"

@@ -125,7 +125,7 @@ def _has_no_reader() -> bool:
 
 def _end(problems: Sequence[str]) -> None:
     """Write the output and the problems, or drop what cannot be written: Python would end with a code of its own."""
-    is_full = write_or_drop(sys.stdout, "") in _FULL
+    is_full = write_or_drop(sys.stdout, "") in _FULL and _NO_SPACE not in problems
     for problem in (*listed(list(dict.fromkeys(problems))), *([_NO_SPACE] if is_full else [])):
         _write("error", problem)
     write_or_drop(sys.stderr, "")

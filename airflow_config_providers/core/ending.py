@@ -59,6 +59,8 @@ class _ToEnd:
         self._pid = os.getpid()
         self._expected: set[weakref.finalize[..., object]] = set()
         self._begun: set[Future[object]] = set()
+        self.is_closing = False
+        """Whether the process calls what was registered for its end."""
         atexit.register(self._close)  # what was registered before a fork is not called at the end of Airflow's tasks
 
     def expect(self, finalizer: weakref.finalize[..., object]) -> None:
@@ -84,6 +86,7 @@ class _ToEnd:
     def _close(self) -> None:
         if os.getpid() != self._pid:
             return
+        self.is_closing = True
         with ExitStack() as all_of_them:
             all_of_them.callback(self._wait)
             for finalizer in list(self._expected):
@@ -97,6 +100,11 @@ class _ToEnd:
 
 
 _PROCESS: Final = PerProcess(_ToEnd)
+
+
+def is_process_ending() -> bool:
+    """Return whether this process ends, which other threads and what was registered for it earlier can see happen."""
+    return _PROCESS().is_closing
 
 
 def _end_here(finalizer: weakref.finalize[..., object]) -> None:

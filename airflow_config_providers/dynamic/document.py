@@ -231,7 +231,7 @@ def read_json(
         found = json.loads(text)
         if FORMAT <= _format(found) <= newest:
             return parse(found)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ArithmeticError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
     raise ConfigException(
         f"The {what} in the variable '{printable(name)}' cannot be read. {_reason(text, found, newest)} It is neither "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.content_hash import ContentHash
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.ending import Ending
+from airflow_config_providers.core.ending import Ending, is_process_ending
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.once import Once
 from airflow_config_providers.core.reload import without_reload_action
@@ -253,5 +253,8 @@ class JobRun:
 
 def _let_go(installation: Installation, reverser: ReverseTransformer, end: Once) -> None:
     end()
+    if is_process_ending():  # other threads, and what was registered earlier for that end, can still print
+        installation.release()
+        return
     installation.uninstall()
     reverser.forget()

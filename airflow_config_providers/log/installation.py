@@ -56,6 +56,11 @@ class Installation:
         """Whether it reverses, so that ``uninstall`` takes locks, which writers of logs and streams can hold."""
         return self._reverser is not None
 
+    def release(self) -> None:
+        """Write what is held back of lines that are not complete. The reversal goes on."""
+        with _lock:
+            _release_streams()
+
     def uninstall(self) -> None:
         """Deactivate the reverser; a second call does nothing. The last active reverser takes the guards with it."""
         with _lock:
@@ -117,14 +122,18 @@ def reverse_bound(reverser: ReverseTransformer) -> None:
 
 def _remove(reverser: ReverseTransformer) -> None:
     try:
-        for stream in list(_streams):
-            with suppress(OSError, ValueError, RuntimeError):  # closed meanwhile, or in the middle of a write
-                stream.release()
+        _release_streams()
     finally:  # a timeout of the task can be raised meanwhile
         _active.remove(reverser)
         if not _active:
             while _undo:
                 _undo.pop()()
+
+
+def _release_streams() -> None:
+    for stream in list(_streams):
+        with suppress(OSError, ValueError, RuntimeError):  # closed meanwhile, or in the middle of a write
+            stream.release()
 
 
 def _guard_all() -> None:

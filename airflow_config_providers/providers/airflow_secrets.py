@@ -237,12 +237,12 @@ def mistake(text: str) -> str:
 
 
 def _extra_mistake(text: str) -> str | None:
-    """Return what is wrong with the extra of a JSON object, if it is a string; None if nothing is wrong."""
+    """Return what is wrong with the extra of a JSON object, also if it is a string; None if nothing is wrong."""
     extra = (parse_object(text) or {}).get("extra")
-    if not extra or not isinstance(extra, str):
+    if not extra:
         return None
     try:
-        content = parse(extra)
+        content = parse(extra) if isinstance(extra, str) else extra
     except ConfigException as error:
         return f"Its extra is not a JSON object. {error} Correct it."
     return None if isinstance(content, Mapping) else "Its extra is not a JSON object. Correct it."

@@ -55,6 +55,16 @@ def test_a_message_holds_no_value():
     assert "hunter2" not in str(refused.value)
 
 
+@pytest.mark.parametrize("between", [" ", ": ", ":", ",", "\n"])
+@pytest.mark.parametrize("option", ["add_config", "append", "subtract"])
+def test_a_message_on_a_missing_equals_sign_holds_no_value(option: str, between: str):
+    with pytest.raises(WrongArgumentsError) as refused:
+        arguments.operations(args(**{option: [f"spark.app.password{between}hunter2"]}))
+
+    assert "'spark.app.password...' is not KEY=VALUE" in str(refused.value)
+    assert "hunter2" not in str(refused.value)
+
+
 def args(**given: object) -> SimpleNamespace:
     names = ("default", "dag", "task", "add_config", "add_config_file", "delete_config", "append", "subtract")
     return SimpleNamespace(**{**dict.fromkeys(names), **given})

@@ -252,6 +252,14 @@ def test_a_short_report_of_lint_on_a_full_disk_keeps_the_code_of_its_findings(tm
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has /dev/full")
+def test_a_result_that_does_not_fit_on_the_disk_is_reported_once(capsys: pytest.CaptureFixture[str]):
+    with FULL.open("w", encoding="utf-8") as stream, redirect_stdout(stream), pytest.raises(SystemExit):
+        reporting_errors(lambda _: print("x"))(SimpleNamespace())
+
+    assert capsys.readouterr().err.count("error: There is no space left") == 1
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="only Linux has /dev/full")
 @pytest.mark.parametrize("size", [pytest.param(1, id="buffered"), pytest.param(1 << 20, id="written-at-once")])
 def test_output_on_a_full_disk_is_reported_once(size: int, capsys: pytest.CaptureFixture[str]):
     with FULL.open("w", encoding="utf-8") as stream, redirect_stdout(stream):

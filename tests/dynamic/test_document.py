@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
-from airflow_config_providers.dynamic import document
+from airflow_config_providers.dynamic import document, history
 from airflow_config_providers.dynamic.document import EMPTY, Document, Sealed, StoredConfig, name_of
 from airflow_config_providers.exceptions import ConfigException
 
@@ -85,6 +85,13 @@ def test_what_is_not_there_is_empty():
 def test_what_cannot_be_read_is_told_by_its_name(text: str):
     with pytest.raises(ConfigException, match=r"variable 'the\.name' cannot be read"):
         document.read(text, name="the.name")
+
+
+def test_a_history_with_a_version_that_is_infinite_is_told_by_its_name():
+    text = '{"format": 1, "changes": [{"version": 1e999, "task": "", "at": "", "by": "", "was": {}, "became": {}}]}'
+
+    with pytest.raises(ConfigException, match=r"variable 'the\.name' cannot be read"):
+        history.read(text, name="the.name")
 
 
 def test_a_change_gives_the_next_version_and_leaves_the_rest():

@@ -94,6 +94,51 @@ def test_a_process_that_ends_waits_for_the_providers_of_its_runs(ending):
     assert (done.returncode, done.stdout) == (0, "given back\n"), done.stderr
 
 
+PRINTING_LATE = """
+import atexit
+import logging
+import sys
+import threading
+import time
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.resolver import ConfigResolver
+from airflow_config_providers.job.run import JobRun
+from airflow_config_providers.testing import InMemoryConfigProvider
+VALUE = "c4nary/n0w+value"
+logging.basicConfig(stream=sys.stdout, format="%(message)s")
+def keep_printing():
+    while True:
+        print(VALUE, flush=True)
+        time.sleep(0.01)
+{before}
+layers = [ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {{"spark.app.password": "${{vault:db:password}}"}})]
+vault = InMemoryConfigProvider({{"db": {{"password": VALUE}}}})
+run = JobRun(ConfigResolver({{"vault": vault}}).resolve(layers), end=lambda: time.sleep(0.1))
+{after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("atexit.register(print, VALUE)", "", id="registered-before"),
+        pytest.param("atexit.register(print, VALUE, end='')", "", id="a-line-that-is-not-complete"),
+        pytest.param("atexit.register(logging.error, VALUE)", "", id="logged"),
+        pytest.param(
+            "atexit.register(time.sleep, 0.1)",
+            "threading.Thread(target=keep_printing, daemon=True).start()",
+            id="a-thread",
+        ),
+        pytest.param("", "print(VALUE, end='')", id="printed-before-the-end"),
+    ],
+)
+def test_until_a_process_is_gone_it_shows_references(before, after):
+    done = quick_python.run("-c", PRINTING_LATE.format(before=before, after=after), env=os.environ)
+
+    assert NOW not in done.stdout + done.stderr
+    assert str(PASSWORD) in done.stdout
+
+
 def test_values_of_an_earlier_process_are_known_until_the_run_is_closed(capsys):
     vault = InMemoryConfigProvider({"db": {"password": NOW}})
     layers = [ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.password": str(PASSWORD)})]

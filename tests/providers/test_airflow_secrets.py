@@ -288,8 +288,9 @@ def test_a_variable_of_another_shape_is_named_as_the_cause(request, monkeypatch,
     assert CANARY not in str(caught.value)
 
 
-def test_a_variable_with_an_extra_that_is_no_json_is_named_as_the_cause(monkeypatch):
-    monkeypatch.setenv("AIRFLOW_CONN_X", '{"conn_type": "config_providers", "extra": "{bad"}')
+@pytest.mark.parametrize("extra", ['"{bad"', "[1]", "5", "true"])
+def test_a_variable_with_an_extra_that_is_no_json_is_named_as_the_cause(monkeypatch, extra):
+    monkeypatch.setenv("AIRFLOW_CONN_X", f'{{"conn_type": "config_providers", "extra": {extra}}}')
 
     with pytest.raises(
         ProviderDefinitionError, match=r"AIRFLOW_CONN_X does not define a connection\. Its extra is not a JSON"

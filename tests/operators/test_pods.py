@@ -16,9 +16,14 @@ from kubernetes.client import V1EnvVar, V1HostPathVolumeSource, V1ResourceRequir
 
 from airflow_config_providers.job.nested_texts import with_own_objects
 from airflow_config_providers.operators.configure import configure_task, configured
+from tests.docs.pages import ROOT, snippets
 from tests.operators.stock import CANARY, everything_shown
+from tests.servers.web import Response, WebServer
 
 pytestmark = pytest.mark.usefixtures("connections", "kubernetes")
+
+
+GUIDE = ROOT / "docs" / "how-to" / "other-operators.md"
 
 
 class Pod(KubernetesPodOperator):
@@ -37,14 +42,41 @@ class Pod(KubernetesPodOperator):
 
 @pytest.fixture
 def kubernetes(monkeypatch):
+    connect(monkeypatch, "http://127.0.0.1:9")
+
+
+def connect(monkeypatch, address):
+    """Make the default connection lead to a cluster."""
     config = {
-        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}],
+        "clusters": [{"name": "c", "cluster": {"server": address}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",
         "users": [{"name": "u", "user": {}}],
     }
     fields = {"conn_type": "kubernetes", "extra": {"kube_config": json.dumps(config)}}
     monkeypatch.setenv("AIRFLOW_CONN_KUBERNETES_DEFAULT", json.dumps(fields))
+
+
+class RefusedPods:
+    """An application for a ``WebServer``: keeps the pods that it is to create, and creates none."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, request):
+        if request.method == "POST":
+            self.asked.append(json.loads(request.body))
+            return Response(403, b'{"kind": "Status", "reason": "Forbidden"}', {"Content-Type": "application/json"})
+        return Response(200, b'{"kind": "PodList", "items": []}', {"Content-Type": "application/json"})
+
+
+@pytest.fixture
+def pods(monkeypatch):
+    """The pods that a cluster was asked for."""
+    refused = RefusedPods()
+    with WebServer(refused) as server:
+        connect(monkeypatch, server.address)
+        yield refused.asked
 
 
 def pod(dag, **kwargs):
@@ -69,6 +101,22 @@ def test_a_pod_gets_the_value_and_all_else_shows_the_reference(dag, run_task, pa
 
     assert CANARY in Pod.made
     assert password in str(run.rendered)
+    assert CANARY not in everything_shown(run, capfd)
+
+
+def test_the_pod_of_the_guide_gets_values_and_all_else_shows_references(dag, run_task, pods, tmp_path, capfd):
+    (tmp_path / "db.properties").write_text(f"host=db.example.com\nuser=ann-of-the-file\npassword={CANARY}\n")
+    (text,) = (one.text for one in snippets(GUIDE) if "KubernetesPodOperator" in one.text)
+    variables = text.replace("/etc/jobs", str(tmp_path)).replace("${file:", "${files:")
+    with dag:
+        exec(variables, names := {})
+    run = run_task(names["export"], state={})
+    (container,) = pods[0]["spec"]["containers"]
+    environment = {one["name"]: one.get("value") for one in container["env"]}
+
+    assert environment["DB_URL"] == "jdbc:postgresql://db.example.com/flights"
+    assert (environment["DB_PASSWORD"], environment["CHAT_TOKEN"]) == (CANARY, None)
+    assert container["args"] == ["--user", "ann-of-the-file", "--password", "$(DB_PASSWORD)"]
     assert CANARY not in everything_shown(run, capfd)
 
 

@@ -18,7 +18,11 @@ from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 Warn = Callable[[str], None]
 
 _NO_LAYERS: Final = "{}: its Spark configuration is not in a single place, so what the DAG sets is not shown."
-"""Such as for a step that is a command, a file that is read in the run, or several clusters."""
+"""Such as for a file that is read in the run, or several clusters."""
+
+_NO_PLACE: Final = (
+    "{}: {} has no field for Spark configuration, so no layer reaches its job, and what is shown has no effect there."
+)
 
 _KNOWN_IN_RUN: Final = (
     "{}: what the DAG sets is known only in a run, which fills in the configuration, or refuses it because it is "
@@ -67,7 +71,9 @@ def deployed_job(task: Any, name: str, warn: Warn) -> AuthoredJob | None:
     elif job.unknown:
         warn(_PARTLY_KNOWN.format(name, ", ".join(map(printable, job.unknown))))
     elif not job.layers:
-        warn(_NO_LAYERS.format(name))
+        spec = stored_spec(task)
+        has_place = spec is None or bool(spec.conf)  # a class of one's own can be derived from an operator with one
+        warn(_NO_LAYERS.format(name) if has_place else _NO_PLACE.format(name, task.task_type))
     return job
 
 

@@ -13,6 +13,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.deployed_task import deployed_job, deployed_options
 from airflow_config_providers.job.options import NO_OPTIONS
+from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
 
@@ -35,8 +36,9 @@ KNOWN_IN_RUN = [
 def deployed(kind, **kwargs):
     """Return the job of a stored task, and the warnings."""
     with DAG("flights", schedule=None) as dag:
+        given = {"application": "job.py"} if "application" in kind.template_fields else {}
         filled = {name: value() if callable(value) else value for name, value in kwargs.items()}
-        kind(task_id="job", application="job.py", **filled)
+        kind(task_id="job", **given, **filled)
     stored = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(dag))))
     warnings = []
     return deployed_job(stored.get_task("job"), "job", warnings.append), warnings
@@ -48,6 +50,16 @@ def test_a_configuration_that_is_no_mapping_is_known_only_in_a_run(kind, conf):
     job, warnings = deployed(kind, conf=conf)
 
     assert (job.layers, warnings) == ((), KNOWN_IN_RUN)
+
+
+def test_an_operator_without_a_field_for_spark_configuration_gets_no_layer():
+    steps = pytest.importorskip("airflow.providers.amazon.aws.operators.emr").EmrAddStepsOperator
+    _, warnings = deployed(configured(steps), job_flow_id="j-1")
+
+    assert warnings == [
+        "job: EmrAddStepsOperator has no field for Spark configuration, so no layer reaches its job, and what is shown "
+        "has no effect there."
+    ]
 
 
 @KINDS

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.run import JobRun
 
-_OWN: Final = ("config_files", "effective_config", "written_params", "_authorship", "_job_options", "_try")
+_OWN: Final = ("config_files", "effective_config", "written_params", "_authorship", "_job_options", "_try_state")
 """The attributes of a configured operator."""
 
 _WITHOUT_BASE: Final = (
@@ -140,20 +140,20 @@ class ConfiguredOperator(RenderingOperator):
         return self._with_values(context, run, how=partial(self._run_resumed, sealed))
 
     def _run_resumed(self, sealed: object, context: Any, run: Callable[[], Any]) -> Any:
-        self._know_sealed(self._try.run, context, sealed)
+        self._know_sealed(self._try_state.run, context, sealed)
         try:
             return self._run_once(context, run)
         finally:
-            self._try.end_record()
+            self._try_state.end_record()
 
     @failing_at_once
     @clearing_frames
     def _with_values(
         self, context: Any, run: Callable[[], Any], *, how: Callable[[Any, Callable[[], Any]], Any]
     ) -> Any:
-        if self._try.held_texts is not None:
+        if self._try_state.held_texts is not None:
             return run()
-        if self._try.run.is_over:  # also if a subclass has called the execute of its base before
+        if self._try_state.run.is_over:  # also if a subclass has called the execute of its base before
             self._resolve_job(context, None)
         try:
             with self.reversing_context("execute", context):
@@ -170,7 +170,7 @@ class ConfiguredOperator(RenderingOperator):
         """
         from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
 
-        state = self._try
+        state = self._try_state
         if state.held_texts is not None or state.is_executing:
             return run()
         first_run, before = state.run, attributes(self)  # whose values are known until the end
@@ -204,9 +204,9 @@ class ConfiguredOperator(RenderingOperator):
         from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
         from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
 
-        reverser = self._try.run.reverser
+        reverser = self._try_state.run.reverser
         added = AddedContext(context)  # by this job; then, a subclass goes on with references, or a restart follows
-        reversing = added.around(self._current_reverser, is_followed=lambda: not self._try.is_executing)
+        reversing = added.around(self._current_reverser, is_followed=lambda: not self._try_state.is_executing)
         try:
             with reversing, self._values_in_place(reverser):
                 guard_output(reverser)
@@ -218,12 +218,12 @@ class ConfiguredOperator(RenderingOperator):
             self.reverse_error(error)
             raise
         finally:
-            self._try.clear_runs()
+            self._try_state.clear_runs()
         return reverse_stored(result, reverser)
 
     def _begin_anew(self, context: Any, before: Mapping[str, Any], run: JobRun) -> None:
         """Keep what code has added to the configuration, or changed there, after it was settled."""
-        added = {} if self._try.followed else self._try.handover.added(self._job_fields().configs)
+        added = {} if self._try_state.followed else self._try_state.handover.added(self._job_fields().configs)
         super()._begin_anew(context, before, run)
         if added and (conf := (fields := self._job_fields()).conf) is not None:
             setattr(self, conf.field, conf.put(fields.read(conf.field), {**fields.configs, **added}))
@@ -235,12 +235,12 @@ class ConfiguredOperator(RenderingOperator):
         before = attributes(self)
         try:
             resolved = self._resolved_fields(fields)
-            self._try.held_texts = HeldTexts.of(shown, resolved)
+            self._try_state.held_texts = HeldTexts.of(shown, resolved)
             for name, value in resolved.items():
                 setattr(self, name, value)
             yield
         finally:
-            self._try.held_texts = None
+            self._try_state.held_texts = None
             for name, value in shown.items():
                 setattr(self, name, value)
             self._forget_values(before, reverser)
@@ -248,7 +248,7 @@ class ConfiguredOperator(RenderingOperator):
     def _resolved_fields(self, fields: JobFields) -> dict[str, Any]:
         from airflow_config_providers.job.exposed_values import refuse_broken_words
 
-        handover = self._try.handover
+        handover = self._try_state.handover
         written = list(fields.other_texts())
         self._refuse_late([*written, *fields.argument_texts()])
         values = {one.label: handover.value(one) for one in written}
@@ -259,13 +259,13 @@ class ConfiguredOperator(RenderingOperator):
             allow_exposed=self._job_options.allows_exposed,
         )
         resolved = fields.resolved(values)
-        if self._try.followed:
+        if self._try_state.followed:
             return resolved
         return fields.with_configs(resolved, self._configs_for, handover.run.shown)
 
     def _configs_for(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
-        self._log_added(self._try.handover.added(conf))  # no code has had a value yet
-        return self._try.handover.configs_for(conf)
+        self._log_added(self._try_state.handover.added(conf))  # no code has had a value yet
+        return self._try_state.handover.configs_for(conf)
 
     def _check_added(self, conf: Mapping[str, Any], *names: str) -> None:
         """
@@ -276,9 +276,9 @@ class ConfiguredOperator(RenderingOperator):
         :raises ExposedValueError: code has put a value under a key where others can read it
         """
         self._refuse_late(self._job_fields().texts(*names) if names else ())
-        added = self._try.handover.added(conf)
+        added = self._try_state.handover.added(conf)
         if self._execute_can_read_values():
-            self._try.handover.refuse_exposed(added)
+            self._try_state.handover.refuse_exposed(added)
         self._log_added(added)
 
     def _log_added(self, added: Collection[str]) -> None:
@@ -293,15 +293,17 @@ class ConfiguredOperator(RenderingOperator):
 
     def _refuse_late(self, texts: Iterable[NestedString]) -> None:
         """Refuse references that were added, or moved, since the fields were rendered."""
-        known = self._try.referring_texts
-        if not self._try.followed:
-            self._try.handover.refuse_late(one for one in texts if scan(one.text) and known.get(one.label) != one.text)
+        known = self._try_state.referring_texts
+        if not self._try_state.followed:
+            self._try_state.handover.refuse_late(
+                one for one in texts if scan(one.text) and known.get(one.label) != one.text
+            )
 
     def _execute_can_read_values(self) -> bool:
         """Return whether a field had a reference whose value ``execute`` can read."""
         fields = self._job_fields()
         held = {*fields.spec.held, *fields.spec.paths, *fields.named_fields}
-        return any(field_of(label) not in held for label in self._try.referring_texts)
+        return any(field_of(label) not in held for label in self._try_state.referring_texts)
 
 
 def refuse_taken(kind: type, names: Collection[str]) -> None:

@@ -100,16 +100,16 @@ class DurableMixin(ConfiguredOperator):
         if submitted is not None:
             self._show_conf(self._job_fields(), submitted.layered)
         used = submitted.conf.values() if submitted else ()
-        self._try.begin(following_run(self._job_options, self._texts_afterwards(), used=used))
+        self._try_state.begin(following_run(self._job_options, self._texts_afterwards(), used=used))
         sealed = submitted.sealed if submitted else None
         then = None if sealed is None else self._job_seal(job, context).open(sealed)
         is_outdated = self._know_values(then, next_run)
-        self._try.followed = FollowedJob(job, submitted, _is_own(submitted, context), next_run, is_outdated)
-        self._show_followed(self._try.followed)
+        self._try_state.followed = FollowedJob(job, submitted, _is_own(submitted, context), next_run, is_outdated)
+        self._show_followed(self._try_state.followed)
 
     def _know_values(self, then: ReverseTransformer | None, next_run: JobRun | None) -> bool:
         """Show references in place of the values of the job, ``then`` and now, and return whether these differ."""
-        run, differs = self._try.run, False
+        run, differs = self._try_state.run, False
         if then is not None:
             run.know(then)
         if next_run is not None:
@@ -121,14 +121,14 @@ class DurableMixin(ConfiguredOperator):
 
     def _keep_record(self, context: Any) -> None:
         """Keep the record of this try, but not in place of the one of the job that this very try submitted."""
-        followed, keeper = self._try.followed, self._try.record_keeper
+        followed, keeper = self._try_state.followed, self._try_state.record_keeper
         if followed and followed.is_own and keeper is not None:
-            keeper.keep_first(lambda: self._try_record(context), self._try.run.reverser)
+            keeper.keep_first(lambda: self._try_record(context), self._try_state.run.reverser)
         else:
             super()._keep_record(context)
 
     def _try_record(self, context: Any) -> TryRecord:
-        record, followed = super()._try_record(context), self._try.followed
+        record, followed = super()._try_record(context), self._try_state.followed
         return followed.recorded(record) if followed else record
 
     def _job_seal(self, job: Any, context: Any) -> ValueSeal:
@@ -164,22 +164,22 @@ class DurableMixin(ConfiguredOperator):
 
         :raises SubmitError: this try follows a job, and so has nothing to submit
         """
-        if self._try.followed:
+        if self._try_state.followed:
             raise SubmitError(
                 f"This try should follow a job that was submitted before, but {self.external_id_key} was deleted from "
                 f"the task's state meanwhile. Try again: the next try submits a new job."
             )
         job = super().submit_job(context)  # type: ignore[misc]  # of the operator
         if self._state_store(context) is not None:
-            self._try.run.keep_leases(is_left=True)
+            self._try_state.run.keep_leases(is_left=True)
         return job
 
     def poll_until_complete(self, external_id: Any, context: Any) -> Any:
         """Wait for the end of a job, which can continue without this process and then keeps its leases."""
         poll = super().poll_until_complete  # type: ignore[misc]  # of the operator
-        if self._try.followed:
+        if self._try_state.followed:
             return poll(external_id, context)
-        self._try.keep_job(external_id)
+        self._try_state.keep_job(external_id)
         if self._state_store(context) is None:
             return poll(external_id, context)
         self._keep_submitted(external_id, context)
@@ -190,8 +190,10 @@ class DurableMixin(ConfiguredOperator):
         """Store the configuration of ``job`` for later tries that follow it."""
         from airflow_config_providers.operators.record_keeper import STATE_KEY, SubmittedConfig
 
-        sealed = self._job_seal(job, context).seal(self._try.run.reverser)
-        submitted = SubmittedConfig(self._try.run.shown, self.effective_config or (), sealed, _try_number(context))
+        sealed = self._job_seal(job, context).seal(self._try_state.run.reverser)
+        submitted = SubmittedConfig(
+            self._try_state.run.shown, self.effective_config or (), sealed, _try_number(context)
+        )
         try:
             self._state_store(context).set(STATE_KEY, submitted.state(job))
         except Exception as error:  # noqa: BLE001 - the job runs, and following it is more important
@@ -203,12 +205,12 @@ class DurableMixin(ConfiguredOperator):
         try:
             yield
         except BaseException as error:
-            if self._try.is_killed or isinstance(error, AirflowTaskTimeout) or not self._may_run(job, context):
-                self._try.run.keep_leases(is_left=False)
+            if self._try_state.is_killed or isinstance(error, AirflowTaskTimeout) or not self._may_run(job, context):
+                self._try_state.run.keep_leases(is_left=False)
             else:
                 self.log.warning("Job %s is perhaps still running: its leases are left to expire.", printable(str(job)))
             raise
-        self._try.run.keep_leases(is_left=False)
+        self._try_state.run.keep_leases(is_left=False)
 
     def _may_run(self, job: Any, context: Any) -> bool:
         try:
@@ -229,8 +231,8 @@ class DurableMixin(ConfiguredOperator):
         try:
             super().on_kill()
         finally:
-            if self._try.has_run:
-                self._try.run.keep_leases(is_left=False)
+            if self._try_state.has_run:
+                self._try_state.run.keep_leases(is_left=False)
 
 
 def _submitted_config(store: Any, job: Any) -> SubmittedConfig | None:

@@ -20,7 +20,7 @@ def record_facet(task_instance: Any, ti_state: Any) -> dict[str, Any] | None:
     Name this function in ``[openlineage] custom_run_facets``. The facet has no values of keys, which the facet
     ``spark_properties`` has, but the layer and the place from which each came, and the hashes of references.
     """
-    state = getattr(getattr(task_instance, "task", None), "_try", None)
+    state = getattr(getattr(task_instance, "task", None), "_try_state", None)
     record = state.record if isinstance(state, TryState) else None
     return {_NAME: _facet(record)} if record else None
 

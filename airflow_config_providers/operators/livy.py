@@ -36,7 +36,7 @@ class LivyMixin(DurableMixin):
 
     def defer(self, *, trigger: Any, **kwargs: Any) -> NoReturn:
         """Defer with a trigger that does not fetch the log."""
-        self._try.keep_job(self._batch_id)
+        self._try_state.keep_job(self._batch_id)
         super().defer(trigger=stand_in(trigger, {LivyTrigger: WaitingLivyTrigger}), **kwargs)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:

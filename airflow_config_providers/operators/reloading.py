@@ -29,13 +29,13 @@ class ReloadingOperator(BaseOperator):
     """
 
     @cached_property
-    def _try(self) -> TryState:
+    def _try_state(self) -> TryState:
         return TryState()
 
     def __getstate__(self) -> Any:
         """Return what a copy of this operator has, pickled or not: nothing of the try that this one runs."""
         state = super().__getstate__()  # type: ignore[no-untyped-call]  # Airflow has no types here
-        return {name: value for name, value in state.items() if name != "_try"}
+        return {name: value for name, value in state.items() if name != "_try_state"}
 
     @abstractmethod
     def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
@@ -55,14 +55,14 @@ class ReloadingOperator(BaseOperator):
         return spark.version if spark else None
 
     def _keep_record(self, context: Any) -> None:
-        if (keeper := self._try.record_keeper) is not None:
-            keeper.keep(lambda: self._try_record(context), self._try.run.reverser)
+        if (keeper := self._try_state.record_keeper) is not None:
+            keeper.keep(lambda: self._try_record(context), self._try_state.run.reverser)
 
     def _begin_record(self, context: Any) -> None:
         """Keep the record of a job that is about to begin, to which its id is added later."""
         from airflow_config_providers.operators.record_keeper import RecordKeeper
 
-        self._try.record_keeper = RecordKeeper.of(context, self.log)
+        self._try_state.record_keeper = RecordKeeper.of(context, self.log)
         self._keep_record(context)
 
     def _keep_refused(
@@ -77,10 +77,10 @@ class ReloadingOperator(BaseOperator):
     def _try_record(self, context: Any) -> TryRecord:
         from airflow_config_providers.operators.record_keeper import submitted_try
 
-        return submitted_try(context.get("ti"), self._try.run, spark=self._version_of_spark())
+        return submitted_try(context.get("ti"), self._try_state.run, spark=self._version_of_spark())
 
     def _reload_notes(self) -> Iterator[str]:
-        reason = self._obstacle_to_reload() if self._try.run.reloads else None
+        reason = self._obstacle_to_reload() if self._try_state.run.reloads else None
         if reason:
             yield f"This job is not restarted when its secrets change: {reason}"
 
@@ -96,7 +96,7 @@ class ReloadingOperator(BaseOperator):
         try:
             return self._run_with_reloads(context, run)
         finally:
-            self._try.end_record()
+            self._try_state.end_record()
 
     def _run_with_reloads(self, context: Any, run: Callable[[], Any]) -> Any:
         """
@@ -104,14 +104,14 @@ class ReloadingOperator(BaseOperator):
 
         :raises SubmitError: the task was killed while its references were resolved, which can take a while
         """
-        self._try.refuse_after_kill()
-        if not self._try.watched_run.reloads or self._obstacle_to_reload():
+        self._try_state.refuse_after_kill()
+        if not self._try_state.watched_run.reloads or self._obstacle_to_reload():
             return self._run_once(context, run)
         with self._watching() as reload:
             before = attributes(self)
             while True:
                 try:
-                    reload.watch(self._try.watched_run, is_outdated=self._try.is_outdated)
+                    reload.watch(self._try_state.watched_run, is_outdated=self._try_state.is_outdated)
                     return self._run_once(context, run)
                 except AirflowSkipException:
                     raise
@@ -130,11 +130,11 @@ class ReloadingOperator(BaseOperator):
         limits = ReloadLimits.of_deployment()
         job = JobControl(self._stop_job, self._has_begun, lambda run: self._require_deliverable(Handover(run)))
         with JobReload(job, log=self.log, limits=limits) as reload:
-            self._try.reload = reload
+            self._try_state.reload = reload
             try:
                 yield reload
             finally:
-                self._try.reload = None
+                self._try_state.reload = None
 
     def _require_deliverable(self, handover: Handover) -> None:
         """
@@ -152,13 +152,13 @@ class ReloadingOperator(BaseOperator):
         try:
             self.on_kill()
         except BaseException:
-            self._try.is_killed = False  # it goes on
+            self._try_state.is_killed = False  # it goes on
             raise
 
     def on_kill(self) -> None:
         """Kill the job, and do not run it anew, or at all."""
-        self._try.kill()
-        if self._try.has_run:  # there is no job before rendering ends
+        self._try_state.kill()
+        if self._try_state.has_run:  # there is no job before rendering ends
             super().on_kill()
 
     def _begin_anew(self, context: Any, before: Mapping[str, Any], run: JobRun) -> None:
@@ -167,7 +167,7 @@ class ReloadingOperator(BaseOperator):
             delattr(self, name)
         for name, value in before.items():
             object.__setattr__(self, name, value)
-        self._try.begin_anew(run)
+        self._try_state.begin_anew(run)
         self._show_run(run)
 
 

@@ -39,7 +39,7 @@ class RenderingOperator(ReversingOperator):
         self, parent: Any, template_fields: Any, context: Any, jinja_env: Any, seen_oids: set[int]
     ) -> None:
         # Mapped tasks call this instead of the public method. It also recurses into the fields of other objects.
-        held = self._try.held_texts if parent is self else None
+        held = self._try_state.held_texts if parent is self else None
         if held is not None:  # code renders what it has set, as @task.bash does
             self._render_again(held, template_fields, context, jinja_env, seen_oids)
             return
@@ -126,12 +126,12 @@ class RenderingOperator(ReversingOperator):
 
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         """Get the values of this run, and show where they come from. Values of an earlier one stay hidden."""
-        before, run = self._try.run, self._resolved_run(context, jinja_env)
+        before, run = self._try_state.run, self._resolved_run(context, jinja_env)
         if before.reverser:  # code renders or runs once more
             run.know(before.reverser)
         else:
             self._know_sealed(run, context, resuming_argument(context.get("ti"), SEALED_VALUES))
-        self._try.begin(run)
+        self._try_state.begin(run)
         if run.reverser:
             self._begin_reversal(context)
         self._show_run(run, self._resuming_notes(context, run))
@@ -141,14 +141,14 @@ class RenderingOperator(ReversingOperator):
         name = resuming_method(context.get("ti"))
         # Another method than execute can be called after the job, too.
         if name is not None and (name != "execute" or self._is_known_method(name)):
-            self._try.before_submit = partial(self._begin_late, context)
+            self._try_state.before_submit = partial(self._begin_late, context)
         layered: LayeredConfig | None = None
         try:
             with configuration.settled() as settled:
                 layered = settled.layered
                 return configuration.run_of(settled, self._verdict_on(configuration, settled.layers, context))
         except ConfigProvidersError as error:
-            is_late = name == "execute" and self._try.before_submit is not None
+            is_late = name == "execute" and self._try_state.before_submit is not None
             self._keep_refused(context, layered, error.problems, is_late=is_late)
             raise
 
@@ -163,7 +163,7 @@ class RenderingOperator(ReversingOperator):
         self.log.info("%s", resolved_line(run))
         for note in run.resolved.value_doubts():
             self.log.warning("%s", note)
-        self._try.referring_texts = {one.label: one.text for one in fields.texts() if scan(one.text)}
+        self._try_state.referring_texts = {one.label: one.text for one in fields.texts() if scan(one.text)}
 
     def _show_job(self, fields: JobFields, layered: LayeredConfig, notes: Sequence[str]) -> list[str]:
         """Set the fields that people see, and return all lines of ``effective_config``."""

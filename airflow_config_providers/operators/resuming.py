@@ -72,7 +72,7 @@ class ResumingOperator(AuthoredOperator):
         ask = partial(configuration.verdict, layers)
         if not self._has_run_its_job(context):
             return ask()
-        self._try.before_submit = partial(self._begin_late, context, ask)
+        self._try_state.before_submit = partial(self._begin_late, context, ask)
         return NO_VERDICT
 
     def _ask_late(self) -> None:
@@ -81,13 +81,13 @@ class ResumingOperator(AuthoredOperator):
 
         :raises PolicyViolation: policies deny the configuration
         """
-        before, self._try.before_submit = self._try.before_submit, None
+        before, self._try_state.before_submit = self._try_state.before_submit, None
         if before is not None:
             before()
 
     def _begin_late(self, context: Any, ask: Callable[[], TaskVerdict] | None = None) -> None:
         """Keep and show what the job gets, in place of what was kept before the deferral, or keep why it is refused."""
-        run = self._try.run
+        run = self._try_state.run
         if ask is not None:
             try:
                 run.verdict = ask()

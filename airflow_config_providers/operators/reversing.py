@@ -34,13 +34,13 @@ class ReversingOperator(ResumingOperator):
         from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
 
         guard_output(self._current_reverser())
-        if (added := self._try.added_context) is None or added.context is not context:
-            self._try.added_context = AddedContext(context)
+        if (added := self._try_state.added_context) is None or added.context is not context:
+            self._try_state.added_context = AddedContext(context)
             self.guard_callbacks()
 
     def guard_callbacks(self) -> None:
         """Have the callbacks before ``execute`` that are now set keep values out of a deferral, if there are values."""
-        if self._try.added_context is not None:
+        if self._try_state.added_context is not None:
             guard_callbacks(self)
 
     def reversing_context(self, name: str, context: Any = None) -> AbstractContextManager[None]:
@@ -52,7 +52,7 @@ class ReversingOperator(ResumingOperator):
         :param name: of the attribute that is the function
         :param context: of the function; None for the one with which the task was rendered, if there are values
         """
-        added = self._try.added_context
+        added = self._try_state.added_context
         if context is None and added is None:
             return nullcontext()
         from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
@@ -66,13 +66,13 @@ class ReversingOperator(ResumingOperator):
         """Replace the values of this run by references, in place, in an exception and its causes and contexts."""
         from airflow_config_providers.log.exceptions import reverse_exception
 
-        reverse_exception(error, self._try.run.reverser)
+        reverse_exception(error, self._try_state.run.reverser)
 
     def reverse_bound_entries(self) -> None:
         """Replace the values of this run by references in what was bound to the lines of this context's log."""
         from airflow_config_providers.log.installation import reverse_bound
 
-        reverse_bound(self._try.run.reverser)
+        reverse_bound(self._try_state.run.reverser)
 
     @failing_at_once
     def reverse_deferral(self, deferred: Any) -> None:
@@ -82,7 +82,7 @@ class ReversingOperator(ResumingOperator):
         :param deferred: one of ``SUSPENSIONS``
         :raises ExposedValueError: its trigger would need a value
         """
-        if (added := self._try.added_context) is not None:
+        if (added := self._try_state.added_context) is not None:
             self._reverse_deferral(added.context, deferred, self._current_reverser(), stop=lambda: None)
 
     def _reverse_deferral(
@@ -97,7 +97,7 @@ class ReversingOperator(ResumingOperator):
 
     def _current_reverser(self) -> ReverseTransformer:
         """Return what replaces the values that the job has now, and all that this task had before."""
-        return self._try.run.reverser
+        return self._try_state.run.reverser
 
     def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         """Reverse what ``execute`` left on the operator, where listeners and links can read it."""

@@ -153,8 +153,8 @@ class SparkKubernetesMixin(ConfiguredOperator):
         try:
             before = store.get(_VALUES_KEY)
             if before is not None and (earlier := seal.open(before)) is not None:
-                self._try.run.know(earlier)
-            if sealed := seal.seal(self._try.run.reverser):
+                self._try_state.run.know(earlier)
+            if sealed := seal.seal(self._try_state.run.reverser):
                 store.set(_VALUES_KEY, sealed)
         except Exception as error:  # noqa: BLE001 - the job is more important
             self.log.warning("The values of this try are not kept for a later one: %s", type(error).__name__)
@@ -186,7 +186,7 @@ class SparkKubernetesMixin(ConfiguredOperator):
             self._create(application)
         else:
             self.log.info("%s of an earlier try has the same configuration. It is followed.", self.launcher)
-        self._try.keep_job(self.launcher.name)
+        self._try_state.keep_job(self.launcher.name)
         self._follow_application(self.launcher)
 
     def _create(self, application: SparkApplication) -> None:
@@ -195,11 +195,11 @@ class SparkKubernetesMixin(ConfiguredOperator):
 
         :raises SubmitError: it is killed
         """
-        self._try.refuse_after_kill()
+        self._try_state.refuse_after_kill()
         self.log.info("Creating %s.", application)
         application.create()
         try:
-            self._try.refuse_after_kill()
+            self._try_state.refuse_after_kill()
         except SubmitError:
             application.delete_spark_job()  # on_kill has perhaps not found it yet
             raise

@@ -32,7 +32,7 @@ class SparkPipelinesMixin(ConfiguredOperator):
         hook = ConfiguredSparkPipelinesHook.of(
             super().hook,  # type: ignore[misc]  # of the operator
             submission=self._submission,
-            run=lambda: self._try.run,
+            run=lambda: self._try_state.run,
         )
         hook.config_conn_id = self.config_conn_id
         return hook
@@ -56,4 +56,4 @@ class SparkPipelinesMixin(ConfiguredOperator):
     ) -> Submission:
         """Return what spark-pipelines gets; of what spark-submit takes beside its configuration, only variables."""
         self._check_added(conf, "env_vars")
-        return self._try.handover.submission({"env_vars": self.env_vars}.get, conf, environment_prefix, values)
+        return self._try_state.handover.submission({"env_vars": self.env_vars}.get, conf, environment_prefix, values)

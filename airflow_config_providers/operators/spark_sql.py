@@ -30,7 +30,7 @@ class SparkSqlMixin(ConfiguredOperator):
 
     def _job_notes(self, fields: JobFields) -> Iterator[str]:
         yield from super()._job_notes(fields)
-        substitutes = self._try.run.resolved.layered.settled.get(_SUBSTITUTE, "true").lower() != "false"
+        substitutes = self._try_state.run.resolved.layered.settled.get(_SUBSTITUTE, "true").lower() != "false"
         if substitutes and _READS_THE_WORKER.search(str(self.sql)):
             yield (
                 "The query contains ${env:...} or ${system:...}, which Spark replaces by environment variables and "
@@ -46,7 +46,7 @@ class SparkSqlMixin(ConfiguredOperator):
     def _delivery(self) -> Delivery:
         conf = self._job_fields().configs
         self._check_added(conf)
-        return self._try.handover.delivery(conf)
+        return self._try_state.handover.delivery(conf)
 
     def _get_hook(self) -> ConfiguredSparkSqlHook:
         from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
@@ -54,5 +54,5 @@ class SparkSqlMixin(ConfiguredOperator):
         return ConfiguredSparkSqlHook.of(
             super()._get_hook(),  # type: ignore[misc]  # of the operator
             delivery=self._delivery,
-            run=lambda: self._try.run,
+            run=lambda: self._try_state.run,
         )

@@ -144,7 +144,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         return self._hook_class.of(
             super()._get_hook(),
             submission=self._submission,
-            run=lambda: self._try.run,
+            run=lambda: self._try_state.run,
             resolve_commands=self._commands_afterwards,
         )
 
@@ -155,10 +155,10 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
 
     def _run_with_record(self, context: Any, run: Callable[[], Any]) -> Any:
         fields = self._job_fields()
-        is_used = self._try.run.places and not self._try.followed
+        is_used = self._try_state.run.places and not self._try_state.followed
         refers = is_used and any(scan(one.text) for one in fields.texts(*fields.spec.held))
         result = super()._run_with_record(context, run)
-        if refers and not self._try.has_submitted:
+        if refers and not self._try_state.has_submitted:
             self.log.warning("%s", _OTHER_HOOK)
         return result
 
@@ -173,13 +173,13 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     def _submission(
         self, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
-        self._try.has_submitted = True
+        self._try_state.has_submitted = True
         self._ask_late()
-        if self._try.reload is not None:
-            self._try.reload.refuse_after_kill()
+        if self._try_state.reload is not None:
+            self._try_state.reload.refuse_after_kill()
         self._check_added({**self._job_fields().configs, **conf}, "env_vars", *IN_COMMAND)
-        return self._try.handover.submission(self._job_fields().read, conf, environment_prefix, values)
+        return self._try_state.handover.submission(self._job_fields().read, conf, environment_prefix, values)
 
     def _commands_afterwards(self, commands: Sequence[str]) -> Sequence[str]:
         is_set = isinstance(self.post_submit_commands, set | frozenset)  # the labels of its texts are in order
-        return self._try.handover.commands_afterwards(sorted(commands) if is_set else commands)
+        return self._try_state.handover.commands_afterwards(sorted(commands) if is_set else commands)

@@ -371,7 +371,7 @@ def run_task(monkeypatch, store):
     with reversing_nothing(), storing_as_it_is():  # the canary can have another reference there
         yield run
         for ti in ran:
-            if isinstance(state := getattr(ti.task, "_try", None), TryState):
+            if isinstance(state := getattr(ti.task, "_try_state", None), TryState):
                 state.run.close()
 
 

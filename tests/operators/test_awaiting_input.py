@@ -89,7 +89,7 @@ def run_of(run_task, password, do, **kwargs):
     with DAG("flights", schedule=None):
         task = OurOperator(task_id="job", payload=password, do=do)
     run = run_task(task, **kwargs)
-    run.task._try.run.close()
+    run.task._try_state.run.close()
     return run
 
 

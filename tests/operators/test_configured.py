@@ -425,7 +425,7 @@ def test_the_fields_hold_values_again_after_a_deferral(dag, password):
     context = {}
     task.render_template_fields(context)
     task.resume_execution("go_on", {"event": {}}, context)
-    task._try.run.close()
+    task._try_state.run.close()
 
     assert (seen, task.payload) == ([[CANARY]], [password])
 

@@ -78,7 +78,7 @@ class Deferred:
         self.shown = (
             told + "".join(self._capfd.readouterr()) + self._caplog.text + repr(run.error) + repr(vars(run.task))
         )
-        run.task._try.run.close()  # as the end of the process
+        run.task._try_state.run.close()  # as the end of the process
         return run
 
 

@@ -462,7 +462,7 @@ def crashed(run_task, cluster, secret, sealing, state, capfd, caplog):
         assert "the worker is gone" in str(begun.error)
         assert cluster.killed == []
         assert state["spark_job_id"] == JOB
-        begun.task._try.run.close()  # as the end of the process
+        begun.task._try_state.run.close()  # as the end of the process
         capfd.readouterr()
         caplog.clear()
 
@@ -774,7 +774,7 @@ def test_a_try_that_follows_a_job_shows_a_reference_for_the_value_that_it_was_su
         sealing("")
     secret.write_text("c4nary-earlier")  # no other test has it
     batch = serve_livy(Saying())
-    run_task(task(Crashed), state=state).task._try.run.close()
+    run_task(task(Crashed), state=state).task._try_state.run.close()
     batch.asked = 0
     secret.write_text("c4nary-second")
     capfd.readouterr()
@@ -810,7 +810,7 @@ def test_a_followed_batch_that_is_restarted_gets_its_values(
 
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RELOAD_SETTLING", "0")
     batches = serve_livy(Batches())
-    run_task(task(Crashed), state=state).task._try.run.close()
+    run_task(task(Crashed), state=state).task._try_state.run.close()
     secret.write_text("c4nary-second")
     thread = threading.Thread(target=end)
     thread.start()

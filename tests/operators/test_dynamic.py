@@ -295,7 +295,7 @@ def test_a_plain_process_reads_nothing(dag, monkeypatch):
     try:
         assert task.effective_config == ["spark.app.x = 1   # DAG_CONFIG, conf"]
     finally:
-        task._try.run.close()
+        task._try_state.run.close()
 
 
 def test_mapped_tasks_have_the_dynamic_configuration_of_their_task(run_task, alter, spark_submit):

@@ -91,7 +91,7 @@ def test_a_later_try_that_follows_a_driver_shows_no_value_of_the_earlier_try(run
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET", "correct horse battery staple")
     state = {}
     server = SparkApplications(said)
-    run_on(server, airflow={"state": state}).task._try.run.close()  # as the end of the process
+    run_on(server, airflow={"state": state}).task._try_state.run.close()  # as the end of the process
     reset_secrets_masker()
     (secrets_dir / "db-password").write_text("an0ther-s3cret")
     run = run_on(server, airflow={"state": state, "try_number": 2})

@@ -41,6 +41,6 @@ def test_the_event_of_a_task_says_where_each_key_came_from(run_task, connections
 
 def test_before_a_job_is_submitted_there_is_no_facet(run_task, connections, spark_submit):
     run = run_task(operator({"spark.app.x": "1"}), state={})
-    run.ti.task._try.record = None
+    run.ti.task._try_state.record = None
 
     assert get_user_provided_run_facets(run.ti, "running") == {}

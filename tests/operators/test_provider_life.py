@@ -48,7 +48,7 @@ def test_attack_44_what_was_lent_is_taken_back_when_the_job_never_starts(dag, ru
 
     run = run_task(job(dag, conf={"spark.app.password": "${lender:x:password}"}, pre_execute=refuse))
     assert run.state == "failed"
-    run.task._try.run.close()
+    run.task._try_state.run.close()
     gc.collect()
 
     assert diary()[-1] == "taken back without a job"

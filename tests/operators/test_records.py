@@ -192,7 +192,7 @@ def test_the_record_has_the_id_of_the_job(run_task, master, spark_submit, state)
 
 def test_after_its_end_a_task_adds_no_job_to_its_record(run_task, connections, spark_submit, state):
     run = run_task(operator({"spark.app.x": "1"}), state=state)
-    run.ti.task._try.keep_job("another")
+    run.ti.task._try_state.keep_job("another")
 
     assert record(state).job is None
 

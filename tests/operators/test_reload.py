@@ -467,7 +467,7 @@ def test_a_stop_that_failed_does_not_count_as_a_kill(dag, job):
     with pytest.raises(OSError, match="away"):
         running._stop_job()
 
-    running._try.refuse_after_kill()
+    running._try_state.refuse_after_kill()
 
 
 def test_a_task_that_is_killed_while_spark_submit_starts_ends_it(dag, run_task, job):

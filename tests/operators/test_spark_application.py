@@ -531,7 +531,9 @@ def test_a_kill_while_an_earlier_application_ends_creates_none(run_on, earlier, 
 def test_a_kill_while_an_application_is_created_deletes_it(run_on, known):
     class Slow(ApacheSparkApplications):
         def _create(self, created, request):
-            known.running[0]._try.is_killed = True  # its request to delete comes before this one, and finds nothing
+            known.running[
+                0
+            ]._try_state.is_killed = True  # its request to delete comes before this one, and finds nothing
             return super()._create(created, request)
 
     run = run_on(server := Slow(), kind=known, delete_on_termination=False)

@@ -832,8 +832,8 @@ def test_attack_30_a_copy_of_the_task_has_no_values(dag, run_task, password, mon
     task = operator(dag, conf={"spark.app.x": password}).prepare_for_execution()
     task.render_template_fields({})
 
-    assert not copy.deepcopy(task)._try.run
-    assert CANARY.encode() not in pickle.dumps(task._try.run)
+    assert not copy.deepcopy(task)._try_state.run
+    assert CANARY.encode() not in pickle.dumps(task._try_state.run)
 
 
 def test_rendered_fields_overwritten_after_execution_show_references(dag, run_task, password):

@@ -729,7 +729,7 @@ def test_attack_30_what_is_said_of_an_asset_shows_the_reference(dag, password):
     job = OurOperator(task_id="job", dag=dag, payload=password, do=do).prepare_for_execution()
     job.render_template_fields(context)
     job.resume_execution("go_on", {"event": 1}, context)
-    job._try.run.close()
+    job._try_state.run.close()
     sent = list(_serialize_outlet_events(context["outlet_events"]))
 
     assert [event["extra"] for event in sent] == [{"url": password}] * 2
@@ -744,7 +744,7 @@ def said_of_assets(dag, password, do, **kwargs):
     context = {"outlet_events": OutletEventAccessors(), "outlets": job.outlets}
     job.render_template_fields(context)
     job.resume_execution("go_on", {"event": 1}, context)
-    job._try.run.close()
+    job._try_state.run.close()
     return list(_serialize_outlet_events(context["outlet_events"]))
 
 
@@ -974,7 +974,7 @@ def test_when_a_task_is_gone_what_the_process_sends_to_its_supervisor_stays_as_i
     from airflow.sdk.execution_time import task_runner
 
     run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=lambda *_: None))
-    run.task._try.run.close()
+    run.task._try_state.run.close()
     message = comms.SetRenderedMapIndex(rendered_map_index=CANARY)
     task_runner.SUPERVISOR_COMMS.send(message)
 
@@ -993,7 +993,7 @@ def test_tasks_that_restart_their_job_or_run_others_put_one_guard_before_the_sup
     run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do, allow_nested_operators=True))
 
     for number in (1, 2):
-        dag.get_task(f"job{number}")._try.run.close()
+        dag.get_task(f"job{number}")._try_state.run.close()
 
     assert seen == [seen[0]] * 3
 
@@ -1036,7 +1036,7 @@ def test_a_copy_of_a_task_is_one_of_the_same_kind(dag, password, copied):
     again = copied(job)
 
     assert type(again) is type(job)
-    assert (again.payload, again.task_id, bool(again._try.run)) == (password, "job", False)
+    assert (again.payload, again.task_id, bool(again._try_state.run)) == (password, "job", False)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda job: pickle.loads(pickle.dumps(job))])
@@ -1151,7 +1151,7 @@ def test_an_operator_that_another_one_runs(dag, run_task, password):
         OurOperator(task_id="inner", payload=password, do=lambda self, _: seen.append(self.payload)).execute(context)
 
     run = run_task(StockOperator(task_id="job", dag=dag, do=do))
-    dag.get_task("inner")._try.run.close()
+    dag.get_task("inner")._try_state.run.close()
 
     assert (run.state, seen) == ("success", [CANARY])
 

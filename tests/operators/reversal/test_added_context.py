@@ -184,7 +184,7 @@ def test_a_deferral_leaves_references_in_the_context(dag, run_task, password, cl
 
     run = run_task(job_of(dag, password, do=defer, pre_execute=open_client, post_execute=close), finalize=False)
 
-    assert run.task._try.added_context.context["client"] == shown_client(password)
+    assert run.task._try_state.added_context.context["client"] == shown_client(password)
 
 
 def test_a_task_inside_another_one_leaves_references_although_it_has_a_function_that_comes_after(

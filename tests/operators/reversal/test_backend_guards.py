@@ -177,7 +177,9 @@ def nothing_known():
 
 @pytest.mark.usefixtures("nothing_known")
 def test_a_task_without_values_leaves_a_backend_of_state_alone(dag, run_task, password, elsewhere):
-    run_task(OurOperator(task_id="job", dag=dag, payload=password, do=lambda self, context: None)).task._try.run.close()
+    run_task(
+        OurOperator(task_id="job", dag=dag, payload=password, do=lambda self, context: None)
+    ).task._try_state.run.close()
 
     assert type(airflow_context._get_worker_state_store_backend()) is Elsewhere
 

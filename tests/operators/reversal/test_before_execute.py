@@ -242,7 +242,7 @@ def test_a_refused_deferral_before_execute_kills_no_job(dag, run_task, password)
 
     run = run_task(job_of(dag, password, pre_execute=carry))
 
-    assert not run.task._try.is_killed
+    assert not run.task._try_state.is_killed
 
 
 @pytest.mark.parametrize("moment", ["pre_execute", "on_execute_callback", "post_execute"])

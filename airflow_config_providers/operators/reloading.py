@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.airflow_compat import AirflowSkipException, BaseOperator
@@ -33,9 +34,11 @@ class ReloadingOperator(BaseOperator):
         return TryState()
 
     def __getstate__(self) -> Any:
-        """Return what a copy of this operator has, pickled or not: nothing of the try that this one runs."""
-        state = super().__getstate__()  # type: ignore[no-untyped-call]  # Airflow has no types here
-        return {name: value for name, value in state.items() if name != "_try_state"}
+        """Return what a copy of this operator has, pickled or not, with a state of its own."""
+        held = super().__getstate__()  # type: ignore[no-untyped-call]  # Airflow has no types here
+        if not isinstance(held, dict) or "_try_state" not in held:  # another class can keep what it has in any way
+            return held
+        return {**held, "_try_state": copy(held["_try_state"])}
 
     @abstractmethod
     def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:

@@ -23,8 +23,12 @@ class TryState:
     """
     What a process holds of one try of a task, in the order in which it comes: by rendering, by ``execute``, by the job.
 
-    A copy of the operator, pickled or not, begins with an empty one. A kill, which comes in a signal handler, and a
-    reload, in a thread of its own, use it meanwhile, so nothing here takes a lock.
+    A copy of the operator, pickled or not, begins with an empty one, but it is killed if this one is: Airflow listens
+    for a kill before it makes the copy that it runs. A copy that is made while the fields have values knows that, or
+    its ``execute`` would take the values for what an author has written; unless it is deep or pickled, it has the run.
+
+    A kill, which comes in a signal handler, and a reload, in a thread of its own, use it meanwhile, so nothing here
+    takes a lock.
     """
 
     def __init__(self) -> None:
@@ -50,8 +54,13 @@ class TryState:
         """Whether the job was submitted with the operator's hook, where it could be with another one."""
         self.is_killed = False
 
-    def __reduce__(self) -> tuple[type[TryState], tuple[()]]:
-        return TryState, ()
+    def __reduce__(self) -> tuple[type[TryState], tuple[()], dict[str, object]]:
+        return TryState, (), {"is_killed": self.is_killed, "held_texts": self.held_texts}
+
+    def __copy__(self) -> TryState:
+        copied = TryState()
+        vars(copied).update(vars(self) if self.held_texts is not None else {"is_killed": self.is_killed})
+        return copied
 
     @cached_property
     def run(self) -> JobRun:
@@ -98,15 +107,14 @@ class TryState:
             raise SubmitError("The task was killed before its job began. No job is left.")
 
     def begin(self, run: JobRun) -> None:
-        """Give the values of ``run`` to the job. What needs them at a kill is imported now."""
+        """Give the values of ``run`` to a job that follows no other. What needs them at a kill is imported now."""
         from airflow_config_providers.job.handover import Handover
 
-        self.run, self.handover = run, Handover(run)
+        self.run, self.handover, self.followed = run, Handover(run), None
 
     def begin_anew(self, run: JobRun) -> None:
         """Forget the job that was stopped, or has failed: another one begins, with the values of ``run``."""
         self.begin(run)
-        self.followed = None
         self.is_killed = self.has_submitted = False
 
     def keep_job(self, job: object) -> None:

@@ -159,6 +159,7 @@ class ConfiguredOperator(RenderingOperator):
             with self.reversing_context("execute", context):
                 return how(context, run)
         finally:
+            self._try_state.clear_runs()  # also those of a job that did not begin
             self.guard_author_methods()  # those that Airflow calls next
 
     @failing_at_once

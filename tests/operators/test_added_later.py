@@ -11,7 +11,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import DAG, task, task_group
 
 from airflow_config_providers.airflow_compat import AirflowTaskTimeout
-from airflow_config_providers.exceptions import ConfigException, ExposedValueError
+from airflow_config_providers.exceptions import ConfigException, ExposedValueError, SubmitError
 from airflow_config_providers.job.operator_specs import ConfLocation, OperatorSpec
 from airflow_config_providers.operators.configure import configure_task, configured
 from airflow_config_providers.operators.configured import ConfiguredOperator
@@ -411,6 +411,19 @@ def test_the_log_tells_that_fields_had_no_values(dag, run_task, password, capfd)
 
     assert run.supervisor.sent("SetXCom")[0].value == password
     assert "has not called super().execute()" in "".join(capfd.readouterr())
+
+
+def test_the_log_tells_nothing_of_fields_if_the_job_could_not_begin(dag, run_task, password, capfd):
+    class OwnOperator(ConfiguredOperator, StockOperator):
+        def execute(self, context):
+            self.on_kill()
+            with pytest.raises(SubmitError):
+                super().execute(context)
+
+    run = run_task(OwnOperator(task_id="job", dag=dag, payload=password))
+
+    assert run.state == "success", run.error
+    assert "has not called super().execute()" not in "".join(capfd.readouterr())
 
 
 class LateAttribute(StockOperator):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import threading
+from contextlib import suppress
 
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -132,6 +133,21 @@ def test_a_job_that_has_failed_is_submitted_again_with_what_is_configured_now(ru
     assert run.state == "success"
     assert [job.conf["spark.app.x"] for job in spark_submit()] == ["1", "changed"]
     assert "spark.app.x = changed   # DAG_CONFIG, conf" in run.rendered["effective_config"]
+
+
+def test_an_execute_that_followed_a_job_until_it_failed_can_submit_another(run_try, lost, master, spark_submit):
+    class TwiceOperator(ConfiguredSparkSubmitOperator):
+        def execute(self, context):
+            with suppress(Exception):  # of another class in each version of the provider
+                super().execute(context)
+            master.job_is("FAILED", "FINISHED")
+            return super().execute(context)
+
+    master.job_is("RUNNING", "FAILED")
+    run = run_try(2, operator(TwiceOperator))
+
+    assert run.state == "success", run.error
+    assert len(spark_submit()) == 2
 
 
 def test_a_job_is_asked_once_whether_it_is_followed(run_try, lost, master):

@@ -7,7 +7,6 @@ from contextlib import suppress
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
-from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
@@ -16,9 +15,9 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
 from airflow_config_providers.job.providers_connection import (
-    CONN_TYPE,
     ProvidersConnection,
     deployment_registry,
+    home_of,
     missing_connection,
 )
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
@@ -40,12 +39,9 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
     @property
     def home(self) -> str:
         """Where the providers are defined, for messages, with a doubt about the connection if it defines none."""
-        found = f"{CONFIG_PROVIDERS} of connection '{printable(self.conn_id)}'"
         if self._open is None or self._open or self._open.unlisted or self._connection is None:
-            return found
-        if (kind := self._connection.conn_type or CONN_TYPE) == CONN_TYPE:
-            return found
-        return f"{found}. Its type is '{printable(kind)}' and not '{CONN_TYPE}': check config_conn_id"
+            return home_of(self.conn_id)
+        return home_of(self.conn_id, self._connection.conn_type)
 
     def needed_by(self, texts: Iterable[str]) -> Mapping[str, ConfigProvider]:
         """

@@ -42,6 +42,18 @@ def deployment_registry() -> ProviderRegistry:
     return ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
 
 
+def home_of(conn_id: str, kind: str | None = None) -> str:
+    """
+    Return what messages call the place where a connection defines providers.
+
+    :param kind: the type of the connection, if it defines none
+    """
+    found = f"{CONFIG_PROVIDERS} of connection '{printable(conn_id)}'"
+    if not kind or kind == CONN_TYPE:
+        return found
+    return f"{found}. Its type is '{printable(kind)}' and not '{CONN_TYPE}': check config_conn_id"
+
+
 class Definitions:
     """
     What a connection defines. The file of definitions that it names is read once, so tasks and drivers see the same.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from airflow_config_providers.airflow_compat import Connection
@@ -17,6 +17,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.providers_connection import (
     Definitions,
     deployment_registry,
+    home_of,
     parse_extra,
 )
 from airflow_config_providers.spark.layer_files import read_text
@@ -88,7 +89,8 @@ def in_environment(conn_id: str) -> KnownProviders | None:
         connection = None
     if connection is None:
         raise ConfigException(f"The connection in {printable(_PREFIX + conn_id.upper())} cannot be read. Correct it.")
-    return _of_connection(connection, home=f"{CONFIG_PROVIDERS} of connection '{printable(conn_id)}'")
+    found = _of_connection(connection, home=home_of(conn_id))
+    return found if found.names or found.unlisted else replace(found, home=home_of(conn_id, connection.conn_type))
 
 
 def _of_connection(connection: Connection, *, home: str) -> KnownProviders:

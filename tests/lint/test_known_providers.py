@@ -71,3 +71,12 @@ def test_a_connection_that_cannot_be_read_is_an_error_without_its_content(monkey
 
     assert CANARY not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+def test_a_connection_of_another_type_that_defines_nothing_is_doubted(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local"}))
+
+    known = known_providers.in_environment("spark_default")
+
+    assert known is not None
+    assert "Its type is 'spark' and not 'config_providers': check config_conn_id" in known.home

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, resuming_argument, resuming_method
@@ -27,6 +27,8 @@ from airflow_config_providers.operators.reversing import ReversingOperator
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
     from airflow_config_providers.job.run import JobRun
+
+_NO_PLACE: Final = "No layers: {} has no field for Spark configuration, so the keys below do not reach its job."
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -184,6 +186,8 @@ class RenderingOperator(ReversingOperator):
     def _show_run(self, run: JobRun, notes: Sequence[str] = ()) -> None:
         fields = self._job_fields()
         notes = [*notes, *self._job_notes(fields), *self._reload_notes(), *run.unresolved_notes()]
+        if run.layered.settled and fields.spec.family and not fields.spec.conf:  # one's own class can read them itself
+            notes.append(_NO_PLACE.format(self.task_type))
         for note in notes:
             self.log.warning("%s", note)
         self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(fields, run.layered, notes)))

@@ -31,7 +31,7 @@ from airflow_config_providers.spark.arguments import ANYWHERE
 from airflow_config_providers.spark.layer_files import ConfigFile
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class JobConfiguration:
     """
     The configuration of one run of a job.

@@ -55,7 +55,7 @@ ReadField = Callable[[str], Any]
 """Returns the content of a field of an operator, with references; None if it has none."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ReloadSource:
     """
     Where the reload of a running job gets the next values from.

@@ -22,7 +22,7 @@ from airflow_config_providers.settings import ResolveIn
 from airflow_config_providers.spark import specification
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SettledJob:
     """
     A job whose layers are settled, and what resolves its references.

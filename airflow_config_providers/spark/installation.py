@@ -20,7 +20,7 @@ Which = Callable[..., str | None]
 """``shutil.which``, or a replacement that takes a command and ``path=``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class SparkInstallation:
     """
     The Spark that a program starts. What is asked of it is looked up then, and its home once; no Java is started.

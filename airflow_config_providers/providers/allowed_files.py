@@ -53,7 +53,7 @@ _MISSING: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class AllowedFiles:
     """
     Reads regular files, and lists directories, that lie inside the allowed paths.

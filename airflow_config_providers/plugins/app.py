@@ -77,9 +77,9 @@ _RESOURCES: Final[Sequence[tuple[str, Sequence[Any], Sequence[Any]]]] = (
 PAGE: Final = "/page"
 """The path of the page below that of the app."""
 
-_FOLDER: Final = Path(__file__).with_name("assets")
+_PAGE_FILES: Final = Path(__file__).with_name("assets")
 
-_CONTENT: Final = {
+_CONTENT_POLICY: Final = {
     "default-src": "'none'",
     "script-src": "'self'",
     "style-src": "'self'",
@@ -93,7 +93,7 @@ _CONTENT: Final = {
 
 PAGE_HEADERS: Final = {
     "Cache-Control": "no-cache",  # asks again after an upgrade
-    "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in _CONTENT.items()),
+    "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in _CONTENT_POLICY.items()),
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
@@ -301,7 +301,7 @@ class PageFiles(StaticFiles):
     """
 
     def __init__(self) -> None:
-        super().__init__(directory=_FOLDER, html=True)
+        super().__init__(directory=_PAGE_FILES, html=True)
 
     def file_response(self, *args: Any, **options: Any) -> Response:
         """Return the answer that contains a file, or that it has not changed."""

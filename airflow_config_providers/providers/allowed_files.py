@@ -384,10 +384,13 @@ def _unprintable(path: str) -> ConfigException:
 
 
 def _denied(path: str) -> AccessDeniedError:
-    return AccessDeniedError(
-        f"{printable(path)} is not inside an allowed path, so it is not read. The deployment owner can add its "
-        f"directory to the provider's param.{ALLOWED_PATHS}; symbolic links must not lead out of it."
+    way_out = (
+        f"The deployment owner can add its directory to the provider's param.{ALLOWED_PATHS}; symbolic links must not "
+        f"lead out of it."
     )
+    if not os.path.isabs(path):
+        way_out = "Write the whole path, which begins with a slash."
+    return AccessDeniedError(f"{printable(path)} is not inside an allowed path, so it is not read. {way_out}")
 
 
 def _failure(path: str, code: int | None) -> ProviderLookupError:

@@ -17,7 +17,10 @@ from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 
 Warn = Callable[[str], None]
 
-_NO_LAYERS: Final = "{}: its Spark configuration is in a file that a run reads, or in several places, so what the DAG sets is not shown."
+_NO_LAYERS: Final = (
+    "{}: its Spark configuration is in a file that a run reads, or in several places, so what the DAG sets is not "
+    "shown."
+)
 """In several places if the job starts several clusters."""
 
 _NO_PLACE: Final = (

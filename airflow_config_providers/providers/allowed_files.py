@@ -388,7 +388,7 @@ def _denied(path: str) -> AccessDeniedError:
         f"The deployment owner can add its directory to the provider's param.{ALLOWED_PATHS}; symbolic links must not "
         f"lead out of it."
     )
-    if not os.path.isabs(path):
+    if not path.startswith(os.sep):
         way_out = "Write the whole path, which begins with a slash."
     return AccessDeniedError(f"{printable(path)} is not inside an allowed path, so it is not read. {way_out}")
 

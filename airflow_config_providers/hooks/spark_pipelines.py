@@ -14,6 +14,7 @@ from airflow.providers.apache.spark.hooks.spark_pipelines import SparkPipelinesH
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.hooks.spark_connect import WRITTEN_BY_SERVER, ConfiguredSparkConnectHook
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
+from airflow_config_providers.job.handover import Handover
 from airflow_config_providers.spark.applications import pipelines
 from airflow_config_providers.spark.delivery import Delivery, Submission, private_properties
 from airflow_config_providers.spark.installation import SparkInstallation
@@ -91,7 +92,7 @@ class ConfiguredSparkPipelinesHook(ConfiguredSparkSubmitHook, SparkPipelinesHook
             with super()._properties(submission) as pass_fds:
                 yield pass_fds
             return
-        configs = self._job_run().session_configs(submission.delivery)
+        configs = Handover(self._job_run()).session_configs(submission.delivery)
         if configs.pop(_REMOTE, ""):
             self.log.warning(_OVERRIDDEN)
         if "SPARK_REMOTE" not in (self._env_vars or {}):  # it overrides the connection, as in the stock hook

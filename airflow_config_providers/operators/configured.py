@@ -224,7 +224,7 @@ class ConfiguredOperator(RenderingOperator):
 
     def _begin_anew(self, context: Any, before: Mapping[str, Any], run: JobRun) -> None:
         """Keep what code has added to the configuration, or changed there, after it was settled."""
-        added = {} if self._try.followed else self._try.run.added(self._job_fields().configs)
+        added = {} if self._try.followed else self._try.handover.added(self._job_fields().configs)
         super()._begin_anew(context, before, run)
         if added and (conf := (fields := self._job_fields()).conf) is not None:
             setattr(self, conf.field, conf.put(fields.read(conf.field), {**fields.configs, **added}))
@@ -249,10 +249,10 @@ class ConfiguredOperator(RenderingOperator):
     def _resolved_fields(self, fields: JobFields) -> dict[str, Any]:
         from airflow_config_providers.job.exposed_values import refuse_broken_words
 
-        run = self._try.run
+        handover = self._try.handover
         written = list(fields.other_texts())
         self._refuse_late([*written, *fields.argument_texts()])
-        values = {one.label: run.value(one) for one in written}
+        values = {one.label: handover.value(one) for one in written}
         refuse_broken_words(
             fields.spec.words,
             written={one.label: one.text for one in written},
@@ -260,11 +260,13 @@ class ConfiguredOperator(RenderingOperator):
             allow_exposed=self._job_options.allows_exposed,
         )
         resolved = fields.resolved(values)
-        return resolved if self._try.followed else fields.with_configs(resolved, self._configs_for, run.shown)
+        if self._try.followed:
+            return resolved
+        return fields.with_configs(resolved, self._configs_for, handover.run.shown)
 
     def _configs_for(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
-        self._log_added(self._try.run.added(conf))  # no code has had a value yet
-        return self._try.run.configs_for(conf)
+        self._log_added(self._try.handover.added(conf))  # no code has had a value yet
+        return self._try.handover.configs_for(conf)
 
     def _check_added(self, conf: Mapping[str, Any], *names: str) -> None:
         """
@@ -275,9 +277,9 @@ class ConfiguredOperator(RenderingOperator):
         :raises ExposedValueError: code has put a value under a key where others can read it
         """
         self._refuse_late(self._job_fields().texts(*names) if names else ())
-        added = self._try.run.added(conf)
+        added = self._try.handover.added(conf)
         if self._execute_can_read_values():
-            self._try.run.refuse_exposed(added)
+            self._try.handover.refuse_exposed(added)
         self._log_added(added)
 
     def _log_added(self, added: Collection[str]) -> None:
@@ -294,7 +296,7 @@ class ConfiguredOperator(RenderingOperator):
         """Refuse references that were added, or moved, since the fields were rendered."""
         known = self._try.referring_texts
         if not self._try.followed:
-            self._try.run.refuse_late(one for one in texts if scan(one.text) and known.get(one.label) != one.text)
+            self._try.handover.refuse_late(one for one in texts if scan(one.text) and known.get(one.label) != one.text)
 
     def _execute_can_read_values(self) -> bool:
         """Return whether a field had a reference whose value ``execute`` can read."""

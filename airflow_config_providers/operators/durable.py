@@ -100,7 +100,7 @@ class DurableMixin(ConfiguredOperator):
         if submitted is not None:
             self._show_conf(self._job_fields(), submitted.layered)
         used = submitted.conf.values() if submitted else ()
-        self._try.run = following_run(self._job_options, self._texts_afterwards(), used=used)
+        self._try.begin(following_run(self._job_options, self._texts_afterwards(), used=used))
         sealed = submitted.sealed if submitted else None
         then = None if sealed is None else self._job_seal(job, context).open(sealed)
         is_outdated = self._know_values(then, next_run)

@@ -39,7 +39,7 @@ class PySparkMixin(ConfiguredOperator):
         from airflow_config_providers.spark import jvm
 
         self._check_added(self.config_kwargs)
-        delivery = self._try.run.delivery(self.config_kwargs, in_process=True)
+        delivery = self._try.handover.delivery(self.config_kwargs, in_process=True)
         with guarded_descriptors(self._try.run.reverser):
             connection = BaseHook.get_connection(self.conn_id) if self.conn_id else None
             if connection and connection.conn_type == _CONNECT:
@@ -69,7 +69,7 @@ class PySparkMixin(ConfiguredOperator):
         if delivery.has_secrets:
             self.log.warning(WRITTEN_BY_SERVER)
         of_connection = {key: value for key, value in extra.items() if key != REDACTION_KEY}
-        configs = {**of_connection, **self._try.run.session_configs(delivery), _REMOTE: url}
+        configs = {**of_connection, **self._try.handover.session_configs(delivery), _REMOTE: url}
         conn_id, self.conn_id = self.conn_id, None  # configs has everything from the connection
         try:
             with giving_back_what_was_set():

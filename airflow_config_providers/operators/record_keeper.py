@@ -171,7 +171,7 @@ def submitted_try(ti: Any, run: JobRun, *, spark: str | None) -> TryRecord:
     """Return the record of a try that submits a job; parameters as for ``versions``."""
     from airflow_config_providers.job.value_hashes import ValueHashes
 
-    hashes, record = ValueHashes.of_deployment(), _begun(ti, run.layered, spark)
+    hashes, record = ValueHashes.of_deployment(), _begun(ti, run.resolved.layered, spark)
     known = hashes.of(run.reverser, record.unversioned)
     return replace(
         record,

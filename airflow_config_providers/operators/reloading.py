@@ -14,6 +14,7 @@ from airflow_config_providers.operators.try_state import TryState
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
+    from airflow_config_providers.job.handover import Handover
     from airflow_config_providers.job.job_reload import JobReload
     from airflow_config_providers.job.records.record import TryRecord
     from airflow_config_providers.job.run import JobRun
@@ -123,10 +124,11 @@ class ReloadingOperator(BaseOperator):
 
     @contextmanager
     def _watching(self) -> Iterator[JobReload]:
+        from airflow_config_providers.job.handover import Handover
         from airflow_config_providers.job.job_reload import JobControl, JobReload, ReloadLimits
 
         limits = ReloadLimits.of_deployment()
-        job = JobControl(self._stop_job, self._has_begun, self._require_deliverable)
+        job = JobControl(self._stop_job, self._has_begun, lambda run: self._require_deliverable(Handover(run)))
         with JobReload(job, log=self.log, limits=limits) as reload:
             self._try.reload = reload
             try:
@@ -134,9 +136,9 @@ class ReloadingOperator(BaseOperator):
             finally:
                 self._try.reload = None
 
-    def _require_deliverable(self, run: JobRun) -> None:
+    def _require_deliverable(self, handover: Handover) -> None:
         """
-        Make sure that the values of ``run`` would reach a job; called in another thread, while the job runs.
+        Make sure that the values of the next run would reach a job; called in another thread, while the job runs.
 
         :raises ConfigProvidersError: one would not
         """

@@ -131,7 +131,7 @@ class RenderingOperator(ReversingOperator):
             run.know(before.reverser)
         else:
             self._know_sealed(run, context, resuming_argument(context.get("ti"), SEALED_VALUES))
-        self._try.run = run
+        self._try.begin(run)
         if run.reverser:
             self._begin_reversal(context)
         self._show_run(run, self._resuming_notes(context, run))
@@ -153,13 +153,15 @@ class RenderingOperator(ReversingOperator):
             raise
 
     def _show_run(self, run: JobRun, notes: Sequence[str] = ()) -> None:
+        from airflow_config_providers.job.run_notes import resolved_line, unresolved_notes
+
         fields = self._job_fields()
-        notes = [*notes, *self._job_notes(fields), *self._reload_notes(), *run.unresolved_notes()]
+        notes = [*notes, *self._job_notes(fields), *self._reload_notes(), *unresolved_notes(run)]
         for note in notes:
             self.log.warning("%s", note)
-        self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(fields, run.layered, notes)))
-        self.log.info("%s", run.resolved_line())
-        for note in run.value_notes():
+        self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(fields, run.resolved.layered, notes)))
+        self.log.info("%s", resolved_line(run))
+        for note in run.resolved.value_doubts():
             self.log.warning("%s", note)
         self._try.referring_texts = {one.label: one.text for one in fields.texts() if scan(one.text)}
 

@@ -92,7 +92,7 @@ class ResumingOperator(AuthoredOperator):
             try:
                 run.verdict = ask()
             except ConfigProvidersError as error:
-                self._keep_refused(context, run.layered, error.problems, is_late=True)
+                self._keep_refused(context, run.resolved.layered, error.problems, is_late=True)
                 raise
             lines = self.effective_config or ()
             self.effective_config = [line for line in lines if not line.startswith(f"! {_NOT_ASKED}")]
@@ -106,7 +106,7 @@ class ResumingOperator(AuthoredOperator):
         from airflow_config_providers.operators.record_keeper import RecordKeeper
 
         keeper = RecordKeeper.of(context, self.log)
-        changed = keeper.changed_keys(context["ti"], run.layered, run.reverser)
+        changed = keeper.changed_keys(context["ti"], run.resolved.layered, run.reverser)
         if changed is None:
             return [_SETTLED_ANEW.format("this try has left no record of what its job was submitted with")]
         named = first_of(list(map(printable, changed)), _MOST_NAMED)

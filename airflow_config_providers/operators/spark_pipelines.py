@@ -10,7 +10,7 @@ from airflow_config_providers.operators.configured import ConfiguredOperator
 
 if TYPE_CHECKING:
     from airflow_config_providers.hooks.spark_pipelines import ConfiguredSparkPipelinesHook
-    from airflow_config_providers.job.run import JobRun
+    from airflow_config_providers.job.handover import Handover
     from airflow_config_providers.spark.delivery import Submission
 
 
@@ -48,12 +48,12 @@ class SparkPipelinesMixin(ConfiguredOperator):
     def _has_begun(self) -> bool:
         return getattr(vars(self).get("hook"), "_submit_sp", None) is not None
 
-    def _require_deliverable(self, run: JobRun) -> None:
-        run.require_deliverable({"env_vars": self.env_vars}.get, self.hook.environment_prefix)
+    def _require_deliverable(self, handover: Handover) -> None:
+        handover.require_deliverable({"env_vars": self.env_vars}.get, self.hook.environment_prefix)
 
     def _submission(
         self, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
         """Return what spark-pipelines gets; of what spark-submit takes beside its configuration, only variables."""
         self._check_added(conf, "env_vars")
-        return self._try.run.submission({"env_vars": self.env_vars}.get, conf, environment_prefix, values)
+        return self._try.handover.submission({"env_vars": self.env_vars}.get, conf, environment_prefix, values)

@@ -11,7 +11,7 @@ from airflow_config_providers.operators.configured import ConfiguredOperator
 if TYPE_CHECKING:
     from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
     from airflow_config_providers.job.fields import JobFields
-    from airflow_config_providers.job.run import JobRun
+    from airflow_config_providers.job.handover import Handover
     from airflow_config_providers.spark.delivery import Delivery
 
 _SUBSTITUTE: Final = "spark.sql.variable.substitute"
@@ -30,7 +30,7 @@ class SparkSqlMixin(ConfiguredOperator):
 
     def _job_notes(self, fields: JobFields) -> Iterator[str]:
         yield from super()._job_notes(fields)
-        substitutes = self._try.run.layered.settled.get(_SUBSTITUTE, "true").lower() != "false"
+        substitutes = self._try.run.resolved.layered.settled.get(_SUBSTITUTE, "true").lower() != "false"
         if substitutes and _READS_THE_WORKER.search(str(self.sql)):
             yield (
                 "The query contains ${env:...} or ${system:...}, which Spark replaces by environment variables and "
@@ -40,13 +40,13 @@ class SparkSqlMixin(ConfiguredOperator):
     def _has_begun(self) -> bool:
         return getattr(self._hook, "_sp", None) is not None
 
-    def _require_deliverable(self, run: JobRun) -> None:
-        run.delivery()
+    def _require_deliverable(self, handover: Handover) -> None:
+        handover.delivery()
 
     def _delivery(self) -> Delivery:
         conf = self._job_fields().configs
         self._check_added(conf)
-        return self._try.run.delivery(conf)
+        return self._try.handover.delivery(conf)
 
     def _get_hook(self) -> ConfiguredSparkSqlHook:
         from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
+    from airflow_config_providers.job.handover import Handover
     from airflow_config_providers.job.resolver import Driver
-    from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.spark.delivery import Submission
     from airflow_config_providers.spark.installation import SparkInstallation
     from airflow_config_providers.spark.layer_files import ConfigFile
@@ -148,10 +148,10 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
             resolve_commands=self._commands_afterwards,
         )
 
-    def _require_deliverable(self, run: JobRun) -> None:
+    def _require_deliverable(self, handover: Handover) -> None:
         hook: Any = self._hook
         prefix = None if hook is None else hook.environment_prefix
-        run.require_deliverable(self._job_fields().read, prefix)
+        handover.require_deliverable(self._job_fields().read, prefix)
 
     def _run_with_record(self, context: Any, run: Callable[[], Any]) -> Any:
         fields = self._job_fields()
@@ -178,8 +178,8 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         if self._try.reload is not None:
             self._try.reload.refuse_after_kill()
         self._check_added({**self._job_fields().configs, **conf}, "env_vars", *IN_COMMAND)
-        return self._try.run.submission(self._job_fields().read, conf, environment_prefix, values)
+        return self._try.handover.submission(self._job_fields().read, conf, environment_prefix, values)
 
     def _commands_afterwards(self, commands: Sequence[str]) -> Sequence[str]:
         is_set = isinstance(self.post_submit_commands, set | frozenset)  # the labels of its texts are in order
-        return self._try.run.commands_afterwards(sorted(commands) if is_set else commands)
+        return self._try.handover.commands_afterwards(sorted(commands) if is_set else commands)

@@ -9,6 +9,7 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.exceptions import SubmitError
 
 if TYPE_CHECKING:
+    from airflow_config_providers.job.handover import Handover
     from airflow_config_providers.job.job_reload import JobReload
     from airflow_config_providers.job.records.record import TryRecord
     from airflow_config_providers.job.run import JobRun
@@ -53,16 +54,22 @@ class TryState:
         return TryState, ()
 
     @cached_property
-    def run(self) -> JobRun:
-        """Return the values of the job; before rendering ends, an empty run. It is replaced as a whole."""
+    def handover(self) -> Handover:
+        """Return what hands the values of the job over to Spark; before rendering ends, those of an empty run."""
+        from airflow_config_providers.job.handover import Handover
         from airflow_config_providers.job.run import JobRun
 
-        return JobRun()
+        return Handover(JobRun())
+
+    @property
+    def run(self) -> JobRun:
+        """The values of the job."""
+        return self.handover.run
 
     @property
     def has_run(self) -> bool:
         """Whether ``run`` can be asked for without importing modules, which can be imported by half at a kill."""
-        return "run" in vars(self)
+        return "handover" in vars(self)
 
     @property
     def watched_run(self) -> JobRun:
@@ -89,9 +96,16 @@ class TryState:
         if self.is_killed:
             raise SubmitError("The task was killed before its job began. No job is left.")
 
+    def begin(self, run: JobRun) -> None:
+        """Give the job the values of ``run``."""
+        from airflow_config_providers.job.handover import Handover
+
+        self.handover = Handover(run)
+
     def begin_anew(self, run: JobRun) -> None:
         """Forget the job that was stopped, or has failed: another one begins, with the values of ``run``."""
-        self.run, self.followed = run, None
+        self.begin(run)
+        self.followed = None
         self.is_killed = self.has_submitted = False
 
     def keep_job(self, job: object) -> None:

@@ -64,7 +64,8 @@ def test_attack_56_a_function_gets_the_values_of_its_authors_references(dag, pas
         made = configured_pyspark_task(lambda url, spark: None, task_id="job")(url=text)
     job = made.operator.prepare_for_execution()
     job.render_template_fields({"dag_run": SimpleNamespace(conf={"x": password}), "params": {}, "task": job})
-    texts = job._try.run.texts()
+    resolved = job._try.run.resolved
+    texts = {label: resolved.text(label) for label in resolved.texts}
     job._try.run.close()
 
     assert set(texts.values()) == {value.format(canary=CANARY) for value in expected}

@@ -20,7 +20,6 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.log import installation
-from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.testing import InMemoryConfigProvider
 from tests.limits import LONGEST, eventually
 from tests.servers import quick_python
@@ -93,31 +92,6 @@ def test_a_process_that_ends_waits_for_the_providers_of_its_runs(ending):
     done = quick_python.run("-c", script, env=os.environ)
 
     assert (done.returncode, done.stdout) == (0, "given back\n"), done.stderr
-
-
-PATTERNS = ("spark.redaction.regex", "spark.sql.redaction.options.regex", "spark.sql.redaction.string.regex")
-
-
-@pytest.mark.parametrize(
-    ("source", "left"),
-    [
-        (ConfigSource.RUN_CONFIG, set()),
-        (ConfigSource.DYNAMIC_TASK_CONFIG, set()),
-        (ConfigSource.ENVIRONMENT_CONFIG, set(PATTERNS[1:])),
-        (ConfigSource.DAG_CONFIG, set(PATTERNS[1:])),
-        (ConfigSource.STATIC_FILE_CONFIG, set(PATTERNS[1:])),
-    ],
-)
-def test_only_the_author_and_the_owner_replace_what_a_server_of_spark_connect_hides(source, left):
-    layers = [
-        ConfigLayer(source, source.name, dict.fromkeys(PATTERNS, "x")),
-        ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.password": str(PASSWORD)}),
-    ]
-    vault = InMemoryConfigProvider({"db": {"password": NOW}})
-    run = JobRun(ConfigResolver({"vault": vault}, definition=spark_definition()).resolve(layers))
-
-    assert run.session_configs(run.delivery()).keys() == {"spark.app.password", *left}
-    run.close()
 
 
 def test_values_of_an_earlier_process_are_known_until_the_run_is_closed(capsys):
@@ -199,8 +173,7 @@ class PushingForEver(Pushing):
 def test_an_outage_leaves_no_subscription_behind_if_the_provider_can_end_one(kind, left):
     vault = kind()
     layers = [ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.password": str(PASSWORD)})]
-    resolver = SecretIds()
-    resolver.providers = SimpleNamespace(named={"vault": vault}.get)
+    resolver = SimpleNamespace(withheld=frozenset, providers=SimpleNamespace(named={"vault": vault}.get))
     run = JobRun(ConfigResolver({"vault": vault}).resolve(layers), resolver)
     vault.is_down = True
     for _ in range(3):
@@ -210,34 +183,6 @@ def test_an_outage_leaves_no_subscription_behind_if_the_provider_can_end_one(kin
     run.subscribe(("vault", "db"), pytest.fail)
 
     assert len(vault.subscribed) == left
-
-
-class SecretIds:
-    """A resolver that makes a secret ID for the driver whenever it is asked what the driver needs."""
-
-    leaves_to_driver = True
-    made = 0
-
-    def carried(self):
-        self.made += 1
-        return {"spark.config.providers.vault.param.wrapped_secret_id": "w"}
-
-    def withheld(self):
-        return frozenset()
-
-    def comes_too_late(self, text):
-        return False
-
-
-def test_a_check_of_what_can_be_delivered_makes_no_secret_id():
-    resolver = SecretIds()
-    layers = [ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.x": "y"})]
-    run = JobRun(ConfigResolver({}).resolve(layers), resolver)
-    run.require_deliverable({}.get, None)
-
-    assert resolver.made == 0
-    delivery = run.submission({}.get, run.shown, None).delivery
-    assert "spark.config.providers.vault.param.wrapped_secret_id" in delivery.configs
 
 
 class FailingResolver:

@@ -343,7 +343,7 @@ class OwnExecute(ConfiguredSparkSubmitOperator):
         raise ValueError(context["ti"].task.job_values())
 
     def job_values(self):
-        return self._try.run.configs_for(self.conf)["spark.app.x"]
+        return self._try.handover.configs_for(self.conf)["spark.app.x"]
 
 
 def test_values_end_with_an_execute_that_does_not_call_its_base(dag, run_task, password, spark_submit, capfd):

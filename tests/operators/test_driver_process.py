@@ -24,7 +24,7 @@ def job(dag, monkeypatch):
         connection = {"conn_type": "spark", "host": master, "extra": {"deploy-mode": mode, "namespace": "jobs"}}
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
         operator = ConfiguredSparkSubmitOperator(task_id="job", application="job.py", dag=dag)
-        operator._try.run = JobRun()
+        operator._try.begin(JobRun())
         operator._hook = operator._get_hook()
         vars(operator._hook).update(attributes)
         return operator

@@ -95,7 +95,7 @@ def close_all(members: Iterable[tuple[str, Closable]], *, patience: float = LONG
     _close_each(deque(_Member.of(name, member) for name, member in members), patience, _CommonEnd(_TURN.get()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Member:
     name: str
     close: Once

@@ -39,7 +39,7 @@ def distribution_of(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist else "a distribution without a name"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class NamedClasses(Generic[_T]):
     """
     The classes that a configuration can name: by short names, or by allowed dotted paths.

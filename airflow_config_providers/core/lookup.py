@@ -42,7 +42,7 @@ Outcome = ConfigData | Exception
 """The answer of a provider for a place, or the reason why there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Answers:
     """
     The answers of the providers.

@@ -94,10 +94,12 @@ class DatabaseRecords:
     The records in Airflow's database, for ``RecordReader.of_batches``.
 
     :param since: the first day, such as ``2026-11-01``; empty for all
+    :param largest: the bytes after which a batch has no more records
     :raises ProviderUnavailableError: the database is unavailable
     """
 
-    def __init__(self, since: str = "") -> None:
+    def __init__(self, since: str = "", *, largest: int = _LARGEST_BATCH) -> None:
+        self._largest = largest
         stored = reading(lambda session: list(recent_tries(session)))
         newest_last = ((name_of(one.task), one.task, in_utc(one.at)) for one in reversed(stored))
         self._tries = {name: (one, at) for name, one, at in newest_last if at.date().isoformat() >= since}
@@ -120,7 +122,7 @@ class DatabaseRecords:
             start += len(batch)
 
     def _batch(self, names: Sequence[str], session: Any) -> list[Content]:
-        return list(_fitting(self._content(session, name) for name in names))
+        return list(_up_to(self._largest, (self._content(session, name) for name in names)))
 
     def _content(self, session: Any, name: str) -> Content:
         one, at = self._tries[name]
@@ -156,12 +158,12 @@ def outcomes(dags: Collection[str]) -> list[tuple[str, str, str, int, bool]]:
     return found
 
 
-def _fitting(contents: Iterable[Content]) -> Iterator[Content]:
+def _up_to(largest: int, contents: Iterable[Content]) -> Iterator[Content]:
     size = 0
     for one in contents:
         yield one
         size += len(one.content or b"")
-        if size >= _LARGEST_BATCH:
+        if size >= largest:
             return
 
 

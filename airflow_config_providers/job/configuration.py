@@ -40,7 +40,7 @@ from airflow_config_providers.spark.arguments import ANYWHERE
 from airflow_config_providers.spark.layer_files import ConfigFile
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class JobConfiguration:
     """
     The configuration of one run of a job.
@@ -212,7 +212,7 @@ def _without_beaten(layers: list[ConfigLayer], clusters: Sequence[ConfigLayer]) 
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SettledJob:
     """
     A job whose layers are settled, and what resolves its references.

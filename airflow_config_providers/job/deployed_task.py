@@ -17,8 +17,11 @@ from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 
 Warn = Callable[[str], None]
 
-_NO_LAYERS: Final = "{}: its Spark configuration is not in a single place, so what the DAG sets is not shown."
-"""Such as for a file that is read in the run, or several clusters."""
+_NO_LAYERS: Final = (
+    "{}: its Spark configuration is in a file that a run reads, or in several places, so what the DAG sets is not "
+    "shown."
+)
+"""In several places if the job starts several clusters."""
 
 _NO_PLACE: Final = (
     "{}: {} has no field for Spark configuration, so no layer reaches its job, and what is shown has no effect there."

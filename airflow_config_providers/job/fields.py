@@ -26,7 +26,7 @@ PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
 """Spark's class that runs a Python program, even where Spark would refuse one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class JobFields:
     """
     The fields of one operator, or the arguments with which it is created.

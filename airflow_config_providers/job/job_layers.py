@@ -38,7 +38,7 @@ FAILS_ALIKE: Final = "A run fails, too, unless the file is another one where tas
 """How the reason ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class JobLayers:
     """
     Collects the layers of an operator's job.

@@ -59,7 +59,7 @@ def _written_arguments(operator: Any) -> list[Any]:
     return [*_defaults(operator), task.partial_kwargs, *_literals(_mapped_over(task))]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class AuthorsChoices:
     """
     What was chosen neither by the run of a task nor by another task.

@@ -49,7 +49,7 @@ def home_of(conn_id: str, kind: str | None = None) -> str:
     :param kind: the type of the connection, if it defines none
     """
     found = f"{CONFIG_PROVIDERS} of connection '{printable(conn_id)}'"
-    if (kind or CONN_TYPE) == CONN_TYPE:
+    if not kind or kind == CONN_TYPE:
         return found
     return f"{found}. Its type is '{printable(kind)}' and not '{CONN_TYPE}': check config_conn_id"
 

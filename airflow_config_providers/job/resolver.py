@@ -38,7 +38,7 @@ from airflow_config_providers.spark.layer_files import ConfigFile
 from airflow_config_providers.spark.processes import child_process
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class JobStrings:
     """
     All strings of a job that can have references.
@@ -65,7 +65,7 @@ class JobStrings:
         return {**self.texts, **self.own_texts()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class JobResolver:
     """
     Settles a job's layers, and resolves its strings with the deployment's providers.
@@ -184,7 +184,7 @@ _LONGEST: Final = {_TTL: 24 * 60 * 60, _LOGIN_TTL: 10 * 365 * 24 * 60 * 60}
 """The most seconds that each of these parameters can ask for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Driver:
     """
     The driver of a job.
@@ -201,7 +201,7 @@ class Driver:
     closed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class DriverResolver(JobResolver):
     """
     Leaves references to the driver, and sends it the definitions of its providers.

@@ -34,7 +34,7 @@ _NO_VALUES: Final = (
 _CONTENTS: Final = ContentHash()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ReloadSource:
     """
     Where the reload of a running job gets the next values from.

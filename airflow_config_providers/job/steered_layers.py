@@ -46,7 +46,7 @@ _ESCAPED: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.", re.DOTALL)
 """A quotation in a pattern of Java's, or a backslash with the character that it quotes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class TaskDynamic:
     """
     The dynamic configuration of a task at one moment.

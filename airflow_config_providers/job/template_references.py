@@ -25,7 +25,7 @@ _KNOWN_ENVIRONMENTS: Final = ("airflow", "jinja2")
 """The packages whose environments do nothing to a string in which there is nothing to fill in."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class FilledIn:
     """
     The result of a template.
@@ -70,7 +70,7 @@ class FilledIn:
         return learnt.applied_to(value) if learnt else FilledIn(value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Learnt:
     """
     The result of a template with marks.

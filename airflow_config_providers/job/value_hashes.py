@@ -35,7 +35,7 @@ def deployment_key(secret: str, *purpose: str) -> bytes:
     return keyed_digest(octets(secret), *purpose)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ValueHashes:
     """
     Hashes values with a key that is derived from ``password_encoder_secret``.

@@ -227,7 +227,7 @@ STATE_KEY: Final = "config_providers_submitted"
 """The key in the task's state store that holds the configuration of its job, with references."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SubmittedConfig:
     """
     The configuration with which a job was submitted.

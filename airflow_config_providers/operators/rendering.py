@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, resuming_argument, resuming_method
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.operators.held_texts import HeldTexts
+
+_NO_PLACE: Final = "No layers: {} has no field for Spark configuration, so the keys below do not reach its job."
 
 
 class RenderingOperator(ReversingOperator):
@@ -157,6 +159,10 @@ class RenderingOperator(ReversingOperator):
 
         fields = self._job_fields()
         notes = [*notes, *self._job_notes(fields), *self._reload_notes(), *unresolved_notes(run)]
+        if (
+            run.resolved.layered.settled and fields.spec.family and not fields.spec.conf
+        ):  # one's own class can read them itself
+            notes.append(_NO_PLACE.format(self.task_type))
         for note in notes:
             self.log.warning("%s", note)
         self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(fields, run.resolved.layered, notes)))

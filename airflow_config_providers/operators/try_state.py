@@ -63,23 +63,22 @@ class TryState:
         return copied
 
     @cached_property
-    def run(self) -> JobRun:
-        """Return the values of the job; before rendering ends, an empty run."""
+    def handover(self) -> Handover:
+        """Return what hands the values of the job over to Spark; before rendering ends, those of an empty run."""
+        from airflow_config_providers.job.handover import Handover
         from airflow_config_providers.job.run import JobRun
 
-        return JobRun()
+        return Handover(JobRun())
 
-    @cached_property
-    def handover(self) -> Handover:
-        """Return what hands the values of the run over to Spark."""
-        from airflow_config_providers.job.handover import Handover
-
-        return Handover(self.run)
+    @property
+    def run(self) -> JobRun:
+        """The values of the job."""
+        return self.handover.run
 
     @property
     def has_run(self) -> bool:
         """Whether ``run`` can be asked for without importing modules, which can be imported by half at a kill."""
-        return "run" in vars(self)
+        return "handover" in vars(self)
 
     @property
     def watched_run(self) -> JobRun:
@@ -107,10 +106,10 @@ class TryState:
             raise SubmitError("The task was killed before its job began. No job is left.")
 
     def begin(self, run: JobRun) -> None:
-        """Give the values of ``run`` to a job that follows no other. What needs them at a kill is imported now."""
+        """Give the values of ``run`` to a job that follows no other."""
         from airflow_config_providers.job.handover import Handover
 
-        self.run, self.handover, self.followed = run, Handover(run), None
+        self.handover, self.followed = Handover(run), None
 
     def begin_anew(self, run: JobRun) -> None:
         """Forget the job that was stopped, or has failed: another one begins, with the values of ``run``."""

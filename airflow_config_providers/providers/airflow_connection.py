@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider, field_problem, read_fields
@@ -40,7 +41,9 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
         """
         _require(path, self.allowed)
         connection = self._read(path)
-        return ConfigData({} if connection is None else read_fields(connection, keys, conn_id=path))
+        if connection is None:
+            return ConfigData({}, absence=f"There is no connection '{printable(path)}'. Create it or correct its id.")
+        return ConfigData(read_fields(connection, keys, conn_id=path))
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
         """

@@ -53,7 +53,7 @@ _MISSING: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class AllowedFiles:
     """
     Reads regular files, and lists directories, that lie inside the allowed paths.
@@ -384,10 +384,13 @@ def _unprintable(path: str) -> ConfigException:
 
 
 def _denied(path: str) -> AccessDeniedError:
-    return AccessDeniedError(
-        f"{printable(path)} is not inside an allowed path, so it is not read. The deployment owner can add its "
-        f"directory to the provider's param.{ALLOWED_PATHS}; symbolic links must not lead out of it."
+    way_out = (
+        f"The deployment owner can add its directory to the provider's param.{ALLOWED_PATHS}; symbolic links must not "
+        f"lead out of it."
     )
+    if not path.startswith(os.sep):
+        way_out = "Write the whole path, which begins with a slash."
+    return AccessDeniedError(f"{printable(path)} is not inside an allowed path, so it is not read. {way_out}")
 
 
 def _failure(path: str, code: int | None) -> ProviderLookupError:

@@ -19,7 +19,7 @@ NOTES: Final = "catalogue_notes.json"
 _MINOR: Final = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})(?![0-9])")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Rows:
     """
     What one version of Spark has.
@@ -46,7 +46,7 @@ class Rows:
         return {name: row.partition(" ")[2] for name, row in self.older.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Groups:
     """
     A file in which rows that are the same in several versions are written once.

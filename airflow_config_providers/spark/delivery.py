@@ -53,7 +53,7 @@ class Delivery:
         raise TypeError("A Delivery cannot be pickled or copied: it holds secrets. Send the settled configuration.")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Submission:
     """
     What one run of spark-submit gets, with resolved values.

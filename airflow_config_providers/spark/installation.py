@@ -37,7 +37,7 @@ _PATIENCE: Final = 60.0
 """The seconds that a script can take; Spark itself would wait without end."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class SparkInstallation:
     """
     The Spark that a program starts. What is asked of it is looked up then, and its home once; no Java is started.

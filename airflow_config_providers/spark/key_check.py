@@ -26,7 +26,7 @@ class UnknownKeys(Enum):
     """Keys that Spark would ignore pass, too."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class KeyFindings:
     """
     The problems with the names of keys, one sentence each.

@@ -16,7 +16,7 @@ from typing import Final
 _log: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PrivateFile:
     """
     What a child process needs to read the file.

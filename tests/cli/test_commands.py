@@ -77,7 +77,12 @@ TASKS = [
     pytest.param("given", QUERY, "mapped over the output of another task", id="another operator, mapped over a result"),
     pytest.param("filled", {}, "what the DAG sets is known only in a run", id="another operator, mapped and filled in"),
     pytest.param("own", {}, "it is mapped and OwnOperator is a custom operator", id="a class of one's own, mapped"),
-    pytest.param("other", {}, "configuration is not in a single place", id="an operator that nobody listed"),
+    pytest.param(
+        "other",
+        {},
+        "configuration is in a file that a run reads, or in several places",
+        id="an operator that nobody listed",
+    ),
     pytest.param("copy", {"spark.app.base": "yes", **COPY}, "", id="jdbc"),
     pytest.param("stock_copy", COPY, "", id="jdbc, by the policy"),
     pytest.param("stock_copies", COPY, "", id="jdbc, mapped, by the policy"),

@@ -34,9 +34,6 @@ from tests.leaks.databases import create
 from tests.servers import quick_java
 
 DEPLOYED = Path(__file__).parent / "deployed"
-BYTECODE = "bytecode"
-"""Where Python keeps what it has compiled: dozens of processes start, and each would compile Airflow anew."""
-
 TESTED = "leaks_test"
 """The DAG that no scheduler runs, but ``airflow dags test``."""
 
@@ -154,7 +151,7 @@ class LeakyAirflow:
     @property
     def secret_folders(self) -> list[Path]:
         """Return the folders in which secrets are on purpose."""
-        return [self.airflow.secrets, self.airflow.dags, self.sources, self.home / BYTECODE]
+        return [self.airflow.secrets, self.airflow.dags, self.sources]
 
     def write(self) -> None:
         """Write the jobs, the plugin and the DAGs."""
@@ -303,7 +300,6 @@ def _environ(home: Path, master_url: str, livy_port: int) -> dict[str, str]:
         "AIRFLOW_CONN_SPARK_CLUSTER": json.dumps({"conn_type": "spark", "host": master_url}),
         "AIRFLOW_CONN_SPARK_SQL_DEFAULT": json.dumps({"conn_type": "spark_sql", "host": "local[1]"}),
         "PYSPARK_PYTHON": sys.executable,
-        "PYTHONDONTWRITEBYTECODE": "",
-        "PYTHONPYCACHEPREFIX": f"{home}/{BYTECODE}",
+        "PYTHONDONTWRITEBYTECODE": "",  # dozens of processes start, and each would compile the same anew
         **quick_java.ENVIRONMENT,
     }

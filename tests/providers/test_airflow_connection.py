@@ -113,6 +113,12 @@ def test_a_connection_that_is_absent_has_no_fields() -> None:
     assert configured().get("absent").data == {}
 
 
+def test_a_connection_that_is_absent_is_said_to_be() -> None:
+    assert configured().get("absent", {"password"}).absence == (
+        "There is no connection 'absent'. Create it or correct its id."
+    )
+
+
 def test_all_fields_are_those_that_are_set() -> None:
     data = configured().get("full").data
     plain = {"conn_type", "host", "port", "schema", "login", "password", "uri", "extra"}

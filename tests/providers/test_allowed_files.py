@@ -39,6 +39,13 @@ def test_a_relative_path_may_be_read_where_everything_may(root: Path, monkeypatc
     assert AllowedFiles().read("../data/file") == b"data"
 
 
+def test_a_relative_path_that_is_denied_is_said_to_need_a_slash(root: Path) -> None:
+    with pytest.raises(
+        AccessDeniedError, match=r"data/file is not inside .* Write the whole path, which begins with a"
+    ):
+        AllowedFiles.of({"allowed.paths": str(root)}).read("data/file")
+
+
 @pytest.mark.parametrize("allowed", [",", " ", " , ,"])
 def test_an_empty_list_allows_nothing(root: Path, allowed: str) -> None:
     with pytest.raises(AccessDeniedError):

@@ -236,6 +236,13 @@ def test_arguments_that_are_too_much_for_a_command_are_told(dag, run_task, spark
     assert "The command is too long for this machine" in str(run.error)
 
 
+def test_an_environment_variable_that_is_too_much_for_a_command_is_told(dag, run_task, spark_submit):
+    run = run_task(submit(dag, env_vars={"APP_DATA": "x" * 200_000}))
+
+    assert isinstance(run.error, SubmitError)
+    assert "an environment variable is longer than 128 KiB" in str(run.error)
+
+
 def test_a_query_that_is_too_long_for_a_command_is_told(sql, spark_sql, run_task):  # noqa: F811 - fixtures
     run = run_task(sql(sql=f"select '{'x' * 200_000}'"))
 

@@ -45,7 +45,8 @@ def _build() -> Path:
 
 def _compile(target: Path) -> None:
     unfinished = target.with_suffix(f".{os.getpid()}")
-    command = ["go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", str(unfinished), "."]
+    quick = ["-gcflags=all=-dwarf=false", "-ldflags=-s -w"]  # what a debugger wants is not compiled, or linked
+    command = ["go", "build", "-trimpath", "-buildvcs=false", *quick, "-o", str(unfinished), "."]
     subprocess.run(command, cwd=SOURCES, env={**os.environ, "CGO_ENABLED": "0"}, check=True)
     unfinished.replace(target)
 

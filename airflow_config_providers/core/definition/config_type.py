@@ -65,7 +65,7 @@ def convert_to_string(value: Any, type: ConfigType) -> str | None:  # noqa: A002
     return None if value is None else _WRITERS.get(type, str)(value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Misfit:
     """Returned, not raised: in a handler, a raised error would carry the handled one, which can quote the value."""
 

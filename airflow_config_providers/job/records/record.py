@@ -266,7 +266,7 @@ def _values(of: Any) -> list[RecordedValue]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Known:
     """Reads the fields of a document; a field of another type is as if it was missing."""
 

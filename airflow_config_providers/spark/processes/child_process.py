@@ -52,9 +52,9 @@ def refusing_too_long() -> Iterator[None]:
     else:
         return
     raise SubmitError(
-        "The command is too long for this machine: an argument is longer than 128 KiB, or all of them together are too "
-        "long. Shorten the arguments of the job, for example by letting it read a file. The configuration is not the "
-        "reason, since a large configuration goes through a file."
+        "The command is too long for this machine: an argument or an environment variable is longer than 128 KiB, or "
+        "all of them together are too long. Shorten the arguments and env_vars of the job, for example by letting it "
+        "read a file. The configuration is not the reason, since a large configuration goes through a file."
     )
 
 

@@ -179,7 +179,7 @@ def _single(text: str) -> tuple[str, str]:
     key, sign, value = text.partition("=")
     if not key.strip():
         raise WrongArgumentsError("'...' is not KEY=VALUE: the key is missing. Write it before =.")
-    if not sign:
+    if not sign or _has_blank(key):
         raise WrongArgumentsError(f"'{_beginning(key)}' is not KEY=VALUE. Write the value after =.")
     if value.startswith("[") and "]" not in value:
         raise WrongArgumentsError(f"'{printable(key)}=[...' lacks the closing bracket. Write KEY=[a,b].")
@@ -231,12 +231,17 @@ def separated(texts: Iterable[str] | None) -> list[str]:
 
 def _listed(text: str, op: OpType) -> list[AlterConfigOp]:
     key, sign, value = text.partition("=")
-    if not sign:
+    if not sign or _has_blank(key):
         raise WrongArgumentsError(f"'{_beginning(text)}' is not KEY=VALUE. Write what to {op.name.lower()} after =.")
     return [AlterConfigOp(key.strip(), value, op)]
 
 
+def _has_blank(key: str) -> bool:
+    """Return whether several words are before an equals sign, which can then be the end of a value in Base64."""
+    return len(key.split()) > 1
+
+
 def _beginning(text: str) -> str:
-    """Return what can be the key in a pair without an equals sign; dots are in place of what can be its value."""
-    key, *rest = re.split(r"[\s:,]", text.strip(), maxsplit=1)
-    return f"{printable(key)}{'...' if rest else ''}"
+    """Return what is a key in any case in what is no pair; dots are in place of what can be its value."""
+    key, *rest = re.split(r"[^\w.-]", text.strip(), maxsplit=1)
+    return f"{key}{'...' if rest else ''}"

@@ -55,7 +55,18 @@ def test_a_message_holds_no_value():
     assert "hunter2" not in str(refused.value)
 
 
-@pytest.mark.parametrize("between", [" ", ": ", ":", ",", "\n"])
+@pytest.mark.parametrize("value", ["hunter2", "hunter2=="])
+@pytest.mark.parametrize("between", [" ", ": ", "\n", " -> "])
+@pytest.mark.parametrize("option", ["add_config", "append", "subtract"])
+def test_a_message_on_an_equals_sign_at_the_end_of_a_value_holds_no_value(option: str, between: str, value: str):
+    with pytest.raises(WrongArgumentsError) as refused:
+        arguments.operations(args(**{option: [f"spark.app.password{between}{value}"]}))
+
+    assert "'spark.app.password...' is not KEY=VALUE" in str(refused.value)
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("between", [" ", ": ", ":", ",", "\n", ";", "|"])
 @pytest.mark.parametrize("option", ["add_config", "append", "subtract"])
 def test_a_message_on_a_missing_equals_sign_holds_no_value(option: str, between: str):
     with pytest.raises(WrongArgumentsError) as refused:

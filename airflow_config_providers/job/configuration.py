@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.resolver import refuse_odd_references
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation, problems_of, refuse

@@ -7,7 +7,8 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 - Layers of precedence: ``layers``, ``environment``, ``keys`` with their ``older_names``; ``resolver`` combines them
   with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
-- Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``, ``reload``.
+- Changes: ``resource``, ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``,
+  ``reload``.
 - Threads and processes: ``concurrency``, ``process_environment``, ``cached``, ``closed_on_exit``, ``closing``,
   ``ending``, ``once``.
 - Strings and formats: ``text``, ``wording``, ``nested``, ``properties``, ``document``, ``java_text``,

@@ -32,7 +32,7 @@ leaks: java $(VENV)/.leaks ## print where each secret of a real run can be seen,
 vault-server: $(VENV)/.test ## build the real Vault that the tests use; needs Go
 	$(BIN)/python -m tests.servers.build
 
-lint: $(VENV)/.test $(VENV)/.lint ## ruff, mypy and the import contract
+lint: $(VENV)/.everything ## ruff, mypy and the import contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -24,8 +24,8 @@ from airflow_config_providers.adoption.file_proposal import (
 )
 from airflow_config_providers.adoption.references import reads_secrets
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.job.authored_job import AuthoredJob

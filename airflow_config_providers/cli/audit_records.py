@@ -20,7 +20,7 @@ from airflow_config_providers.cli.failing import (
 )
 from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import require_here
-from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.deployment.audits import scope_of_records

@@ -10,7 +10,7 @@ from airflow_config_providers.cli import arguments
 from airflow_config_providers.cli.failing import Notes, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, show, show_columns
 from airflow_config_providers.cli.target import check, configurations
-from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.deployment.rows import Row
 
 

@@ -11,7 +11,7 @@ from airflow_config_providers.cli.failing import Notes, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, show, show_columns
 from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import address_in, check, configurations, configurations_at
-from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.differences import differences, with_authors
 from airflow_config_providers.deployment.rows import KeySelection, Row

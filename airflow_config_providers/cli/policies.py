@@ -11,8 +11,9 @@ from airflow_config_providers.cli import arguments
 from airflow_config_providers.cli.failing import UNDECIDED, Finished, Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, show
 from airflow_config_providers.cli.target import require_here
-from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
+from airflow_config_providers.core.alter import AlterConfigOp
 from airflow_config_providers.core.policy import Moment, PolicyViolation, RequestMetadata
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS, is_known_only_in_run
 from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row

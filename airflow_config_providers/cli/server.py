@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import SplitResult, quote, urlsplit
 
 from airflow_config_providers.cli.failing import WrongArgumentsError
-from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
+from airflow_config_providers.core.alter import AlterConfigOp
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.failures import NOT_FOUND, error_of
 from airflow_config_providers.deployment.rows import NOT_READ_HERE, KeySelection, Row, of_json

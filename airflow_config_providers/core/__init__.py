@@ -7,7 +7,8 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 - Layers of precedence: ``layers``, ``environment``, ``keys`` with their ``older_names``; ``resolver`` combines them
   with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
-- Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``, ``reload``.
+- Changes: ``resource``, ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``,
+  ``reload``.
 - Threads and processes: ``concurrency``, ``process_environment``, ``cached``, ``closed_on_exit``, ``closing``,
   ``ending``, ``once``.
 - Strings and formats: ``text``, ``wording``, ``nested``, ``properties``, ``document``, ``java_text``,
@@ -23,9 +24,7 @@ from airflow_config_providers import lazy
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.alter import AlterConfigOp as AlterConfigOp
-    from airflow_config_providers.core.alter import ConfigResource as ConfigResource
     from airflow_config_providers.core.alter import OpType as OpType
-    from airflow_config_providers.core.alter import ResourceType as ResourceType
     from airflow_config_providers.core.data import ConfigData as ConfigData
     from airflow_config_providers.core.definition.abstract_config import AbstractConfig as AbstractConfig
     from airflow_config_providers.core.definition.config_def import NO_DEFAULT_VALUE as NO_DEFAULT_VALUE
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.definition.config_def import ConfigValue as ConfigValue
     from airflow_config_providers.core.definition.config_def import Importance as Importance
     from airflow_config_providers.core.definition.config_type import ConfigType as ConfigType
+    from airflow_config_providers.core.definition.resource_type import ResourceType as ResourceType
     from airflow_config_providers.core.definition.validators import (
         CaseInsensitiveValidString as CaseInsensitiveValidString,
     )
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.resolver import ConfigResolver as ConfigResolver
     from airflow_config_providers.core.resolver import ResolvedConfig as ResolvedConfig
     from airflow_config_providers.core.resolver import Unresolved as Unresolved
+    from airflow_config_providers.core.resource import ConfigResource as ConfigResource
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer as ReverseTransformer
     from airflow_config_providers.core.transformer import ConfigTransformer as ConfigTransformer
     from airflow_config_providers.core.transformer import ConfigTransformerResult as ConfigTransformerResult
@@ -87,11 +88,12 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
-        "alter": "AlterConfigOp ConfigResource OpType ResourceType",
+        "alter": "AlterConfigOp OpType",
         "data": "ConfigData",
         "definition.abstract_config": "AbstractConfig",
         "definition.config_def": "NO_DEFAULT_VALUE ConfigDef ConfigKey ConfigValue Importance",
         "definition.config_type": "ConfigType",
+        "definition.resource_type": "ResourceType",
         "definition.validators": (
             "CaseInsensitiveValidString CompositeValidator LambdaValidator ListSize NonEmptyString "
             "NonEmptyStringWithoutControlChars NonNullValidator Range ValidList ValidString Validator"
@@ -106,6 +108,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "reload": "ReloadAction ReloadScheduler",
         "registry": "ConfiguredProviders ProviderRegistry",
         "resolver": "ConfigResolver ResolvedConfig Unresolved",
+        "resource": "ConfigResource",
         "reversal.reverse": "ReverseTransformer",
         "transformer": "ConfigTransformer ConfigTransformerResult Limits",
         "variable": "ConfigVariable",

@@ -10,8 +10,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.errors import kind_and_place
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 

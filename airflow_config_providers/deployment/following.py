@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.reconfigurable import Reconfigurables
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.transformer import ConfigTransformer
 from airflow_config_providers.deployment.admin import DeployedLayers
 from airflow_config_providers.dynamic.admin import ConfigAdmin, no_layers, no_notes

@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.reload import ReloadAction
 from airflow_config_providers.core.resolver import Unresolved
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, odd_references, scan, variables
 from airflow_config_providers.dynamic.planner import DynamicLayers

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import map_index_of, region_of
-from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import is_storable, printable
 from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.core.wording import counted, nearest

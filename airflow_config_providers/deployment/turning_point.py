@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 from typing import Any, Final
 
-from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.records import reading, require_map_index
 from airflow_config_providers.exceptions import ConfigException

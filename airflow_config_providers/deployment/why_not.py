@@ -14,11 +14,12 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
+from airflow_config_providers.core.alter import AlterConfigOp
 from airflow_config_providers.core.environment import EnvironmentOverrides
 from airflow_config_providers.core.keys import key_problem
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.core.wording import nearest

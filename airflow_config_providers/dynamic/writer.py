@@ -9,7 +9,7 @@ from functools import partial
 from itertools import count
 from typing import Final, TypeVar
 
-from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.variable import some_of, variables
 from airflow_config_providers.dynamic import document, history
 from airflow_config_providers.dynamic.document import (

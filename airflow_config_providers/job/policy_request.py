@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.policy import RequestMetadata
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
 from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.spark.arguments import ANYWHERE, FALLBACK_VARIABLES, OVERRIDING_VARIABLES

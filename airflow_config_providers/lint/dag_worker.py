@@ -26,9 +26,9 @@ from typing import Any, ClassVar, Final
 
 import psutil
 
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.concurrency.per_process import run_in_children
 from airflow_config_providers.core.nested import DEEPEST_NESTING, is_mapping, items_of
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.job.authored_job import STORED
 from airflow_config_providers.job.deployed_task import deployed_job, is_configured

@@ -114,7 +114,7 @@ class AuthoredOperator(ReloadingOperator):
         yield from (problem for _, problem in unresolved_arguments(self, fields.names, keeps_unresolved=keeps))
 
     def _job_configuration(self, fields: JobFields, context: Any, jinja_env: Any) -> JobConfiguration:
-        from airflow_config_providers.core.alter import ConfigResource
+        from airflow_config_providers.core.resource import ConfigResource
         from airflow_config_providers.job.authorship import rendered
         from airflow_config_providers.job.configuration import JobConfiguration
         from airflow_config_providers.job.job_layers import JobLayers

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from airflow_config_providers.airflow_compat import conf
-from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.admin import Caller, stored_dag
 from airflow_config_providers.deployment.records import reading

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Final, Self, TypeVar
 
-from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
+from airflow_config_providers.core.alter import AlterConfigOp
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer
 from airflow_config_providers.core.policy import Moment, NamedPolicy, RequestMetadata
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.wording import counted, first_of

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
+from airflow_config_providers.core.alter import AlterConfigOp
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSynonym, LayeredConfig
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.core.wording import counted, nearest
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError

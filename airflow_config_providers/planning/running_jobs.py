@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from airflow_config_providers.airflow_compat import region_of
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.deployment.records import hex_of, kept, reading
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigException

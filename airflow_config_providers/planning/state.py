@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.templates import can_become, is_known_only_in_run, without_templates
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import beside_references

@@ -8,8 +8,8 @@ from typing import Final
 
 from jinja2 import Environment, TemplateError, meta, nodes
 
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.job.chosen_paths import reads, undeclared_names
 from airflow_config_providers.planning.changed_files import ChangedFiles

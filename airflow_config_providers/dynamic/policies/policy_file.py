@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.core.alter import ResourceType
+from airflow_config_providers.core.definition.resource_type import ResourceType
 from airflow_config_providers.core.entry_points import registered
 from airflow_config_providers.core.named_file import read_named
 from airflow_config_providers.core.policy import Enforcement, Moment

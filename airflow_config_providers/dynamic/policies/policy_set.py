@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Self, TypeGuard, TypeVar, overload
 
-from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.core.closing import Closing, close_all
+from airflow_config_providers.core.definition.resource_type import ResourceType
 from airflow_config_providers.core.errors import kind_and_place
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,

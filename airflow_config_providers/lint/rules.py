@@ -52,6 +52,9 @@ from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.key_check import UnknownKeys, absent, find_in
 
+_AFTER_COLON: Final = ("-", "=", "?", "+")
+"""What a shell has after a variable and a colon: a default, or what else to do if the variable is not set."""
+
 
 def key_findings(
     entry: WrittenEntry, misspelt: UnknownKeys, *, takes_any_key: bool = False, spark_version: str | None = None
@@ -254,9 +257,10 @@ def unknown_operator_findings(text: WrittenEntry, known: KnownProviders | None) 
 
 
 def _refers(variable: ConfigVariable, known: KnownProviders) -> bool:
-    """Return whether ``variable`` is a reference, and not a slice of a shell's variable or one that Spark replaces."""
+    """Return whether this is a reference, and neither what Spark replaces nor a slice or a default as in a shell."""
     is_slice = variable.key.strip().lstrip("-").isdigit()
-    return variable.provider in known.names - set(SUBSTITUTED_BY_SPARK) and not is_slice
+    has_default = (variable.path or variable.key).startswith(_AFTER_COLON)
+    return variable.provider in known.names - set(SUBSTITUTED_BY_SPARK) and not is_slice and not has_default
 
 
 def _class_of(operator: str) -> str:

@@ -172,6 +172,9 @@ def test_a_reference_that_nothing_resolves_is_found():
         pytest.param("x ${vault:apps/db:password}", ["CP103"], id="reference"),
         pytest.param("${other:apps/db:password}", [], id="unknown provider"),
         pytest.param("${vault:0:-3}", [], id="part of a shell's variable"),
+        pytest.param("${vault:-/tmp/x}", [], id="default of a shell's variable"),
+        pytest.param("${vault:-a:b}", [], id="default with a colon"),
+        pytest.param("${vault:?is not set}", [], id="error of a shell's variable"),
         pytest.param("${env:HOME}", [], id="replaced by another program"),
     ],
 )

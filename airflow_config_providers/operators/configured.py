@@ -175,7 +175,8 @@ class ConfiguredOperator(RenderingOperator):
         if state.held_texts is not None or state.is_executing:
             return run()
         first_run, before = state.run, attributes(self)  # whose values are known until the end
-        state.is_executing, has_references = True, bool(first_run and first_run.places)
+        was_over, state.is_executing = first_run.is_over, True  # it is over if this is called once more
+        has_references = not was_over and bool(first_run.places)
         try:
             with self.reversing_context("execute", context):
                 result = run()
@@ -187,7 +188,8 @@ class ConfiguredOperator(RenderingOperator):
             self.reverse_error(error)
             raise
         finally:
-            state.is_executing, has_called_base = False, state.run.is_over
+            has_called_base = state.run.is_over and not (was_over and state.run is first_run)
+            state.is_executing = False
             self._forget_values(before, state.run.reverser)
             state.clear_runs()
             self.guard_author_methods()  # those that Airflow calls next

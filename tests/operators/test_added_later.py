@@ -426,6 +426,39 @@ def test_the_log_tells_nothing_of_fields_if_the_job_could_not_begin(dag, run_tas
     assert "has not called super().execute()" not in "".join(capfd.readouterr())
 
 
+def test_an_execute_that_is_called_twice_gets_values_twice(dag, connections, password):
+    seen = []
+
+    class OwnOperator(ConfiguredOperator, StockOperator):
+        def execute(self, context):
+            return super().execute(context)
+
+    job = OwnOperator(task_id="job", dag=dag, payload=password, do=lambda it, _: seen.append(it.payload))
+    job = job.prepare_for_execution()
+    job.render_template_fields({})
+    for _ in range(2):
+        job.execute({})
+        job._try_state.run.close()
+
+    assert seen == [CANARY, CANARY]
+
+
+def test_a_second_execute_that_does_not_call_its_base_returns_references_too(dag, connections, password):
+    kept = []
+
+    class OwnOperator(ConfiguredOperator, StockOperator):
+        def execute(self, context):
+            kept[:] = kept or [self._try_state.run.resolved.text("payload")]
+            return list(kept)
+
+    job = OwnOperator(task_id="job", dag=dag, payload=password).prepare_for_execution()
+    job.render_template_fields({})
+    results = [job.execute({}), job.execute({})]
+    job._try_state.run.close()
+
+    assert (kept, results) == ([CANARY], [[password], [password]])
+
+
 class LateAttribute(StockOperator):
     """A team's class that only sets an attribute of a name of ours when it is made."""
 

@@ -178,7 +178,7 @@ class JobConfiguration:
         return TaskVerdict.on_all(found)
 
     def _verdict_on_one(self, layers: Sequence[ConfigLayer]) -> TaskVerdict:
-        from airflow_config_providers.job.policy_request import with_environment  # noqa: PLC0415 - only with policies
+        from airflow_config_providers.job.environment_layers import with_environment  # noqa: PLC0415 - only with policies
 
         texts = {**self.job.texts, **self._referring_paths()}
         if self.job.environment:  # asking for the connection takes time

@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 from airflow_config_providers.core.concurrency.per_process import forget_in_children, hold_forks
 from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.log.guards import GuardedStream
+from airflow_config_providers.log.reversing_guards import GuardedStream
 
 _LARGEST: Final = 64 * 1024
 """The most bytes to read at a time."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 from airflow_config_providers.core.concurrency.per_process import hold_forks
 from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
-from airflow_config_providers.log.guards import (
+from airflow_config_providers.log.reversing_guards import (
     FormatterGuard,
     GuardedStream,
     MessageGuard,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
 from airflow_config_providers.foreign import SENTRY, SENTRY_API, require
-from airflow_config_providers.log.guards import is_frame
+from airflow_config_providers.log.reversing_guards import is_frame
 
 _APART: Final = ("before_breadcrumb", "before_send_log", "before_send_metric", "before_send_span")
 """Options of a client whose functions get what is no event, or is kept for a later one."""

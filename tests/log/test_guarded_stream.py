@@ -10,7 +10,7 @@ from airflow_config_providers.core.reversal.active_reversers import ActiveRevers
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import LONGEST_LINE
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.log.guards import GuardedStream
+from airflow_config_providers.log.reversing_guards import GuardedStream
 from tests.limits import LONGEST, eventually
 
 VALUE = "Zq8 s3cr3t/val+1"

@@ -10,7 +10,7 @@ from structlog.processors import JSONRenderer
 from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.log.guards import FormatterGuard, MessageGuard, RenderGuard
+from airflow_config_providers.log.reversing_guards import FormatterGuard, MessageGuard, RenderGuard
 
 VALUE = "Zq8-s3cr3t/val+1"
 

@@ -181,7 +181,7 @@ def _single(text: str) -> tuple[str, str]:
     key, sign, value = text.partition("=")
     if not key.strip():
         raise WrongArgumentsError("'...' is not KEY=VALUE: the key is missing. Write it before =.")
-    if not sign or _has_blank(key):
+    if not sign or _is_end(key, value):
         raise WrongArgumentsError(f"'{_beginning(key)}' is not KEY=VALUE. Write the value after =.")
     if value.startswith("[") and "]" not in value:
         raise WrongArgumentsError(f"'{printable(key)}=[...' lacks the closing bracket. Write KEY=[a,b].")
@@ -233,14 +233,14 @@ def separated(texts: Iterable[str] | None) -> list[str]:
 
 def _listed(text: str, op: OpType) -> list[AlterConfigOp]:
     key, sign, value = text.partition("=")
-    if not sign or _has_blank(key):
+    if not sign or _is_end(key, value):
         raise WrongArgumentsError(f"'{_beginning(text)}' is not KEY=VALUE. Write what to {op.name.lower()} after =.")
     return [AlterConfigOp(key.strip(), value, op)]
 
 
-def _has_blank(key: str) -> bool:
-    """Return whether several words are before an equals sign, which can then be the end of a value in Base64."""
-    return len(key.split()) > 1
+def _is_end(key: str, value: str) -> bool:
+    """Return whether an equals sign after ``key`` ends a value in Base64 that is separated from its key by a blank."""
+    return len(key.split()) > 1 and not value.strip("=")
 
 
 def _beginning(text: str) -> str:

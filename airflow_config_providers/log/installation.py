@@ -14,12 +14,14 @@ from airflow_config_providers.core.concurrency.per_process import hold_forks
 from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.log.reversing_guards import (
+    FactoryGuard,
     FormatterGuard,
     GuardedStream,
     MessageGuard,
     Processor,
     RecordGuard,
     RenderGuard,
+    SetterGuard,
     keeps_records,
 )
 
@@ -139,16 +141,12 @@ def _release_streams() -> None:
 def _guard_all() -> None:
     """Put guards wherever there is none yet."""
     if "structlog" in sys.modules:
-        import structlog  # noqa: PLC0415 - a process that has not imported it does not log through it
-
-        _guard_processors(structlog.get_config()["processors"])  # the list that cached loggers keep
+        _guard_configured()
+        _guard_factory()
     for handler in _handlers():
-        formatter: Any = handler.formatter
-        if hasattr(formatter, "foreign_pre_chain") and hasattr(formatter, "processors"):  # of structlog
-            _guard_chain(formatter, "foreign_pre_chain", renders=False)
-            _guard_chain(formatter, "processors")
-        elif not isinstance(formatter, FormatterGuard):
-            _put(handler, "formatter", FormatterGuard(formatter, _active))
+        _guard_formatter(handler)
+        if not isinstance(handler.setFormatter, SetterGuard):
+            _put(handler, "setFormatter", SetterGuard(handler, _guard_new_formatter))
         if keeps_records(handler):
             _put(handler, "emit", RecordGuard(handler, _active))
     for name in _STREAMS:
@@ -159,6 +157,65 @@ def _guard_all() -> None:
         from airflow_config_providers.log.sentry import guard_sentry  # noqa: PLC0415 - a process that has not loaded its SDK sends nothing
 
         guard_sentry(_active)
+
+
+def _guard_configured() -> None:
+    """Guard structlog's configured processors: a list in place, because loggers keep it."""
+    import structlog  # noqa: PLC0415 - a process that has not imported it does not log through it
+
+    processors: Sequence[Processor] = structlog.get_config()["processors"]
+    if isinstance(processors, MutableSequence):
+        _guard_processors(processors)
+    elif guards := _guards(processors, renders=True):
+        guarded = [guards.get(place, processor) for place, processor in enumerate(processors)]
+        _configure("processors", guarded, instead_of=processors)
+
+
+def _guard_factory() -> None:
+    """Have processors that a task configures guarded when they are first used; structlog's own factory prints."""
+    import structlog  # noqa: PLC0415 - as above
+
+    inner = structlog.get_config()["logger_factory"]
+    if structlog.is_configured() and not isinstance(inner, FactoryGuard):
+        _configure("logger_factory", FactoryGuard(inner, _guard_reconfigured), instead_of=inner)
+
+
+def _guard_reconfigured() -> None:
+    import structlog  # noqa: PLC0415 - as above
+
+    processors = structlog.get_config()["processors"]
+    if not (processors and isinstance(processors[-1], MessageGuard)):  # most lines are logged without taking the lock
+        with _lock:
+            if _active:
+                _guard_configured()
+
+
+def _configure(name: str, guard: Any, *, instead_of: Any) -> None:
+    """Set an entry of structlog's configuration, until that is undone, or the entry is another one."""
+    import structlog  # noqa: PLC0415 - as above
+
+    structlog.configure(**{name: guard})
+
+    def undo() -> None:
+        if structlog.get_config()[name] is guard:
+            structlog.configure(**{name: instead_of})
+
+    _undo.append(undo)
+
+
+def _guard_formatter(handler: logging.Handler) -> None:
+    formatter: Any = handler.formatter
+    if hasattr(formatter, "foreign_pre_chain") and hasattr(formatter, "processors"):  # of structlog
+        _guard_chain(formatter, "foreign_pre_chain", renders=False)
+        _guard_chain(formatter, "processors")
+    elif not isinstance(formatter, FormatterGuard):
+        _put(handler, "formatter", FormatterGuard(formatter, _active))
+
+
+def _guard_new_formatter(handler: logging.Handler) -> None:
+    with _lock:
+        if _active:
+            _guard_formatter(handler)
 
 
 def _handlers() -> set[logging.Handler]:
@@ -179,7 +236,7 @@ def _new_guard(stream: object) -> GuardedStream[str]:
     return guard
 
 
-def _put(owner: object, name: str, guard: FormatterGuard | GuardedStream[str] | RecordGuard) -> None:
+def _put(owner: object, name: str, guard: FormatterGuard | GuardedStream[str] | RecordGuard | SetterGuard) -> None:
     """Replace an attribute by ``guard``, until that is undone, or the attribute no longer holds it."""
     is_own = name in vars(owner)  # a method is not
     setattr(owner, name, guard)

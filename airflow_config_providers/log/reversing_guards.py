@@ -213,7 +213,7 @@ class GuardedStream(Generic[AnyStr]):
         self.inner = inner
         self._active = active
         self._line_end: AnyStr = line_end
-        self._buffer: GuardedStream[bytes] | None = None
+        self._below: GuardedStream[bytes] | None = None
         self.forget()
         forget_in_children(self)
 
@@ -247,16 +247,28 @@ class GuardedStream(Generic[AnyStr]):
             self._characters = 0
             self._emit(ready)
             self._write(self._lines.flush(self._active.reversers))
-        if self._buffer is not None:
-            self._buffer.release()
+        if self._below is not None:
+            self._below.release()
 
     @property
     def buffer(self) -> GuardedStream[bytes]:
         """The underlying binary stream, guarded too."""
-        if self._buffer is None:
-            binary = self.inner.buffer
-            self._buffer = GuardedStream(binary, self._active, line_end=b"\n")
-        return self._buffer
+        return self._guard_below(self.inner.buffer)
+
+    @property
+    def raw(self) -> GuardedStream[bytes]:
+        """The stream below the underlying one, guarded too."""
+        return self._guard_below(self.inner.raw)
+
+    def detach(self) -> GuardedStream[bytes]:
+        """Separate the underlying stream, and return it, guarded."""
+        self.release()
+        return self._guard_below(self.inner.detach())
+
+    def _guard_below(self, inner: Any) -> GuardedStream[bytes]:
+        if self._below is None or self._below.inner is not inner:
+            self._below = GuardedStream(inner, self._active, line_end=b"\n")
+        return self._below
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -334,6 +346,45 @@ def _exception(exc_info: object) -> BaseException | None:
     if isinstance(exc_info, tuple):
         exc_info = exc_info[1]
     return exc_info if isinstance(exc_info, BaseException) else sys.exception()
+
+
+class SetterGuard:
+    """
+    Takes the place of a handler's ``setFormatter``, so that the new formatter is guarded, too.
+
+    :param guard: guards the formatter of a handler
+    """
+
+    __slots__ = ("_guard", "_handler", "inner")
+
+    def __init__(self, handler: logging.Handler, guard: Callable[[logging.Handler], object]) -> None:
+        self.inner: Callable[[logging.Formatter | None], Any] = handler.setFormatter
+        self._handler = handler
+        self._guard = guard
+
+    def __call__(self, fmt: logging.Formatter | None) -> None:  # noqa: D102 - the class says it
+        self.inner(fmt)
+        self._guard(self._handler)
+
+
+class FactoryGuard:
+    """
+    Wraps structlog's factory of loggers, so that processors which were configured meanwhile are guarded, too.
+
+    A logger asks the factory before it takes the processors. Those of a task can write to Airflow's own channel.
+
+    :param guard: guards the configured processors
+    """
+
+    __slots__ = ("_guard", "inner")
+
+    def __init__(self, inner: Callable[..., Any], guard: Callable[[], object]) -> None:
+        self.inner = inner
+        self._guard = guard
+
+    def __call__(self, *args: Any) -> Any:  # noqa: D102 - the class says it
+        self._guard()
+        return self.inner(*args)
 
 
 class RecordGuard:

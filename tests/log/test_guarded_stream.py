@@ -240,3 +240,33 @@ def test_a_child_writes_although_it_was_forked_while_another_thread_was_writing(
 
     assert os.waitstatus_to_exitcode(ended[-1][1]) == 0
     assert screen.getvalue() == "of the parent\nslow\nheld back"
+
+
+def test_a_value_in_what_is_written_to_a_detached_stream_is_reversed(active):
+    below = io.BytesIO()
+    detached = GuardedStream(io.TextIOWrapper(below), active, line_end="\n").detach()
+
+    detached.write(f"password {VALUE}\n".encode())
+
+    assert below.getvalue() == b"password ${v:a}\n"
+
+
+def test_what_is_held_back_is_written_before_a_stream_is_detached(active):
+    below = io.BytesIO()
+    stream = GuardedStream(io.TextIOWrapper(below), active, line_end="\n")
+    stream.write(f"password {VALUE}")
+
+    stream.detach()
+
+    assert below.getvalue() == b"password ${v:a}"
+
+
+def test_a_value_in_what_is_written_to_a_raw_stream_is_reversed(tmp_path, active):
+    with (tmp_path / "out").open("w") as file:
+        GuardedStream(file, active, line_end="\n").buffer.raw.write(f"password {VALUE}\n".encode())
+
+    assert (tmp_path / "out").read_bytes() == b"password ${v:a}\n"
+
+
+def test_a_stream_without_a_raw_one_has_none(stream):
+    assert not hasattr(stream, "raw")

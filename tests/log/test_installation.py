@@ -135,6 +135,88 @@ def test_a_formatter_of_structlog_shows_references(kind, handler, out):
     assert "ValueError: bad ${v:a}" in out.getvalue()
 
 
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_processors_that_a_task_configures_show_references(kind, logger, out):
+    with reversing(_reverser()):
+        structlog.configure(processors=kind([structlog.processors.KeyValueRenderer()]))
+        structlog.get_logger().info(f"is {VALUE}")
+
+    assert "event='is ${v:a}'" in out.getvalue()
+
+
+def test_processors_that_are_a_tuple_show_references(logger, out):
+    structlog.configure(processors=(structlog.processors.KeyValueRenderer(),))
+
+    with reversing(_reverser()):
+        structlog.get_logger().info(f"is {VALUE}")
+
+    assert "event='is ${v:a}'" in out.getvalue()
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_processors_that_a_task_configures_are_as_before_at_the_end(kind, logger):
+    processors = kind([structlog.processors.KeyValueRenderer()])
+    expected = [*processors]
+
+    with reversing(_reverser()):
+        structlog.configure(processors=processors)
+        structlog.get_logger().info("x")
+
+    assert structlog.get_config()["processors"] is processors
+    assert [*processors] == expected
+
+
+def test_the_factory_of_loggers_is_as_before_at_the_end(logger):
+    factory = structlog.get_config()["logger_factory"]
+
+    with reversing(_reverser()):
+        assert structlog.get_config()["logger_factory"] is not factory
+
+    assert structlog.get_config()["logger_factory"] is factory
+
+
+def test_a_factory_that_a_task_configures_stays(logger):
+    factory = structlog.PrintLoggerFactory()
+
+    with reversing(_reverser()):
+        structlog.configure(logger_factory=factory)
+
+    assert structlog.get_config()["logger_factory"] is factory
+
+
+@pytest.mark.parametrize(
+    "formatter",
+    [
+        pytest.param(logging.Formatter("%(message)s"), id="plain"),
+        pytest.param(None, id="none"),
+    ],
+)
+def test_a_formatter_that_a_task_sets_shows_references(formatter, handler, out):
+    with reversing(_reverser()):
+        handler.setFormatter(formatter)
+        logging.getLogger("tests.reversal").warning("is %s", VALUE)
+
+    assert out.getvalue() == "is ${v:a}\n"
+
+
+def test_a_formatter_of_structlog_that_a_task_sets_shows_references(handler, out):
+    with reversing(_reverser()):
+        handler.setFormatter(_structlog_formatter(list))
+        logging.getLogger("tests.reversal").warning("is %s", VALUE)
+
+    assert "event='is ${v:a}'" in out.getvalue()
+
+
+def test_a_formatter_that_a_task_sets_stays(handler):
+    formatter = logging.Formatter("%(message)s")
+
+    with reversing(_reverser()):
+        handler.setFormatter(formatter)
+
+    assert handler.formatter is formatter
+    assert "setFormatter" not in vars(handler)
+
+
 def test_a_plain_handler_shows_references(handler, out):
     with reversing(_reverser()):
         logging.getLogger("tests.reversal").warning("is %s", VALUE)

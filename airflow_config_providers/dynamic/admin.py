@@ -105,13 +105,15 @@ class ConfigAdmin:
         self._followers = Followers(dict(followers))
         self._warn = warn
         self._alterer = Alterer(
-            self._definition,
-            [one if isinstance(one, NamedPolicy) else NamedPolicy(type(one).__name__, one) for one in policies],
-            Planner(self._definition, seal, objections),
-            Attempts(store, sleep),
-            author,
-            self._followers,
-            warn,
+            definition=self._definition,
+            policies=[
+                one if isinstance(one, NamedPolicy) else NamedPolicy(type(one).__name__, one) for one in policies
+            ],
+            planner=Planner(self._definition, seal, objections),
+            attempts=Attempts(store, sleep),
+            author=author,
+            followers=self._followers,
+            warn=warn,
         )
         if definition is not None:
             for members in followers.values():

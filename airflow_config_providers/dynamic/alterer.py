@@ -111,7 +111,7 @@ class ChangeRequest:
         return any(isinstance(value, str) and scan(value) for value in values)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alterer:
     """
     Makes changes, each as ``ConfigAdmin`` says.
@@ -191,7 +191,7 @@ class Alterer:
             resource,
             before,
             edit=request.edits[resource],
-            layers_after=partial(layers_after, snapshot),
+            dynamic=partial(layers_after, snapshot),
             reasons=reasons,
         )
         if static.unknown and not (checked and checked.is_cleanup):
@@ -202,10 +202,10 @@ class Alterer:
         return replace(checked.plan, warnings=warnings) if checked and not reasons else reasons.together()
 
     def _checked(
-        self, resource: ConfigResource, before: StoredConfig, *, edit: Edit, layers_after: LayersAfter, reasons: Reasons
+        self, resource: ConfigResource, before: StoredConfig, *, edit: Edit, dynamic: LayersAfter, reasons: Reasons
     ) -> CheckedChange | None:
         with reasons:
-            checked = self.planner.check(resource, before, edit, layers_after)
+            checked = self.planner.check(resource, before, edit, dynamic)
             if checked.problem:
                 reasons.add(checked.problem)
             return checked

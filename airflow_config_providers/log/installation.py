@@ -26,6 +26,7 @@ from airflow_config_providers.log.reversing_guards import (
 )
 
 _Undo = Callable[[], None]
+_Guard = FormatterGuard | GuardedStream[str] | RecordGuard | SetterGuard
 
 _CUTS_TOKENS: Final = "redact_jwt"
 """Name of the Airflow processor that shortens what looks like a token. Values must be found before it runs."""
@@ -146,7 +147,7 @@ def _guard_all() -> None:
     for handler in _handlers():
         _guard_formatter(handler)
         if not isinstance(handler.setFormatter, SetterGuard):
-            _put(handler, "setFormatter", SetterGuard(handler, _guard_new_formatter))
+            _put(handler, "setFormatter", SetterGuard(handler, _guarded_new_formatter))
         if keeps_records(handler):
             _put(handler, "emit", RecordGuard(handler, _active))
     for name in _STREAMS:
@@ -204,18 +205,25 @@ def _configure(name: str, guard: Any, *, instead_of: Any) -> None:
 
 
 def _guard_formatter(handler: logging.Handler) -> None:
-    formatter: Any = handler.formatter
+    handler.formatter = _guarded_formatter(handler, handler.formatter)
+
+
+def _guarded_formatter(handler: logging.Handler, formatter: Any) -> Any:
+    """Return what ``handler`` formats with, until that is undone: one of structlog itself, with guarded processors."""
     if hasattr(formatter, "foreign_pre_chain") and hasattr(formatter, "processors"):  # of structlog
         _guard_chain(formatter, "foreign_pre_chain", renders=False)
         _guard_chain(formatter, "processors")
-    elif not isinstance(formatter, FormatterGuard):
-        _put(handler, "formatter", FormatterGuard(formatter, _active))
+        return formatter
+    if isinstance(formatter, FormatterGuard):
+        return formatter
+    guard = FormatterGuard(formatter, _active)
+    _undo.append(_taking_back(handler, "formatter", guard))
+    return guard
 
 
-def _guard_new_formatter(handler: logging.Handler) -> None:
+def _guarded_new_formatter(handler: logging.Handler, formatter: Any) -> Any:
     with _lock:
-        if _active:
-            _guard_formatter(handler)
+        return _guarded_formatter(handler, formatter) if _active else formatter
 
 
 def _handlers() -> set[logging.Handler]:
@@ -236,16 +244,21 @@ def _new_guard(stream: object) -> GuardedStream[str]:
     return guard
 
 
-def _put(owner: object, name: str, guard: FormatterGuard | GuardedStream[str] | RecordGuard | SetterGuard) -> None:
+def _put(owner: object, name: str, guard: _Guard) -> None:
     """Replace an attribute by ``guard``, until that is undone, or the attribute no longer holds it."""
-    is_own = name in vars(owner)  # a method is not
+    undo = _taking_back(owner, name, guard)
     setattr(owner, name, guard)
+    _undo.append(undo)
+
+
+def _taking_back(owner: object, name: str, guard: _Guard) -> _Undo:
+    is_own = name in vars(owner)  # a method is not
 
     def undo() -> None:
         if getattr(owner, name) is guard:
             setattr(owner, name, guard.inner) if is_own else delattr(owner, name)
 
-    _undo.append(undo)
+    return undo
 
 
 def _guard_chain(owner: object, name: str, *, renders: bool = True) -> None:

@@ -350,21 +350,20 @@ def _exception(exc_info: object) -> BaseException | None:
 
 class SetterGuard:
     """
-    Takes the place of a handler's ``setFormatter``, so that the new formatter is guarded, too.
+    Takes the place of a handler's ``setFormatter``, so that no line is formatted without a guard.
 
-    :param guard: guards the formatter of a handler
+    :param guarded: returns what a handler formats with in place of a formatter
     """
 
-    __slots__ = ("_guard", "_handler", "inner")
+    __slots__ = ("_guarded", "_handler", "inner")
 
-    def __init__(self, handler: logging.Handler, guard: Callable[[logging.Handler], object]) -> None:
+    def __init__(self, handler: logging.Handler, guarded: Callable[[logging.Handler, Any], Any]) -> None:
         self.inner: Callable[[logging.Formatter | None], Any] = handler.setFormatter
         self._handler = handler
-        self._guard = guard
+        self._guarded = guarded
 
     def __call__(self, fmt: logging.Formatter | None) -> None:  # noqa: D102 - the class says it
-        self.inner(fmt)
-        self._guard(self._handler)
+        self.inner(self._guarded(self._handler, fmt))
 
 
 class FactoryGuard:

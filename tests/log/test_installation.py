@@ -207,6 +207,32 @@ def test_a_formatter_of_structlog_that_a_task_sets_shows_references(handler, out
     assert "event='is ${v:a}'" in out.getvalue()
 
 
+class Announcing(logging.StreamHandler):
+    """Writes a line as soon as it has a new formatter, as another thread can."""
+
+    def setFormatter(self, fmt):  # noqa: N802 - a name of the standard library
+        super().setFormatter(fmt)
+        self.handle(logging.makeLogRecord({"msg": f"now {VALUE}"}))
+
+
+@pytest.mark.parametrize(
+    "formatter",
+    [
+        pytest.param(logging.Formatter("%(message)s"), id="plain"),
+        pytest.param(_structlog_formatter(list), id="structlog"),
+    ],
+)
+def test_no_line_is_written_before_a_new_formatter_is_guarded(formatter, out):
+    handler = Announcing(out)
+    logging.getLogger("tests.reversal").addHandler(handler)
+
+    with reversing(_reverser()):
+        handler.setFormatter(formatter)
+
+    logging.getLogger("tests.reversal").removeHandler(handler)
+    assert "now ${v:a}" in out.getvalue()
+
+
 def test_a_formatter_that_a_task_sets_stays(handler):
     formatter = logging.Formatter("%(message)s")
 

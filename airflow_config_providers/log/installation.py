@@ -185,7 +185,7 @@ def _guard_reconfigured() -> None:
     import structlog  # noqa: PLC0415 - as above
 
     processors = structlog.get_config()["processors"]
-    if not (processors and isinstance(processors[-1], MessageGuard)):  # most lines are logged without taking the lock
+    if _active and not (processors and isinstance(processors[-1], MessageGuard)):  # most lines do not take the lock
         with _lock:
             if _active:
                 _guard_configured()

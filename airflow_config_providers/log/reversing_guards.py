@@ -371,6 +371,7 @@ class FactoryGuard:
     Wraps structlog's factory of loggers, so that processors which were configured meanwhile are guarded, too.
 
     A logger asks the factory before it takes the processors. Those of a task can write to Airflow's own channel.
+    The factory is called as if by the logger itself: that of the standard library names a logger after its caller.
 
     :param guard: guards the configured processors
     """
@@ -381,9 +382,11 @@ class FactoryGuard:
         self.inner = inner
         self._guard = guard
 
-    def __call__(self, *args: Any) -> Any:  # noqa: D102 - the class says it
+    @property
+    def __call__(self) -> Callable[..., Any]:
+        """The factory itself, which Python calls when a logger calls this, so that no caller comes in between."""
         self._guard()
-        return self.inner(*args)
+        return self.inner
 
 
 class RecordGuard:

@@ -184,6 +184,13 @@ def test_a_factory_that_a_task_configures_stays(logger):
     assert structlog.get_config()["logger_factory"] is factory
 
 
+def test_a_logger_of_the_standard_library_is_named_after_the_module_that_asks_for_it(logger):
+    structlog.configure(logger_factory=structlog.stdlib.LoggerFactory(), wrapper_class=structlog.stdlib.BoundLogger)
+
+    with reversing(_reverser()):
+        assert structlog.get_logger().bind().name == __name__
+
+
 @pytest.mark.parametrize(
     "formatter",
     [

@@ -146,8 +146,7 @@ def _guard_all() -> None:
         _guard_factory()
     for handler in _handlers():
         _guard_formatter(handler)
-        if not isinstance(handler.setFormatter, SetterGuard):
-            _put(handler, "setFormatter", SetterGuard(handler, _guarded_new_formatter))
+        _guard_setter(handler)
         if keeps_records(handler):
             _put(handler, "emit", RecordGuard(handler, _active))
     for name in _STREAMS:
@@ -205,7 +204,16 @@ def _configure(name: str, guard: Any, *, instead_of: Any) -> None:
 
 
 def _guard_formatter(handler: logging.Handler) -> None:
-    handler.formatter = _guarded_formatter(handler, handler.formatter)
+    formatter = handler.formatter
+    guarded = _guarded_formatter(handler, formatter)
+    if guarded is not formatter:  # else another thread could have set one meanwhile, which would be lost
+        handler.formatter = guarded
+
+
+def _guard_setter(handler: logging.Handler) -> None:
+    with suppress(AttributeError):  # of a class that lets nobody replace it
+        if not isinstance(handler.setFormatter, SetterGuard):
+            _put(handler, "setFormatter", SetterGuard(handler, _guarded_new_formatter))
 
 
 def _guarded_formatter(handler: logging.Handler, formatter: Any) -> Any:
@@ -252,7 +260,7 @@ def _put(owner: object, name: str, guard: _Guard) -> None:
 
 
 def _taking_back(owner: object, name: str, guard: _Guard) -> _Undo:
-    is_own = name in vars(owner)  # a method is not
+    is_own = name in vars(owner) or isinstance(getattr(type(owner), name, None), property)  # a method is not
 
     def undo() -> None:
         if getattr(owner, name) is guard:

@@ -364,6 +364,10 @@ class SetterGuard:
 
     def __call__(self, fmt: logging.Formatter | None) -> None:  # noqa: D102 - the class says it
         self.inner(self._guarded(self._handler, fmt))
+        made = self._handler.formatter  # a class of others can have made its own
+        guarded = self._guarded(self._handler, made)
+        if guarded is not made:
+            self._handler.formatter = guarded
 
 
 class FactoryGuard:

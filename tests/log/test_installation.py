@@ -240,6 +240,76 @@ def test_no_line_is_written_before_a_new_formatter_is_guarded(formatter, out):
     assert "now ${v:a}" in out.getvalue()
 
 
+class FormattingItsWay(logging.StreamHandler):
+    """Makes a formatter of its own from the one that it is given."""
+
+    def setFormatter(self, fmt):  # noqa: N802 - a name of the standard library
+        super().setFormatter(logging.Formatter(f"own {fmt._fmt}"))
+
+
+def test_a_formatter_that_a_handler_makes_of_a_new_one_shows_references(out):
+    handler = FormattingItsWay(out)
+    logging.getLogger("tests.reversal").addHandler(handler)
+
+    with reversing(_reverser()):
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        logging.getLogger("tests.reversal").warning("is %s", VALUE)
+
+    logging.getLogger("tests.reversal").removeHandler(handler)
+    assert out.getvalue() == "own is ${v:a}\n"
+
+
+class Fixed(logging.StreamHandler):
+    """Has a method that cannot be replaced, and counts how often its formatter is set."""
+
+    changes = 0
+
+    @property
+    def setFormatter(self):  # noqa: N802 - a name of the standard library
+        return super().setFormatter
+
+    @property
+    def formatter(self):
+        return self._formatter
+
+    @formatter.setter
+    def formatter(self, fmt):
+        self._formatter = fmt
+        self.changes += 1
+
+
+@pytest.fixture
+def fixed(out):
+    handler = Fixed(out)
+    logging.getLogger("tests.reversal").addHandler(handler)
+    yield handler
+    logging.getLogger("tests.reversal").removeHandler(handler)
+
+
+def test_a_handler_whose_methods_cannot_be_replaced_shows_references(fixed, out):
+    with reversing(_reverser()):
+        logging.getLogger("tests.reversal").warning("is %s", VALUE)
+
+    assert out.getvalue() == "is ${v:a}\n"
+
+
+def test_a_formatter_that_is_a_property_is_as_before_at_the_end(fixed):
+    formatter = logging.Formatter("%(message)s")
+    fixed.setFormatter(formatter)
+
+    with reversing(_reverser()):
+        assert fixed.formatter is not formatter
+
+    assert fixed.formatter is formatter
+
+
+def test_a_formatter_that_is_guarded_is_not_set_again(fixed):
+    with reversing(_reverser()):
+        before = fixed.changes
+        with reversing(_reverser(OTHER)):
+            assert fixed.changes == before
+
+
 def test_a_formatter_that_a_task_sets_stays(handler):
     formatter = logging.Formatter("%(message)s")
 

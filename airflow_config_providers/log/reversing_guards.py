@@ -226,9 +226,10 @@ class GuardedStream(Generic[AnyStr]):
 
     def write(self, text: AnyStr) -> int:
         """Write whole lines, and hold back the rest."""
+        kept = _kept(text)
         with self._lock:
-            self._emit(self._take(text))
-        return len(text)
+            self._emit(self._take(kept))
+        return len(kept)
 
     def writelines(self, lines: Iterable[AnyStr]) -> None:
         """Write each of ``lines``."""
@@ -239,6 +240,13 @@ class GuardedStream(Generic[AnyStr]):
         """Write what was held back, and flush the stream."""
         self.release()
         self.inner.flush()
+
+    def close(self) -> None:
+        """Write what was held back, and close the stream."""
+        try:
+            self.release()
+        finally:
+            self.inner.close()
 
     def release(self) -> None:
         """Write what was held back."""
@@ -300,6 +308,11 @@ class GuardedStream(Generic[AnyStr]):
     def _write(self, shown: bytes) -> None:
         if shown:
             self.inner.write(shown.decode("utf-8", "surrogatepass") if isinstance(self._line_end, str) else shown)
+
+
+def _kept(text: Any) -> Any:
+    """Return what can be held back: a copy of a buffer, such as a bytearray, which its owner can fill anew."""
+    return text if isinstance(text, str | bytes) else bytes(memoryview(text))
 
 
 def is_frame(key: object, value: object) -> bool:

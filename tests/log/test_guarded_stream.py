@@ -161,6 +161,39 @@ def test_text_of_the_wrong_kind_is_refused_and_does_no_lasting_harm(stream, scre
     assert screen.getvalue() == "text\n"
 
 
+def test_a_buffer_that_is_filled_anew_while_its_text_is_held_back_is_written_as_it_was(active):
+    below = io.BytesIO()
+    stream = GuardedStream(below, active, line_end=b"\n")
+    buffer = bytearray(3)
+    for piece in (b"one", b"two", b"end"):
+        buffer[:] = piece
+        stream.write(memoryview(buffer))
+
+    stream.flush()
+
+    assert below.getvalue() == b"onetwoend"
+
+
+def test_what_is_held_back_is_written_before_the_stream_is_closed(tmp_path, active):
+    stream = GuardedStream((tmp_path / "out").open("w"), active, line_end="\n")
+    stream.write(f"password {VALUE}")
+
+    stream.close()
+
+    assert (tmp_path / "out").read_text() == "password ${v:a}"
+
+
+def test_what_is_held_back_does_not_keep_a_stream_open(active):
+    inner = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    stream = GuardedStream(inner, active, line_end="\n")
+    stream.write("é")
+
+    with pytest.raises(UnicodeEncodeError):
+        stream.close()
+
+    assert inner.closed
+
+
 def test_lines_of_threads_stay_whole(stream, screen):
     def work(name):
         for number in range(200):
@@ -266,6 +299,16 @@ def test_a_value_in_what_is_written_to_a_raw_stream_is_reversed(tmp_path, active
         GuardedStream(file, active, line_end="\n").buffer.raw.write(f"password {VALUE}\n".encode())
 
     assert (tmp_path / "out").read_bytes() == b"password ${v:a}\n"
+
+
+def test_a_value_in_what_is_written_to_a_new_buffer_above_a_raw_stream_is_reversed(tmp_path, active):
+    raw = GuardedStream((tmp_path / "out").open("w"), active, line_end="\n").detach().detach()
+    stream = io.TextIOWrapper(io.BufferedWriter(raw))
+    stream.write(f"password {VALUE}\nthe end")
+
+    stream.close()
+
+    assert (tmp_path / "out").read_bytes() == b"password ${v:a}\nthe end"
 
 
 def test_a_stream_without_a_raw_one_has_none(stream):

@@ -34,6 +34,9 @@ _CUTS_TOKENS: Final = "redact_jwt"
 _STREAMS: Final = ("stdout", "stderr", "__stdout__", "__stderr__")
 """The streams of ``sys``. The last two are the original ones, which can differ from the current ones."""
 
+_UNWRITTEN: Final = (OSError, ValueError, RuntimeError)
+"""Errors of streams that were closed meanwhile, or are in the middle of a write."""
+
 _HANDING_ON: Final = frozenset({"render_to_log_kwargs", "render_to_log_args_and_kwargs", "wrap_for_formatter"})
 """Names of structlog's last processors that leave rendering to a handler of the standard library."""
 
@@ -134,9 +137,13 @@ def _remove(reverser: ReverseTransformer) -> None:
 
 
 def _release_streams() -> None:
-    for stream in list(_streams):
-        with suppress(OSError, ValueError, RuntimeError):  # closed meanwhile, or in the middle of a write
-            stream.release()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not isinstance(stream, GuardedStream):  # can be a task's own, above a guarded one
+            with suppress(*_UNWRITTEN, AttributeError):  # or an object that can only write
+                stream.flush()
+    for guard in list(_streams):
+        with suppress(*_UNWRITTEN):
+            guard.release()
 
 
 def _guard_all() -> None:

@@ -479,6 +479,26 @@ def test_a_line_that_is_not_complete_is_written_with_references_at_the_end(capsy
     assert capsys.readouterr().out == "is ${v:a}"
 
 
+def test_what_a_task_prints_to_a_stream_of_its_own_above_a_guarded_one_shows_references():
+    below = io.BytesIO()
+    with contextlib.redirect_stdout(io.TextIOWrapper(below)):
+        with reversing(_reverser()):
+            own = sys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8")
+            print(VALUE)
+        own.flush()
+
+        assert below.getvalue() == b"${v:a}\n"
+
+
+def test_a_stream_of_a_task_that_can_only_write_does_no_harm():
+    written = []
+    with contextlib.redirect_stdout(io.StringIO()), reversing(_reverser()):
+        sys.stdout = type("Writer", (), {"write": staticmethod(written.append)})()
+        print("x")
+
+    assert written == ["x", "\n"]
+
+
 def test_a_stream_that_was_closed_meanwhile_does_no_harm():
     screen, kept = io.StringIO(), sys.stdout
     sys.stdout = screen

@@ -64,11 +64,17 @@ class Installation:
 
     def release(self) -> None:
         """Write what is held back of lines that are not complete. The reversal goes on."""
-        with _lock:
-            _release_streams()
+        _release_streams()
 
     def uninstall(self) -> None:
         """Deactivate the reverser; a second call does nothing. The last active reverser takes the guards with it."""
+        try:
+            if self._reverser is not None:
+                _release_streams()
+        finally:  # a timeout of the task can be raised meanwhile
+            self._remove()
+
+    def _remove(self) -> None:
         with _lock:
             if self._reverser is not None:
                 _remove(self._reverser)
@@ -92,7 +98,7 @@ def install(reverser: ReverseTransformer) -> Installation:
         try:
             _guard_all()
         except BaseException:  # such as of a foreign formatter
-            _remove(reverser)
+            Installation(reverser).uninstall()
             raise
     return Installation(reverser)
 
@@ -127,21 +133,21 @@ def reverse_bound(reverser: ReverseTransformer) -> None:
 
 
 def _remove(reverser: ReverseTransformer) -> None:
-    try:
-        _release_streams()
-    finally:  # a timeout of the task can be raised meanwhile
-        _active.remove(reverser)
-        if not _active:
-            while _undo:
-                _undo.pop()()
+    _active.remove(reverser)
+    if not _active:
+        while _undo:
+            _undo.pop()()
 
 
 def _release_streams() -> None:
+    """Write what is held back, without the lock: a stream that is written to at this moment can log, and need it."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and not isinstance(stream, GuardedStream):  # can be a task's own, above a guarded one
             with suppress(*_UNWRITTEN, AttributeError):  # or an object that can only write
                 stream.flush()
-    for guard in list(_streams):
+    with _lock:
+        guards = list(_streams)
+    for guard in guards:
         with suppress(*_UNWRITTEN):
             guard.release()
 

@@ -20,6 +20,7 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.log import installation
+from airflow_config_providers.log.reversing_guards import GuardedStream
 from airflow_config_providers.testing import InMemoryConfigProvider
 from tests.limits import LONGEST, eventually
 from tests.servers import quick_python
@@ -280,15 +281,15 @@ class Collecting(io.StringIO):
     def write(self, text: str) -> int:
         if not self._uninstalling.ident:
             self._uninstalling.start()
-            assert eventually(lambda: not is_free(installation._lock))
+            assert eventually(lambda: is_releasing(self._uninstalling))
             gc.collect()
         return super().write(text)
 
 
-def is_free(lock: threading.RLock) -> bool:
-    if is_taken := lock.acquire(blocking=False):
-        lock.release()
-    return is_taken
+def is_releasing(thread: threading.Thread) -> bool:
+    """Return whether a thread writes what a stream holds back; while another one writes to it, it waits for that."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    return frame is not None and frame.f_code is GuardedStream.release.__code__
 
 
 def test_a_thread_that_collects_an_ended_run_can_be_writing_to_a_stream_that_another_releases(monkeypatch):

@@ -13,6 +13,7 @@ import structlog
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.log.installation import install, reversing
+from tests.limits import LONGEST
 
 pytestmark = pytest.mark.usefixtures("nothing_reversed")
 
@@ -532,6 +533,41 @@ def test_a_stream_that_cannot_be_written_leaves_no_guard(error, raised):
         assert sys.stdout is screen
     finally:
         sys.stdout = kept
+
+
+class Slow(io.StringIO):
+    """Writes when it may."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_writing, self.may_write = threading.Event(), threading.Event()
+
+    def write(self, text):
+        self.is_writing.set()
+        assert self.may_write.wait(2 * LONGEST)
+        return super().write(text)
+
+
+def test_a_stream_that_is_slow_delays_no_other_task():
+    slow = Slow()
+    with contextlib.redirect_stdout(slow):
+        installation = install(_reverser())
+        threads = [threading.Thread(target=call) for call in (lambda: print("x"), installation.uninstall)]
+        threads[0].start()
+        assert slow.is_writing.wait(LONGEST)
+        threads[1].start()
+        threads[1].join(0.1)  # it waits for the stream
+        others = []
+        threads.append(threading.Thread(target=lambda: others.append(install(_reverser(OTHER)))))
+        threads[2].start()
+        threads[2].join(LONGEST)
+        found = [*others]
+        slow.may_write.set()
+        for thread in threads:
+            thread.join()
+        others[0].uninstall()
+
+    assert found == others
 
 
 def test_a_process_without_standard_output_is_served(logger, out):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from fnmatch import translate
+from functools import lru_cache
 from typing import Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX, current_name, hadoop_name, older_names
@@ -75,8 +76,8 @@ class Patterns:
     def __init__(self, patterns: Iterable[str]) -> None:
         texts = set(patterns)
         self._plain = {text for text in texts if not _has_wildcard(text)}
-        others = sorted(texts - self._plain)
-        self._others = re.compile("|".join(map(translate, others))) if others else None
+        others = tuple(sorted(texts - self._plain))
+        self._others = _any_of(others) if others else None
 
     @classmethod
     def of(cls, patterns: Iterable[str] | None) -> Patterns | None:
@@ -90,6 +91,11 @@ class Patterns:
     def match_any(self, texts: Iterable[str]) -> bool:
         """Return whether a pattern matches all of one of ``texts``."""
         return any(map(self.matches, texts))
+
+
+@lru_cache(maxsize=256)  # several policies of a file have the same ones, and each reading of the file
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)))
 
 
 def _has_wildcard(text: str) -> bool:

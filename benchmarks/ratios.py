@@ -14,6 +14,8 @@ from benchmarks.measure import Work, number
 
 FILE = Path(__file__).parent / "ratios.json"
 LIMIT = 1.3
+RUNS = 4
+"""How often a ratio is measured that is worse: what else a machine does can slow down one of two for minutes."""
 
 Cost = Callable[[], float]
 """Does something once, and returns the CPU time that it took in milliseconds."""
@@ -93,20 +95,24 @@ def better(measured: Ratios, kept: Ratios) -> list[str]:
     ]
 
 
-def problems(first: Ratios, second: Ratios, kept: Ratios) -> list[str]:
+def least(first: Ratios, second: Ratios) -> dict[str, float]:
+    """Return the better ratios of two runs; the second one can lack some."""
+    return {what: min(ratio, second.get(what, ratio)) for what, ratio in first.items()}
+
+
+def problems(best: Ratios, kept: Ratios) -> list[str]:
     """
     Return a sentence for each ratio that got worse, and for each that is only measured or only kept.
 
-    :param second: what was measured again; a ratio that is good in one of the two runs is good
+    :param best: the best ratios of all runs: one that is good in any of them is good
     """
-    best = {what: min(ratio, second.get(what, ratio)) for what, ratio in first.items()}
     grown = [
         f"{what}: {number(best[what])} times the peer's CPU time, {by:.2f} times worse than the "
-        f"{number(kept[what])} in {FILE.name}, in two runs."
+        f"{number(kept[what])} in {FILE.name}, in {RUNS} runs."
         for what, by in worse(best, kept).items()
     ]
-    new = [f"{what}: measured, but not in {FILE.name}." for what in first if what not in kept]
-    gone = [f"{what}: in {FILE.name}, but no longer measured." for what in kept if what not in first]
+    new = [f"{what}: measured, but not in {FILE.name}." for what in best if what not in kept]
+    gone = [f"{what}: in {FILE.name}, but no longer measured." for what in kept if what not in best]
     return [*grown, *new, *gone]
 
 

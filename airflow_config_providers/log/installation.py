@@ -34,9 +34,6 @@ _CUTS_TOKENS: Final = "redact_jwt"
 _STREAMS: Final = ("stdout", "stderr", "__stdout__", "__stderr__")
 """The streams of ``sys``. The last two are the original ones, which can differ from the current ones."""
 
-_UNWRITTEN: Final = (OSError, ValueError, RuntimeError)
-"""Errors of streams that were closed meanwhile, or are in the middle of a write."""
-
 _HANDING_ON: Final = frozenset({"render_to_log_kwargs", "render_to_log_args_and_kwargs", "wrap_for_formatter"})
 """Names of structlog's last processors that leave rendering to a handler of the standard library."""
 
@@ -143,12 +140,12 @@ def _release_streams() -> None:
     """Write what is held back, without the lock: a stream that is written to at this moment can log, and need it."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and not isinstance(stream, GuardedStream):  # can be a task's own, above a guarded one
-            with suppress(*_UNWRITTEN, AttributeError):  # or an object that can only write
+            with suppress(Exception):  # a foreign object can lack this method, or raise anything
                 stream.flush()
     with _lock:
         guards = list(_streams)
     for guard in guards:
-        with suppress(*_UNWRITTEN):
+        with suppress(OSError, ValueError, RuntimeError):  # closed meanwhile, or in the middle of a write
             guard.release()
 
 

@@ -491,10 +491,11 @@ def test_what_a_task_prints_to_a_stream_of_its_own_above_a_guarded_one_shows_ref
         assert below.getvalue() == b"${v:a}\n"
 
 
-def test_a_stream_of_a_task_that_can_only_write_does_no_harm():
+@pytest.mark.parametrize("members", [{}, {"flush": lambda self, now: None}], ids=["none", "with another signature"])
+def test_a_stream_of_a_task_that_cannot_be_flushed_does_no_harm(members):
     written = []
     with contextlib.redirect_stdout(io.StringIO()), reversing(_reverser()):
-        sys.stdout = type("Writer", (), {"write": staticmethod(written.append)})()
+        sys.stdout = type("Writer", (), {"write": staticmethod(written.append), **members})()
         print("x")
 
     assert written == ["x", "\n"]

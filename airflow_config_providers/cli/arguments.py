@@ -178,11 +178,9 @@ def pairs(text: str) -> list[tuple[str, str]]:
 
 
 def _single(text: str) -> tuple[str, str]:
-    key, sign, value = text.partition("=")
-    if not key.strip():
+    if not text.partition("=")[0].strip():
         raise WrongArgumentsError("'...' is not KEY=VALUE: the key is missing. Write it before =.")
-    if not sign or _is_end(key, value):
-        raise WrongArgumentsError(f"'{_beginning(key)}' is not KEY=VALUE. Write the value after =.")
+    key, value = _halves(text, after="the value")
     if value.startswith("[") and "]" not in value:
         raise WrongArgumentsError(f"'{printable(key)}=[...' lacks the closing bracket. Write KEY=[a,b].")
     if re.search(r",\s*[\w.-]+=", value):
@@ -232,10 +230,21 @@ def separated(texts: Iterable[str] | None) -> list[str]:
 
 
 def _listed(text: str, op: OpType) -> list[AlterConfigOp]:
+    key, value = _halves(text, after=f"what to {op.name.lower()}")
+    return [AlterConfigOp(key.strip(), value, op)]
+
+
+def _halves(text: str, *, after: str) -> tuple[str, str]:
+    """
+    Return what is before the first equals sign, and what is after it.
+
+    :param after: what the message says to write there
+    :raises WrongArgumentsError: there is no such sign, or it is the end of a value
+    """
     key, sign, value = text.partition("=")
     if not sign or _is_end(key, value):
-        raise WrongArgumentsError(f"'{_beginning(text)}' is not KEY=VALUE. Write what to {op.name.lower()} after =.")
-    return [AlterConfigOp(key.strip(), value, op)]
+        raise WrongArgumentsError(f"'{_beginning(text)}' is not KEY=VALUE. Write {after} after =.")
+    return key, value
 
 
 def _is_end(key: str, value: str) -> bool:

@@ -103,7 +103,7 @@ _PROCESS: Final = PerProcess(_ToEnd)
 
 
 def is_process_ending() -> bool:
-    """Return whether this process ends, which other threads and what was registered for it earlier can see happen."""
+    """Return whether this process is ending: other threads, and functions registered for the end earlier, still run."""
     return _PROCESS().is_closing
 
 

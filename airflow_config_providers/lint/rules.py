@@ -260,7 +260,8 @@ def _refers(variable: ConfigVariable, known: KnownProviders) -> bool:
     """Return whether this is a reference, and neither what Spark replaces nor a slice or a default as in a shell."""
     is_slice = variable.key.strip().lstrip("-").isdigit()
     has_default = (variable.path or variable.key).startswith(_AFTER_COLON)
-    return variable.provider in known.names - set(SUBSTITUTED_BY_SPARK) and not is_slice and not has_default
+    is_provider = variable.provider in known.names and variable.provider not in SUBSTITUTED_BY_SPARK
+    return is_provider and not is_slice and not has_default
 
 
 def _class_of(operator: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -261,11 +261,10 @@ def _options(task: Any) -> JobOptions:
     )
 
 
-def parts(dags: Iterable[Any], path: str, source: bytes) -> tuple[list[WrittenJob], list[WrittenEntry]]:
+def parts(dags: Collection[Any], path: str, source: bytes) -> tuple[list[WrittenJob], list[WrittenEntry]]:
     """Return the jobs of ``dags``, which the file at ``path`` with the text ``source`` has made, and other texts."""
     lines = SourceLines(source)
-    found = list(dags)
     return (
-        [job for dag in found for job in jobs(dag, path, lines)],
-        [text for dag in found for text in other_texts(dag, path, lines)],
+        [job for dag in dags for job in jobs(dag, path, lines)],
+        [text for dag in dags for text in other_texts(dag, path, lines)],
     )

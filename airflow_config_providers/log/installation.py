@@ -6,7 +6,7 @@ import logging
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableSequence, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from airflow_config_providers.log.reversing_guards import (
     RecordGuard,
     RenderGuard,
     SetterGuard,
+    guard_formatter,
     keeps_records,
 )
 
@@ -155,7 +156,7 @@ def _guard_all() -> None:
         _guard_configured()
         _guard_factory()
     for handler in _handlers():
-        _guard_formatter(handler)
+        guard_formatter(handler, _guarded_formatter)
         _guard_setter(handler)
         if keeps_records(handler):
             _put(handler, "emit", RecordGuard(handler, _active))
@@ -177,8 +178,7 @@ def _guard_configured() -> None:
     if isinstance(processors, MutableSequence):
         _guard_processors(processors)
     elif guards := _guards(processors, renders=True):
-        guarded = [guards.get(place, processor) for place, processor in enumerate(processors)]
-        _configure("processors", guarded, instead_of=processors)
+        _configure("processors", _with_guards(processors, guards), instead_of=processors)
 
 
 def _guard_factory() -> None:
@@ -213,35 +213,24 @@ def _configure(name: str, guard: Any, *, instead_of: Any) -> None:
     _undo.append(undo)
 
 
-def _guard_formatter(handler: logging.Handler) -> None:
-    formatter = handler.formatter
-    guarded = _guarded_formatter(handler, formatter)
-    if guarded is not formatter:  # else another thread could have set one meanwhile, which would be lost
-        handler.formatter = guarded
-
-
 def _guard_setter(handler: logging.Handler) -> None:
     with suppress(AttributeError):  # of a class that lets nobody replace it
         if not isinstance(handler.setFormatter, SetterGuard):
-            _put(handler, "setFormatter", SetterGuard(handler, _guarded_new_formatter))
+            _put(handler, "setFormatter", SetterGuard(handler, _guarded_formatter))
 
 
 def _guarded_formatter(handler: logging.Handler, formatter: Any) -> Any:
     """Return what ``handler`` formats with, until that is undone: one of structlog itself, with guarded processors."""
-    if hasattr(formatter, "foreign_pre_chain") and hasattr(formatter, "processors"):  # of structlog
-        _guard_chain(formatter, "foreign_pre_chain", renders=False)
-        _guard_chain(formatter, "processors")
-        return formatter
-    if isinstance(formatter, FormatterGuard):
-        return formatter
-    guard = FormatterGuard(formatter, _active)
-    _undo.append(_taking_back(handler, "formatter", guard))
-    return guard
-
-
-def _guarded_new_formatter(handler: logging.Handler, formatter: Any) -> Any:
     with _lock:
-        return _guarded_formatter(handler, formatter) if _active else formatter
+        if not _active or isinstance(formatter, FormatterGuard):
+            return formatter
+        if hasattr(formatter, "foreign_pre_chain") and hasattr(formatter, "processors"):  # of structlog
+            _guard_chain(formatter, "foreign_pre_chain", renders=False)
+            _guard_chain(formatter, "processors")
+            return formatter
+        guard = FormatterGuard(formatter, _active)
+        _undo.append(_taking_back(handler, "formatter", guard))
+        return guard
 
 
 def _handlers() -> set[logging.Handler]:
@@ -285,7 +274,7 @@ def _guard_chain(owner: object, name: str, *, renders: bool = True) -> None:
     if isinstance(processors, MutableSequence):
         _guard_processors(processors, renders=renders)
     elif processors and (guards := _guards(processors, renders=renders)):
-        setattr(owner, name, tuple(guards.get(place, processor) for place, processor in enumerate(processors)))
+        setattr(owner, name, tuple(_with_guards(processors, guards)))
         _undo.append(lambda: setattr(owner, name, tuple(map(_unguarded, getattr(owner, name)))))
 
 
@@ -313,6 +302,10 @@ def _guards(processors: Sequence[Processor], *, renders: bool) -> dict[int, Mess
             kind = RenderGuard if is_last and name not in _HANDING_ON else MessageGuard
             guards[place] = kind(processor, _active)
     return guards
+
+
+def _with_guards(processors: Sequence[Processor], guards: Mapping[int, MessageGuard]) -> list[Processor]:
+    return [guards.get(place, processor) for place, processor in enumerate(processors)]
 
 
 def _unguarded(processor: Processor) -> Processor:

@@ -361,6 +361,18 @@ def _exception(exc_info: object) -> BaseException | None:
     return exc_info if isinstance(exc_info, BaseException) else sys.exception()
 
 
+GuardedFormatter = Callable[[logging.Handler, Any], Any]
+"""Returns what a handler formats with in place of a formatter."""
+
+
+def guard_formatter(handler: logging.Handler, guarded: GuardedFormatter) -> None:
+    """Have ``handler`` format with what ``guarded`` returns in place of its formatter."""
+    formatter = handler.formatter
+    guard = guarded(handler, formatter)
+    if guard is not formatter:  # else another thread could have set one meanwhile, which would be lost
+        handler.formatter = guard
+
+
 class SetterGuard:
     """
     Takes the place of a handler's ``setFormatter``, so that no line is formatted without a guard.
@@ -370,17 +382,14 @@ class SetterGuard:
 
     __slots__ = ("_guarded", "_handler", "inner")
 
-    def __init__(self, handler: logging.Handler, guarded: Callable[[logging.Handler, Any], Any]) -> None:
+    def __init__(self, handler: logging.Handler, guarded: GuardedFormatter) -> None:
         self.inner: Callable[[logging.Formatter | None], Any] = handler.setFormatter
         self._handler = handler
         self._guarded = guarded
 
     def __call__(self, fmt: logging.Formatter | None) -> None:  # noqa: D102 - the class says it
         self.inner(self._guarded(self._handler, fmt))
-        made = self._handler.formatter  # a class of others can have made its own
-        guarded = self._guarded(self._handler, made)
-        if guarded is not made:
-            self._handler.formatter = guarded
+        guard_formatter(self._handler, self._guarded)  # a class of others can have made its own
 
 
 class FactoryGuard:

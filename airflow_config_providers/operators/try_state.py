@@ -106,7 +106,7 @@ class TryState:
             raise SubmitError("The task was killed before its job began. No job is left.")
 
     def begin(self, run: JobRun) -> None:
-        """Give the values of ``run`` to a job that follows no other."""
+        """Begin with the values of ``run``. No job of an earlier try is followed until ``followed`` is set."""
         from airflow_config_providers.job.handover import Handover
 
         self.handover, self.followed = Handover(run), None

@@ -52,15 +52,23 @@ def logger(out):
     structlog.configure(**before)
 
 
-@pytest.fixture
-def handler(out):
-    """A handler of the standard library, on a logger that does not propagate."""
+@contextlib.contextmanager
+def _in_use(handler):
+    """Give a handler to a logger that does not propagate."""
     logger = logging.getLogger("tests.reversal")
     logger.propagate = False
-    handler = logging.StreamHandler(out)
     logger.addHandler(handler)
-    yield handler
-    logger.removeHandler(handler)
+    try:
+        yield handler
+    finally:
+        logger.removeHandler(handler)
+
+
+@pytest.fixture
+def handler(out):
+    """A handler of the standard library."""
+    with _in_use(logging.StreamHandler(out)) as handler:
+        yield handler
 
 
 def _chains():
@@ -231,13 +239,9 @@ class Announcing(logging.StreamHandler):
     ],
 )
 def test_no_line_is_written_before_a_new_formatter_is_guarded(formatter, out):
-    handler = Announcing(out)
-    logging.getLogger("tests.reversal").addHandler(handler)
-
-    with reversing(_reverser()):
+    with _in_use(Announcing(out)) as handler, reversing(_reverser()):
         handler.setFormatter(formatter)
 
-    logging.getLogger("tests.reversal").removeHandler(handler)
     assert "now ${v:a}" in out.getvalue()
 
 
@@ -249,14 +253,10 @@ class FormattingItsWay(logging.StreamHandler):
 
 
 def test_a_formatter_that_a_handler_makes_of_a_new_one_shows_references(out):
-    handler = FormattingItsWay(out)
-    logging.getLogger("tests.reversal").addHandler(handler)
-
-    with reversing(_reverser()):
+    with _in_use(FormattingItsWay(out)) as handler, reversing(_reverser()):
         handler.setFormatter(logging.Formatter("%(message)s"))
         logging.getLogger("tests.reversal").warning("is %s", VALUE)
 
-    logging.getLogger("tests.reversal").removeHandler(handler)
     assert out.getvalue() == "own is ${v:a}\n"
 
 
@@ -281,10 +281,8 @@ class Fixed(logging.StreamHandler):
 
 @pytest.fixture
 def fixed(out):
-    handler = Fixed(out)
-    logging.getLogger("tests.reversal").addHandler(handler)
-    yield handler
-    logging.getLogger("tests.reversal").removeHandler(handler)
+    with _in_use(Fixed(out)) as handler:
+        yield handler
 
 
 def test_a_handler_whose_methods_cannot_be_replaced_shows_references(fixed, out):

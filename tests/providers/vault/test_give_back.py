@@ -37,6 +37,14 @@ def params(vault) -> dict[str, object]:
     return {**parameters(vault), "give_back_after_kill": "true"}
 
 
+def finish(closing: Helper | Revocations) -> None:
+    """Close it, and wait for the end of its process, for which ``close`` waits two seconds only."""
+    closing.close()
+    for thread in threading.enumerate():
+        if thread.name == "vault-helper":
+            thread.join()
+
+
 def is_given_back(vault) -> bool:
     return vault.live_tokens() == frozenset()
 
@@ -247,7 +255,7 @@ def test_a_child_that_was_forked_while_a_job_goes_on_has_its_own_login_given_bac
         helper.leave(is_left=True)
         helper.forget()
         helper.hold("a", token=TOKEN, body={})
-        helper.close()
+        finish(helper)
     assert [request.path for request in recorder.requests()] == ["/v1/a"]
 
 
@@ -393,7 +401,7 @@ def test_a_helper_that_was_killed_is_started_again_with_all_that_is_held(caplog:
         assert eventually(lambda: not is_running(helper.pid))
         helper.hold("b", token=TOKEN, body={})
         helper.hold("c", token=TOKEN, body={})
-        helper.close()
+        finish(helper)
         assert sorted(request.path for request in recorder.requests()) == ["/v1/a", "/v1/b", "/v1/c"]
     assert "the helper has ended" in caplog.text
     assert TOKEN not in caplog.text
@@ -457,7 +465,7 @@ def test_a_value_of_the_shells_signs_reaches_vault_as_it_is() -> None:
     with WebServer(recorder) as server:
         helper = Helper(lambda: Server(server.address, None, True, None, ""))
         helper.hold("a", token=TOKEN, body={"lease_id": odd})
-        helper.close()
+        finish(helper)
     assert [request.body for request in recorder.requests()] == [{"lease_id": odd}]
 
 
@@ -469,7 +477,7 @@ def test_any_number_of_messages_reaches_the_helper(count: int) -> None:
         keys = [helper.hold(str(number), token=TOKEN, body={}) for number in range(count)]
         for key in keys[1:]:
             helper.drop(key)
-        helper.close()
+        finish(helper)
     assert [request.path for request in recorder.requests()] == ["/v1/0"]
 
 
@@ -519,7 +527,7 @@ def test_a_relative_path_is_found_from_another_directory(
         )
         revocations = Revocations(settings)
         revocations.hold(RevokeRequest.of_login(TOKEN))
-        revocations.close()
+        finish(revocations)
     assert [request.path for request in recorder.requests()] == ["/v1/auth/token/revoke-self"]
 
 

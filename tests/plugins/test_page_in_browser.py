@@ -576,7 +576,7 @@ def test_a_task_that_is_called_by_two_dots_is_not_taken_for_its_dag(page: Page, 
     window = page("?dag=flights&task=..")
     window.click(f"//*[@role='tab'][.='{tab}']")
 
-    assert "called . or .." in window.text("//*[@role='alert']")
+    assert "called . or .." in window.text("//*[@id='panel' and @aria-busy='false']//*[@role='alert']")
 
 
 def test_a_run_that_is_called_by_two_dots_is_not_taken_for_the_task(page: Page):

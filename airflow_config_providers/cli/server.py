@@ -13,7 +13,7 @@ from airflow_config_providers.cli.failing import WrongArgumentsError
 from airflow_config_providers.core.alter import AlterConfigOp
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.deployment.failures import NOT_FOUND, error_of
+from airflow_config_providers.deployment.failures import error_of
 from airflow_config_providers.deployment.rows import NOT_READ_HERE, KeySelection, Row, of_json
 from airflow_config_providers.deployment.why_not import Reading, refusals, why_not
 from airflow_config_providers.exceptions import (
@@ -38,6 +38,11 @@ _SECONDS: Final = 60.0
 _SECONDS_TO_CONNECT: Final = 10.0
 """The time limit for a connection, which a server accepts at once, however long its answer takes."""
 
+_ELSEWHERE: Final = (
+    "A server cannot be asked for {}: in an address, its name would lead elsewhere. Correct the name, or run the "
+    "command without a server."
+)
+
 
 class ServerConfigurations:
     """
@@ -59,7 +64,7 @@ class ServerConfigurations:
     def describe_run(self, task: ConfigResource, choice: RunChoice, selection: KeySelection) -> list[Row]:
         """Return the selected keys that one try had, each with its synonyms."""
         if _is_elsewhere(choice.run_id):
-            raise UnknownResourceError(f"There is no run '{printable(choice.run_id)}'. Correct its id.")
+            raise UnknownResourceError(_ELSEWHERE.format(f"run '{printable(choice.run_id)}'"))
         chosen = {"try": choice.try_number, "map_index": choice.map_index}
         query = [*_query_of(selection), *((name, str(number)) for name, number in chosen.items() if number is not None)]
         return self._rows("GET", f"{path(task)}/runs/{quote(choice.run_id, safe='')}", query=query)
@@ -127,13 +132,13 @@ def path(resource: ConfigResource) -> str:
     """
     Return the path of a resource below ``ROOT``.
 
-    :raises UnknownResourceError: in a URL, its name would lead elsewhere; Airflow allows no such names
+    :raises UnknownResourceError: in a URL, its name would lead elsewhere; Airflow allows the name '..'
     """
     dag, task = resource.dag_id, resource.task_id
     if _is_elsewhere(dag):
-        raise UnknownResourceError(f"There is no DAG '{printable(dag)}'. {NOT_FOUND}")
+        raise UnknownResourceError(_ELSEWHERE.format(f"DAG '{printable(dag)}'"))
     if _is_elsewhere(task):
-        raise UnknownResourceError(f"DAG '{printable(dag)}' has no task '{printable(task)}'. {NOT_FOUND}")
+        raise UnknownResourceError(_ELSEWHERE.format(f"task '{printable(task)}' of DAG '{printable(dag)}'"))
     if not dag:
         return "/default"
     return f"/dags/{quote(dag, safe='')}/tasks/{quote(task, safe='')}" if task else f"/dags/{quote(dag, safe='')}"

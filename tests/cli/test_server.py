@@ -210,7 +210,7 @@ def test_a_resource_has_one_place(resource: ConfigResource, expected: str):
 @pytest.mark.parametrize("name", ["..", ".", "a/../b", "/", "a\n", "\ud800"])
 def test_a_name_that_means_another_place_is_refused(name: str):
     for resource in (ConfigResource(ResourceType.DAG, name), ConfigResource.of_task("dag", name)):
-        with pytest.raises(UnknownResourceError):
+        with pytest.raises(UnknownResourceError, match="its name would lead elsewhere"):
             path(resource)
 
 

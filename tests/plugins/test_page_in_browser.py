@@ -569,6 +569,20 @@ def ask_why_not(window: Browser, text: str) -> str:
     return window.text("//ul[@class='answers']/li")
 
 
+@pytest.mark.parametrize("tab", ["Now", "Runs", "History"])
+@pytest.mark.usefixtures("changed")
+def test_a_task_that_is_called_by_two_dots_is_not_taken_for_its_dag(page: Page, tab: str):
+    """Airflow allows the name. A browser would ask for the history of the DAG, and restore the DAG's versions."""
+    window = page("?dag=flights&task=..")
+    window.click(f"//*[@role='tab'][.='{tab}']")
+
+    assert "called . or .." in window.text("//*[@id='panel' and @aria-busy='false']//*[@role='alert']")
+
+
+def test_a_run_that_is_called_by_two_dots_is_not_taken_for_the_task(page: Page):
+    assert "called . or .." in page(f"{TASK}&run=..").text("//ul[@class='problems']")
+
+
 def open_why_not(page: Page, query: str = TASK, **more: str) -> Browser:
     window = page(query, **more)
     window.click("//button[.='Why not?']")

@@ -18,7 +18,6 @@ function wantedOf(query) {
 }
 
 const wanted = wantedOf(location.search);
-const address = addressOf(wanted);
 const kind = wanted.task ? "TASK" : wanted.dag ? "DAG" : "DEFAULT";
 const name = { TASK: `task ${wanted.task} of DAG ${wanted.dag}`, DAG: `DAG ${wanted.dag}`, DEFAULT: "the whole deployment" }[kind];
 const panel = document.getElementById("panel");
@@ -27,9 +26,10 @@ const chosen = nothingChosen();
 let defaults = false;
 let latest = 0;
 
-const VIEWS = { Now: nowView, Runs: () => runsView({ address, wanted: wanted.run ? wanted : null }), Tasks: tasksView, History: historyView };
+const VIEWS = { Now: nowView, Runs: async () => runsView({ address: addressOf(wanted), wanted: wanted.run ? wanted : null }), Tasks: tasksView, History: historyView };
 
 async function nowView() {
+  const address = addressOf(wanted);
   const past = await ask(`${address}/history`); // before the keys, which are then never older than the version
   const found = await askForKeys(address, { synonyms: true, all: defaults || null });
   const version = past.rows.at(-1)?.version ?? 0;
@@ -40,10 +40,11 @@ async function nowView() {
 }
 
 async function tasksView() {
-  return tasksOf({ ...(await ask(`${address}/tasks`)), dag: wanted.dag });
+  return tasksOf({ ...(await ask(`${addressOf(wanted)}/tasks`)), dag: wanted.dag });
 }
 
 async function historyView() {
+  const address = addressOf(wanted);
   const { rows } = await ask(`${address}/history`);
   return historyOf({ rows, address, changed: () => { say("Restored."); show("History"); } });
 }

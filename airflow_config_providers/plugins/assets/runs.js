@@ -4,7 +4,7 @@ import { notesOf } from "./change.js";
 import { element } from "./dom.js";
 import { keysView } from "./keys.js";
 import { layerAndOrigin } from "./layers.js";
-import { addressWith, ask, askForKeys } from "./server.js";
+import { addressWith, ask, askForKeys, partOf } from "./server.js";
 import { valueOf } from "./values.js";
 
 const CHANGES = { added: "added", removed: "removed", changed: "changed", "other secret": "same reference, other secret", "not read here": "not known: the server reads no files of authors" };
@@ -48,9 +48,9 @@ function picker(label, options) {
 }
 
 async function shownOf(address, one, other) {
-  const ofRun = `${address}/runs/${encodeURIComponent(one.run)}`;
   const parameters = { try: one.try, map_index: one.map_index };
   try {
+    const ofRun = `${address}/runs/${partOf(one.run)}`;
     if (!other) {
       const questions = { plain: addressWith(`${ofRun}/why-not`, parameters), dryRun: null };
       return keysView({ ...(await askForKeys(ofRun, { ...parameters, synonyms: true })), address, change: null, questions });

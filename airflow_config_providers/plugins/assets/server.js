@@ -14,12 +14,19 @@ const FIRST = 100; // keys, more than a window shows
 
 const ENDED = "You are not signed in, or your session has ended. Reload Airflow and sign in.";
 const OFFLINE = "The server cannot be reached. Check the connection, then try again.";
+const NOWHERE = "Browsers cannot ask for something that is called . or .. by name. Run airflow config-providers describe on a worker.";
+
+// Return a name as a part of an address. Browsers take . and .. for folders, however they are encoded.
+export function partOf(name) {
+  if (name === "." || name === "..") throw new Refusal(0, [NOWHERE]);
+  return encodeURIComponent(name);
+}
 
 // The address of a resource, relative to the page, so that it works behind any path.
 export function addressOf({ dag, task }) {
   if (!dag) return "../v1/default";
-  const ofDag = `../v1/dags/${encodeURIComponent(dag)}`;
-  return task ? `${ofDag}/tasks/${encodeURIComponent(task)}` : ofDag;
+  const ofDag = `../v1/dags/${partOf(dag)}`;
+  return task ? `${ofDag}/tasks/${partOf(task)}` : ofDag;
 }
 
 // Return the answer to a question.

@@ -27,7 +27,7 @@ from airflow_config_providers.log.reversing_guards import (
 )
 
 _Undo = Callable[[], None]
-_Guard = FormatterGuard | GuardedStream[str] | RecordGuard | SetterGuard
+_Guard = GuardedStream[str] | RecordGuard | SetterGuard
 
 _CUTS_TOKENS: Final = "redact_jwt"
 """Name of the Airflow processor that shortens what looks like a token. Values must be found before it runs."""
@@ -228,9 +228,14 @@ def _guarded_formatter(handler: logging.Handler, formatter: Any) -> Any:
             _guard_chain(formatter, "foreign_pre_chain", renders=False)
             _guard_chain(formatter, "processors")
             return formatter
-        guard = FormatterGuard(formatter, _active)
-        _undo.append(_taking_back(handler, "formatter", guard))
-        return guard
+        if not isinstance(handler.formatter, FormatterGuard):  # else the handler gets its own one back anyway
+            _undo.append(lambda: _unguard_formatter(handler))
+        return FormatterGuard(formatter, _active)
+
+
+def _unguard_formatter(handler: logging.Handler) -> None:
+    if isinstance(guard := handler.formatter, FormatterGuard):
+        handler.formatter = guard.inner
 
 
 def _handlers() -> set[logging.Handler]:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import logging
 import subprocess
 import sys
 import threading
+import weakref
 
 import pytest
 import structlog
@@ -317,6 +319,16 @@ def test_a_formatter_that_a_task_sets_stays(handler):
 
     assert handler.formatter is formatter
     assert "setFormatter" not in vars(handler)
+
+
+def test_the_guards_of_replaced_formatters_are_not_kept(handler):
+    with reversing(_reverser()):
+        handler.setFormatter(logging.Formatter("first %(message)s"))
+        replaced = weakref.ref(handler.formatter)
+        handler.setFormatter(logging.Formatter("second %(message)s"))
+        gc.collect()
+
+        assert replaced() is None
 
 
 def test_a_plain_handler_shows_references(handler, out):

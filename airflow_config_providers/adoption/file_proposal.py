@@ -333,7 +333,7 @@ class FileProposer:
     def _report_other_templates(self, call: OperatorCall) -> None:
         for node, argument, text in call.other_strings():
             if reads_secrets(text):
-                advice = _IN_CODE if argument in CONFIGURATION else _ELSEWHERE
+                advice = _advice_on(call, argument)
                 self._leave(node, f"{printable(argument)}: its template reads a connection or a variable. {advice}")
 
     def _report_reads(self) -> None:
@@ -357,6 +357,10 @@ _ELSEWHERE: Final = (
     "Only conf and env_vars are changed: in other arguments, others could read the value. Pass a secret under a key of "
     "conf, and let the job read it there; leave anything else as it is."
 )
+_NO_CONF: Final = (
+    "{} has no Spark configuration that could be changed, and others can read its arguments. Let the job itself read a "
+    "secret from its store; leave anything else as it is."
+)
 _IN_CODE: Final = (
     "Only a mapping {...} is changed, with other mappings in it by ** and a name that only operators for Spark use. "
     "Write it as one, or change it by hand."
@@ -366,6 +370,13 @@ _NO_CLASS: Final = "{}: this package has no class of its own for it. Use configu
 _ODD_IMPORT: Final = (
     "import {1} from {0} in place of the stock class: this import does not have a form that can be changed safely."
 )
+
+
+def _advice_on(call: OperatorCall, argument: str) -> str:
+    """Return what to do about a template in an argument that is not changed."""
+    if argument in CONFIGURATION:
+        return _IN_CODE
+    return _ELSEWHERE if call.spec.conf else _NO_CONF.format(call.path.rpartition(".")[2])
 
 
 def emptied(proposal: FileProposal) -> Iterator[ByHand]:

@@ -67,6 +67,10 @@ _PROPERTIES: Final = frozenset({"type", "sensitive", "read_only"})
 """The columns that terminals leave out if no row has the property, so that there is room for names and values."""
 
 
+_NARROWEST: Final = 6
+"""The least width of a column, with the line beside it. In less, a table has no room for its cells, or shows none."""
+
+
 def show(rows: Sequence[Row], output: str, *, nothing: str = "No data found") -> None:
     """
     Print ``rows``, which have the same columns. Nothing in them is markup, and nothing is cut.
@@ -166,6 +170,9 @@ def _folded(columns: Mapping[str, Sequence[str]]) -> None:
     console = AirflowConsole(markup=False, emoji=False, highlight=False, force_terminal=True)  # it respects NO_COLOR
     table = SimpleTable(show_header=True)  # type: ignore[no-untyped-call]  # Airflow has no types here
     shown = {column: texts for column, texts in columns.items() if _says_something(column, texts)}
+    if console.width < _NARROWEST * len(shown):
+        _stacked(shown)
+        return
     for column, texts in shown.items():
         is_name = column == "key" and max(map(len, texts)) <= console.width // 2
         table.add_column(column, overflow="fold", no_wrap=is_name)
@@ -173,6 +180,12 @@ def _folded(columns: Mapping[str, Sequence[str]]) -> None:
         styled = zip(shown, cells, strict=True)
         table.add_row(*(Text(text, colour(column, text), overflow="fold") for column, text in styled))
     console.print(table)
+
+
+def _stacked(columns: Mapping[str, Sequence[str]]) -> None:
+    """Print each cell on a line of its own, and an empty line after each row."""
+    for cells in zip(*columns.values(), strict=True):
+        _write("\n".join(f"{column}: {text}".rstrip() for column, text in zip(columns, cells, strict=True)) + "\n")
 
 
 def _unfolded(columns: Mapping[str, Sequence[str]]) -> None:

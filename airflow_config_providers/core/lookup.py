@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from airflow_config_providers.core.data import ConfigData
@@ -301,8 +301,9 @@ def _only_text(name: str, answer: ConfigData) -> ConfigData:
     """
     Return the answer of provider ``name``, without keys that have None; raise if a part of it has another type.
 
-    What is not a plain dict of plain strings is copied into one: a mapping could answer otherwise the next time, and a
-    subclass of ``str`` could show itself as stars, or hide from the reversal.
+    What is not made of plain dicts and plain strings is copied: a mapping could answer otherwise the next time, and a
+    subclass of ``str`` could show itself as stars, hide from the reversal, or raise an error when it is compared. A key
+    that is not a string is left out, since no reference has it.
     """
     if not isinstance(answer, ConfigData):
         raise ProviderLookupError(
@@ -310,16 +311,28 @@ def _only_text(name: str, answer: ConfigData) -> ConfigData:
         )
     if misfit := _misfit(answer.ttl, answer.absence, answer.denials):
         raise ProviderLookupError(f"Provider '{printable(name)}' returned {misfit}. Correct the provider.")
-    if type(answer.data) is dict and set(map(type, answer.data.values())) <= {str}:
+    if _is_plain(answer):
         return answer
-    found = {key: value for key, value in answer.data.items() if value is not None}
-    odd = sorted(printable(str(k)) for k, v in found.items() if not isinstance(v, str))
+    found = [(key, value) for key, value in answer.data.items() if value is not None]
+    odd = sorted(printable(str(key)) for key, value in found if not isinstance(value, str))
     if odd:
         raise ProviderLookupError(
             f"Provider '{printable(name)}' returned something other than a string for {', '.join(odd)}. "
             f"A provider returns only strings; correct the provider."
         )
-    return replace(answer, data={key: str.__str__(value) for key, value in found.items()})
+    denials = _plain((answer.denials or {}).items())
+    return ConfigData(_plain(found), answer.ttl, str.__str__(answer.absence or ""), denials)
+
+
+def _is_plain(answer: ConfigData) -> bool:
+    parts: tuple[object, ...] = (answer.data, answer.denials)
+    if type(answer) is not ConfigData or type(answer.absence) is not str:
+        return False
+    return all(type(one) is dict and {*map(type, one), *map(type, one.values())} <= {str} for one in parts)
+
+
+def _plain(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {str.__str__(key): str.__str__(value) for key, value in pairs if isinstance(key, str)}
 
 
 def _misfit(ttl: object, absence: object, denials: object) -> str:

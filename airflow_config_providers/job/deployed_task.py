@@ -23,10 +23,6 @@ _NO_LAYERS: Final = (
 )
 """In several places if the job starts several clusters."""
 
-_NO_PLACE: Final = (
-    "{}: {} has no field for Spark configuration, so no layer reaches its job, and what is shown has no effect there."
-)
-
 _KNOWN_IN_RUN: Final = (
     "{}: what the DAG sets is known only in a run, which fills in the configuration, or refuses it because it is "
     "not a mapping of keys to strings, numbers and booleans."
@@ -75,8 +71,8 @@ def deployed_job(task: Any, name: str, warn: Warn) -> AuthoredJob | None:
         warn(_PARTLY_KNOWN.format(name, ", ".join(map(printable, job.unknown))))
     elif not job.layers:
         spec = stored_spec(task)
-        has_place = spec is None or bool(spec.conf)  # a class of one's own can be derived from an operator with one
-        warn(_NO_LAYERS.format(name) if has_place else _NO_PLACE.format(name, task.task_type))
+        problem = spec.place_problem(task.task_type) if spec else ""
+        warn(f"{name}: {problem}" if problem else _NO_LAYERS.format(name))
     return job
 
 

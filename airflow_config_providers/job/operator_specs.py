@@ -100,6 +100,16 @@ class OperatorSpec:
         is_conf = any(place.field == field and place.path[: len(way)] == tuple(way) for place in self.conf)
         return is_conf or argument in self.paths or argument in self.named.keys
 
+    def place_problem(self, kind: str) -> str:
+        """
+        Return why no layer reaches the job of an operator; empty if one does.
+
+        A class of one's own that is not in the table can read the settled keys itself.
+
+        :param kind: the name of the operator's class
+        """
+        return _NO_PLACE.format(kind) if self.family and not self.conf else ""
+
     def argument_names(self, template_fields: Iterable[str]) -> set[str]:
         """Return the names of its known arguments."""
         kept_elsewhere = {field for field, *_ in self.arguments.values()}
@@ -137,6 +147,11 @@ class OperatorSpec:
         """Whether the driver runs elsewhere, to which the configuration is sent."""
         return self.family in _REMOTE
 
+
+_NO_PLACE: Final = (
+    "{} has no field for Spark configuration, so no layer reaches its job, and the keys that are shown have no effect "
+    "there."
+)
 
 _DATAPROC: Final = "airflow_config_providers.operators.dataproc:DataprocMixin"
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.job.operator_specs import OperatorSpec
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 
@@ -23,6 +25,12 @@ def _kept(run: JobRun) -> str:
     whys = {"unresolved is 'keep'": left - of_spark, "no provider has their name": of_spark}
     named = {why: ", ".join(sorted(printable(str(variable)) for variable in kept)) for why, kept in whys.items()}
     return "".join(f". Left as they are, because {why}: {names}" for why, names in named.items() if names)
+
+
+def place_notes(spec: OperatorSpec, kind: str, layered: LayeredConfig) -> Iterator[str]:
+    """Yield a sentence if there are keys, but none reaches the job of an operator of the class ``kind``."""
+    if layered.settled and (problem := spec.place_problem(kind)):
+        yield problem
 
 
 def unresolved_notes(run: JobRun) -> Iterator[str]:

@@ -22,8 +22,10 @@ from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, Written
 from airflow_config_providers.lint.finding import (
     LAYER_FILE,
     POLICY_FILE,
+    UNCONFIGURED,
     UNKNOWN,
     Finding,
+    Rule,
     RuleSelection,
     SourcePlace,
     sorted_findings,
@@ -116,14 +118,16 @@ def lint_files(
         *chain.from_iterable(map(rules_of_all.of_other, others)),
     ]
     kept = sorted_findings(one for one in found if selection.has(one.rule))
-    return LintOutcome(tuple(kept), tuple(sorted(rules_of_all.unchecked)) if selection.has(UNKNOWN) else ())
+    unchecked = {conn_id for rule, conn_id in rules_of_all.unchecked if selection.has(rule)}
+    return LintOutcome(tuple(kept), tuple(sorted(unchecked)))
 
 
 class _Rules:
     """
     The rules for what was read.
 
-    After ``findings``, ``unchecked`` has the ids of the connections that references need and that are not known.
+    After ``findings`` and ``of_other``, ``unchecked`` has the rules that were not applied because a connection is not
+    known, each with the id of the connection.
     """
 
     def __init__(
@@ -132,7 +136,7 @@ class _Rules:
         self._jobs = jobs
         self._files = files
         self._known = cache(lambda conn_id: providers or in_environment(conn_id))
-        self.unchecked: set[str] = set()
+        self.unchecked: set[tuple[Rule, str]] = set()
         self._misspelt = settings.unknown_keys()
         self._spark_version = version_at_hand(os.environ)
 
@@ -145,7 +149,11 @@ class _Rules:
 
     def of_other(self, text: WrittenEntry) -> Iterator[Finding]:
         """Yield whether a string of a task that is no job refers to a provider."""
-        return rules.unknown_operator_findings(text, self._known(settings.config_conn_id()))
+        conn_id = settings.config_conn_id()
+        known = self._known(conn_id)
+        if known is None and rules.could_refer(text):
+            self.unchecked.add((UNCONFIGURED, conn_id))
+        return rules.unknown_operator_findings(text, known)
 
     def _of_job(self, job: WrittenJob) -> Iterator[Finding]:
         version = None if job.is_remote else self._spark_version
@@ -176,7 +184,7 @@ class _Rules:
     def _providers(self, conn_id: str, entries: Iterable[WrittenEntry]) -> KnownProviders | None:
         known = self._known(conn_id)
         if known is None and any(map(rules.names_provider, entries)):
-            self.unchecked.add(conn_id)
+            self.unchecked.add((UNKNOWN, conn_id))
         return known
 
     def _of_entries(

@@ -256,12 +256,20 @@ def unknown_operator_findings(text: WrittenEntry, known: KnownProviders | None) 
         )
 
 
+def could_refer(text: WrittenEntry) -> bool:
+    """Return whether a string of such a task could refer to a provider, if one had the right name."""
+    return any(map(_could_refer, variables(text.text)))
+
+
 def _refers(variable: ConfigVariable, known: KnownProviders) -> bool:
-    """Return whether this is a reference, and neither what Spark replaces nor a slice or a default as in a shell."""
+    return variable.provider in known.names and _could_refer(variable)
+
+
+def _could_refer(variable: ConfigVariable) -> bool:
+    """Return whether this is neither what Spark replaces nor a slice or a default as in a shell."""
     is_slice = variable.key.strip().lstrip("-").isdigit()
     has_default = (variable.path or variable.key).startswith(_AFTER_COLON)
-    is_provider = variable.provider in known.names and variable.provider not in SUBSTITUTED_BY_SPARK
-    return is_provider and not is_slice and not has_default
+    return variable.provider not in SUBSTITUTED_BY_SPARK and not is_slice and not has_default
 
 
 def _class_of(operator: str) -> str:

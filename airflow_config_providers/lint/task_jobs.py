@@ -45,35 +45,48 @@ class SourceLines:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             nodes = []
         self._tasks: dict[str, list[ast.AST]] = {}
+        self._mappings: dict[str, list[ast.AST]] = {}
+        self._makers: dict[str, list[ast.AST]] = {}
         self._literals: dict[str, list[int]] = {}
         self._of_nodes: dict[ast.AST, dict[str, int]] = {}
         for node in nodes:
             for name in _task_names(node):
                 self._tasks.setdefault(name, []).append(node)
+            for name in _named_in_mapping(node):
+                self._mappings.setdefault(name, []).append(node)
+            for name in _made_classes(node):
+                self._makers.setdefault(name, []).append(node)
             for name, line in _literals(node):
                 self._literals.setdefault(name, []).append(line)
 
-    def of_task(self, task_id: str) -> int | None:
-        """Return the line where the task is created; None if no single place has its id as a literal."""
-        node = self._node(task_id)
+    def of_task(self, task_id: str, kind: str = "") -> int | None:
+        """
+        Return the line where the task is created; None if it is not known.
+
+        :param kind: the name of its class: if no place has the id as a literal, the task is taken to come from the
+            only call of that class without one, as in a loop
+        """
+        node = self._node(task_id, kind)
         return None if node is None else node.lineno
 
-    def of_literal(self, task_id: str, *names: str) -> int | None:
+    def of_literal(self, task_id: str, *names: str, kind: str = "") -> int | None:
         """
         Return the line where a key or an argument of the task is written.
 
         :param names: the key and the arguments that can have it, the most exact first
+        :param kind: as for ``of_task``
         :return: the line of the task if none of the names is written there, or once in the file
         """
-        node = self._node(task_id)
+        node = self._node(task_id, kind)
         below = {} if node is None else self._below(node)
         if line := next((below[name] for name in names if name in below), None):
             return line
         once = [lines[0] for name in names[:1] if len(lines := self._literals.get(name, [])) == 1]
-        return once[0] if once else self.of_task(task_id)
+        return once[0] if once else self.of_task(task_id, kind)
 
-    def _node(self, task_id: str) -> ast.expr | ast.stmt | None:
-        found = self._tasks.get(task_id) or self._tasks.get(task_id.rpartition(".")[2], [])
+    def _node(self, task_id: str, kind: str) -> ast.expr | ast.stmt | None:
+        tasks, own = self._tasks, task_id.rpartition(".")[2]
+        found = tasks.get(task_id) or tasks.get(own) or self._mappings.get(own) or self._makers.get(kind, [])
         return found[0] if len(found) == 1 and isinstance(found[0], ast.expr | ast.stmt) else None
 
     def _below(self, node: ast.AST) -> dict[str, int]:
@@ -92,6 +105,27 @@ def _task_names(node: ast.AST) -> Iterator[str]:
         for keyword in node.keywords:
             if keyword.arg == "task_id" and isinstance(keyword.value, ast.Constant):
                 yield str(keyword.value.value)
+
+
+def _named_in_mapping(node: ast.AST) -> Iterator[str]:
+    """Yield the id in a mapping of arguments, as for ``Operator(**arguments)``."""
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and key.value == "task_id" and isinstance(value, ast.Constant):
+                yield str(value.value)
+
+
+def _made_classes(node: ast.AST) -> Iterator[str]:
+    """Yield the name of the class that a call makes a task of, if the id of the task is not a literal in the call."""
+    if not isinstance(node, ast.Call) or [*_task_names(node)]:
+        return
+    made = node.func
+    if isinstance(made, ast.Attribute) and made.attr == "partial":
+        made = made.value
+    if isinstance(made, ast.Call) and len(made.args) == 1:  # configured(Operator)
+        made = made.args[0]
+    if isinstance(made, ast.Name | ast.Attribute):
+        yield made.id if isinstance(made, ast.Name) else made.attr
 
 
 def _literals(node: ast.AST) -> Iterator[tuple[str, int]]:
@@ -144,7 +178,7 @@ class _TaskReader:
         found = () if task.is_mapped else unresolved_arguments(task, known.names, keeps_unresolved=keeps)
         self._unresolved = list(found)
         self._unstorable = list(unstorable_arguments({name: known.read(name) for name in known.names}))
-        self._place = SourcePlace(path, lines.of_task(task.task_id), f"{task.dag_id}.{task.task_id}")
+        self._place = SourcePlace(path, lines.of_task(task.task_id, task.task_type), f"{task.dag_id}.{task.task_id}")
 
     def job(self) -> WrittenJob:
         options = self._options
@@ -196,7 +230,8 @@ class _TaskReader:
             yield from (one.text for one in self._fields.files() if not is_known_only_in_run(one.text))
 
     def _at(self, *names: str) -> SourcePlace:
-        return replace(self._place, line=self._lines.of_literal(self._task.task_id, *names))
+        line = self._lines.of_literal(self._task.task_id, *names, kind=self._task.task_type)
+        return replace(self._place, line=line)
 
 
 def _field(label: str) -> str:

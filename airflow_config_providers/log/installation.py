@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, MutableSequence, Sequence
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from typing import Any, Final
 
 from airflow_config_providers.core.concurrency.per_process import hold_forks
@@ -27,13 +28,16 @@ from airflow_config_providers.log.reversing_guards import (
 )
 
 _Undo = Callable[[], None]
-_Guard = FormatterGuard | GuardedStream[str] | RecordGuard | SetterGuard
+_Guard = GuardedStream[str] | RecordGuard | SetterGuard
 
 _CUTS_TOKENS: Final = "redact_jwt"
 """Name of the Airflow processor that shortens what looks like a token. Values must be found before it runs."""
 
 _STREAMS: Final = ("stdout", "stderr", "__stdout__", "__stderr__")
 """The streams of ``sys``. The last two are the original ones, which can differ from the current ones."""
+
+_METHODS: Final = frozenset({"write", "flush"})
+"""The methods of a stream that its guard replaces. Something else could have replaced them before."""
 
 _HANDING_ON: Final = frozenset({"render_to_log_kwargs", "render_to_log_args_and_kwargs", "wrap_for_formatter"})
 """Names of structlog's last processors that leave rendering to a handler of the standard library."""
@@ -84,10 +88,10 @@ def install(reverser: ReverseTransformer) -> Installation:
     Replace values by references in what this process logs and prints.
 
     This covers structlog's processors, the handlers of every logger of the standard library, ``sys.stdout`` and
-    ``sys.stderr``, and Sentry's SDK if it is loaded, in all threads. Call it after logging is configured and before the
-    values can be shown. A reverser with nothing to hide changes nothing. This does not cover writes to file descriptors
-    that bypass Python, handlers that send records unformatted, except those of the standard library, and handlers that
-    are added later.
+    ``sys.stderr``, also for code that kept these streams, and Sentry's SDK if it is loaded, in all threads. Call it
+    after logging is configured and before the values can be shown. A reverser with nothing to hide changes nothing.
+    This does not cover writes to file descriptors that bypass Python, handlers that send records unformatted, except
+    those of the standard library, and handlers that are added later.
     """
     if not reverser:
         return Installation(None)
@@ -164,6 +168,8 @@ def _guard_all() -> None:
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, GuardedStream):
             _put(sys, name, _guard_of(stream) or _new_guard(stream))
+        if stream is not None:
+            _take_over(getattr(sys, name))
     if "sentry_sdk" in sys.modules:
         from airflow_config_providers.log.sentry import guard_sentry  # noqa: PLC0415 - a process that has not loaded its SDK sends nothing
 
@@ -228,9 +234,14 @@ def _guarded_formatter(handler: logging.Handler, formatter: Any) -> Any:
             _guard_chain(formatter, "foreign_pre_chain", renders=False)
             _guard_chain(formatter, "processors")
             return formatter
-        guard = FormatterGuard(formatter, _active)
-        _undo.append(_taking_back(handler, "formatter", guard))
-        return guard
+        if not isinstance(handler.formatter, FormatterGuard):  # else the handler gets its own one back anyway
+            _undo.append(lambda: _unguard_formatter(handler))
+        return FormatterGuard(formatter, _active)
+
+
+def _unguard_formatter(handler: logging.Handler) -> None:
+    if isinstance(guard := handler.formatter, FormatterGuard):
+        handler.formatter = guard.inner
 
 
 def _handlers() -> set[logging.Handler]:
@@ -249,6 +260,12 @@ def _new_guard(stream: object) -> GuardedStream[str]:
     guard = GuardedStream(stream, _active, line_end="\n")
     _streams.add(guard)
     return guard
+
+
+def _take_over(guard: GuardedStream[str]) -> None:
+    """Have what code writes to the stream itself, which it kept, pass its guard, too."""
+    if isinstance(guard.inner, TextIOWrapper) and not _METHODS & vars(guard.inner).keys():
+        _undo.append(guard.take_over())
 
 
 def _put(owner: object, name: str, guard: _Guard) -> None:

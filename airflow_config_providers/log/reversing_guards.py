@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any, AnyStr, Final, Generic
 
 from airflow_config_providers.core.concurrency.per_process import forget_in_children
@@ -211,6 +212,7 @@ class GuardedStream(Generic[AnyStr]):
 
     def __init__(self, inner: Any, active: ActiveReversers, *, line_end: AnyStr) -> None:
         self.inner = inner
+        self._methods: Any = inner
         self._active = active
         self._line_end: AnyStr = line_end
         self._below: GuardedStream[bytes] | None = None
@@ -223,6 +225,24 @@ class GuardedStream(Generic[AnyStr]):
         self._pending: list[AnyStr] = []
         self._characters = 0
         self._lock = threading.RLock()  # reentrant, since a signal handler can print too
+
+    def take_over(self) -> Callable[[], None]:
+        """
+        Have the stream itself write through this guard, for code that kept it, as Loguru does; return what ends that.
+
+        Python and its own streams look up both methods by name whenever they need them. Only for a stream that has
+        attributes of its own, and no other methods of these names among them.
+        """
+        self._methods = SimpleNamespace(write=self.inner.write, flush=self.inner.flush)
+        replaced = {"write": self.write, "flush": self.flush}
+        vars(self.inner).update(replaced)
+
+        def give_back() -> None:
+            for name, method in replaced.items():
+                if vars(self.inner).get(name) is method:
+                    delattr(self.inner, name)
+
+        return give_back
 
     def write(self, text: AnyStr) -> int:
         """Write whole lines, and hold back the rest."""
@@ -239,7 +259,7 @@ class GuardedStream(Generic[AnyStr]):
     def flush(self) -> None:
         """Write what was held back, and flush the stream."""
         self.release()
-        self.inner.flush()
+        self._methods.flush()
 
     def close(self) -> None:
         """Write what was held back, and close the stream."""
@@ -301,13 +321,13 @@ class GuardedStream(Generic[AnyStr]):
         if not reversers:
             self._write(self._lines.flush(()))
         if text and not reversers:
-            self.inner.write(text)
+            self._methods.write(text)
         elif text:
             self._write(self._lines.feed(octets(text) if isinstance(text, str) else bytes(text), reversers))
 
     def _write(self, shown: bytes) -> None:
         if shown:
-            self.inner.write(shown.decode("utf-8", "surrogatepass") if isinstance(self._line_end, str) else shown)
+            self._methods.write(shown.decode("utf-8", "surrogatepass") if isinstance(self._line_end, str) else shown)
 
 
 def _kept(text: Any) -> Any:

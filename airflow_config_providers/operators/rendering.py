@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, resuming_argument, resuming_method
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.operators.held_texts import HeldTexts
-
-_NO_PLACE: Final = "No layers: {} has no field for Spark configuration, so the keys below do not reach its job."
 
 
 class RenderingOperator(ReversingOperator):
@@ -118,10 +116,12 @@ class RenderingOperator(ReversingOperator):
 
     def _preview_job(self, context: Any, jinja_env: Any) -> None:
         """Show what would be submitted, with notes about what would fail or differ in a run."""
+        from airflow_config_providers.job.run_notes import place_notes
+
         fields = self._job_fields()
         problems = list(self._job_problems(fields))
         layered, notes = self._job_configuration(fields, context, jinja_env).preview()
-        notes = [*problems, *notes]
+        notes = [*problems, *notes, *place_notes(fields.spec, self.task_type, layered)]
         for note in notes:
             self.log.warning("Preview: %s", note)
         self._show_job(fields, layered, notes)
@@ -155,14 +155,11 @@ class RenderingOperator(ReversingOperator):
             raise
 
     def _show_run(self, run: JobRun, notes: Sequence[str] = ()) -> None:
-        from airflow_config_providers.job.run_notes import resolved_line, unresolved_notes
+        from airflow_config_providers.job.run_notes import place_notes, resolved_line, unresolved_notes
 
         fields = self._job_fields()
         notes = [*notes, *self._job_notes(fields), *self._reload_notes(), *unresolved_notes(run)]
-        if (
-            run.resolved.layered.settled and fields.spec.family and not fields.spec.conf
-        ):  # one's own class can read them itself
-            notes.append(_NO_PLACE.format(self.task_type))
+        notes += place_notes(fields.spec, self.task_type, run.resolved.layered)
         for note in notes:
             self.log.warning("%s", note)
         self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(fields, run.resolved.layered, notes)))

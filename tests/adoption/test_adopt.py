@@ -648,6 +648,23 @@ def test_a_template_that_is_put_together_is_reported_once_where_it_is_written(
     assert found.startswith(reason)
 
 
+def test_a_template_in_a_step_of_emr_is_not_reported_as_if_the_step_had_a_configuration(
+    origin: AirflowProcess, tmp_path: Path
+):
+    pytest.importorskip("airflow.providers.amazon")
+    (tmp_path / "x.py").write_text(
+        "from airflow.providers.amazon.aws.operators.emr import EmrAddStepsOperator\nfrom airflow.sdk import DAG\n"
+        'with DAG("x"): EmrAddStepsOperator(task_id="t", job_flow_id="j", steps=[{"Args": ["{{ conn.db.host }}"]}])\n'
+    )
+
+    code, out, err = run(tmp_path, origin)
+
+    assert code == 0, err
+    (found,) = [one["reason"] for one in json.loads(out)["by_hand"]]
+    assert "key of conf" not in found
+    assert "EmrAddStepsOperator has no Spark configuration that could be changed" in found
+
+
 CHANGING = """from uuid import uuid4
 from airflow.providers.standard.operators.bash import BashOperator
 with DAG("x", schedule=None):

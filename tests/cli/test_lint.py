@@ -149,6 +149,18 @@ def test_the_summary_says_that_names_of_providers_were_not_checked(base: Path, c
     assert run(capsys, base) == (0, "", f"1 file read, no findings.\n{UNCHECKED}")
 
 
+def test_the_summary_says_so_of_a_reference_in_a_task_that_is_no_job(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Only the name of a provider would show that it is none of the shell's variables."""
+    (tmp_path / "dag.py").write_text(
+        "from airflow.sdk import DAG\nfrom airflow.providers.standard.operators.bash import BashOperator\n"
+        'with DAG("d", schedule=None):\n    BashOperator(task_id="t", bash_command="x ${vault:apps/db:password}")\n'
+    )
+
+    assert run(capsys, tmp_path / "dag.py") == (0, "", f"1 file read, no findings.\n{UNCHECKED}")
+
+
 @pytest.mark.parametrize(
     ("text", "options"),
     [

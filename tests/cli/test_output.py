@@ -191,8 +191,8 @@ def test_people_are_told_that_there_is_nothing(capsys, output, expected):
     assert capsys.readouterr().out == expected
 
 
-def on_terminal(rows: Sequence[Row], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setenv("COLUMNS", "80")
+def on_terminal(rows: Sequence[Row], monkeypatch: pytest.MonkeyPatch, *, width: int = 80) -> list[str]:
+    monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("NO_COLOR", "1")
     return [line.rstrip() for line in shown_in_terminal(monkeypatch, "table", rows).splitlines()]
 
@@ -207,6 +207,15 @@ def test_a_name_that_is_longer_than_half_of_the_terminal_is_not_cut(monkeypatch:
     lines = on_terminal([{"key": "k" * 200, "value": "x"}], monkeypatch)
 
     assert sum(line.count("k") for line in lines[2:]) == 200
+
+
+def test_a_terminal_without_room_for_columns_shows_each_cell_on_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch):
+    rows = [{"key": "spark.a", "value": "1", "source": "DAG_CONFIG"}, {"key": "spark.b", "value": None, "source": "X"}]
+
+    assert on_terminal(rows, monkeypatch, width=10) == [
+        *("key: spark.a", "value: 1", "source: DAG_CONFIG", ""),
+        *("key: spark.b", "value:", "source: X", ""),
+    ]
 
 
 @pytest.mark.parametrize(("sensitive", "is_shown"), [([False, False], False), ([False, True], True)], ids=["no", "one"])

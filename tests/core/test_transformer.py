@@ -257,6 +257,44 @@ def test_a_value_that_shows_itself_as_stars_arrives_as_a_plain_string(text):
     assert done.data["a"] == text.replace("${p:k}", "c4nary")
 
 
+class UncomparableKey(str):
+    """A key whose comparison fails with a message that quotes a value."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        raise ValueError("c4nary")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(lambda: ConfigData({UncomparableKey("k"): "v"}), id="value"),
+        pytest.param(lambda: ConfigData({"k": "v"}, denials={UncomparableKey("k"): "no"}), id="denial"),
+    ],
+)
+def test_a_key_of_an_odd_class_that_a_provider_returns_arrives_as_a_plain_string(answer):
+    class Odd(InMemoryConfigProvider):
+        def get(self, path, keys=None):
+            return answer()
+
+    (done,) = ConfigTransformer({"p": Odd({})}).attempt({"a": "${p:k}"})
+
+    found = [*done.answers.data.values(), *done.answers.denials.values()]
+    assert {type(key) for one in found for key in one} == {str}
+
+
+def test_a_key_that_is_not_a_string_is_left_out():
+    class Odd(InMemoryConfigProvider):
+        def get(self, path, keys=None):
+            return ConfigData({1: "one", "k": "v"})
+
+    done = ConfigTransformer({"p": Odd({})}).transform({"a": "${p:k}"})
+
+    assert done.answers.data == {("p", ""): {"k": "v"}}
+
+
 def test_an_answer_that_changes_each_time_it_is_read_is_read_once():
     class Changing(UserDict):
         def __getitem__(self, key):

@@ -36,7 +36,9 @@ JOB = """
 """
 
 DAG = """
+    import sys
     from datetime import timedelta
+    from pathlib import Path
     from airflow.sdk import DAG
     from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
@@ -51,9 +53,20 @@ DAG = """
         "spark.log.level": "WARN",
     }}
 
+    KEPT = [sys.stdout, sys.__stderr__]
+
+    def print_to_kept(context, result):
+        for stream in KEPT:
+            print("KEPT", Path({sealed!r}).read_text(), file=stream, flush=True)
+
     with DAG("prints", schedule=None):
         ConfiguredSparkSubmitOperator(
-            task_id="job", application={job!r}, conf=CONF, env_vars={{"APP_TOKEN": PASSWORD}}, verbose=True
+            task_id="job",
+            application={job!r},
+            conf=CONF,
+            env_vars={{"APP_TOKEN": PASSWORD}},
+            verbose=True,
+            post_execute=print_to_kept,
         )
     with DAG("fails", schedule=None):
         ConfiguredSparkSubmitOperator(
@@ -78,7 +91,8 @@ def airflow(tmp_path_factory):
     deployment = Airflow(tmp_path_factory.mktemp("airflow"))
     job = deployment.home / "job.py"
     job.write_text(textwrap.dedent(JOB))
-    dag = DAG.format(password=deployment.seal("db-password", CANARY), events=str(deployment.events), job=str(job))
+    password, sealed = deployment.seal("db-password", CANARY), str(deployment.secrets / "db-password")
+    dag = DAG.format(password=password, sealed=sealed, events=str(deployment.events), job=str(job))
     (deployment.dags / "probes.py").write_text(textwrap.dedent(dag))
     with deployment, Watch() as deployment.watch:
         deployment.states = {
@@ -143,6 +157,10 @@ def test_what_the_job_prints_is_logged_with_references(airflow):
     assert f"PROBE spark.app.password {reference(airflow)}" in log
     assert f"PROBE spark.app.uri postgresql://u:{reference(airflow)}@host/db" in log
     assert f"PROBE on stderr {reference(airflow)}" in log
+
+
+def test_what_code_prints_to_streams_that_it_kept_is_logged_with_references(airflow):
+    assert logs(airflow, "prints").count(f"KEPT {reference(airflow)}") == 2
 
 
 def test_the_error_of_a_failed_render_is_not_folded_in_the_ui(airflow):

@@ -57,8 +57,8 @@ def test_an_operator_without_a_field_for_spark_configuration_gets_no_layer():
     _, warnings = deployed(configured(steps), job_flow_id="j-1")
 
     assert warnings == [
-        "job: EmrAddStepsOperator has no field for Spark configuration, so no layer reaches its job, and what is shown "
-        "has no effect there."
+        "job: EmrAddStepsOperator has no field for Spark configuration, so no layer reaches its job, and the keys that "
+        "are shown have no effect there."
     ]
 
 

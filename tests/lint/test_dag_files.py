@@ -75,6 +75,9 @@ with DAG("flights", schedule=None):
         task_id="set", application="x.py", application_args=frozenset(["${{vault:apps/db:url}}", "--url", "a\\0"])
     )
 
+    for name in ("looped",):
+        ConfiguredSparkSubmitOperator(task_id=name, application="x.py")
+
     @task
     def other(password): ...
 
@@ -149,6 +152,10 @@ def test_a_job_has_the_layers_of_its_dag_with_their_lines(read: Read):
     assert shown(arguments) == [
         ("spark.executor.memory", "2g", read.line('executor_memory="2g"'), "argument executor_memory")
     ]
+
+
+def test_a_job_of_a_loop_has_the_line_of_the_call(read: Read):
+    assert read.job("looped").place.line == read.line("task_id=name")
 
 
 def test_a_value_that_no_layer_can_have_leaves_the_others(read: Read):
@@ -231,7 +238,8 @@ def test_a_mapped_task_has_what_its_instances_share(read: Read):
 def test_tasks_of_other_operators_are_no_jobs(read: Read):
     tasks = {job.place.task for job in read.found["jobs.py"].jobs}
 
-    assert tasks == {f"flights.{name}" for name in ("stock", "ours", "mapped", "listed", "list", "class", "nul", "set")}
+    names = ("stock", "ours", "mapped", "listed", "list", "class", "nul", "set", "looped")
+    assert tasks == {f"flights.{name}" for name in names}
 
 
 def test_a_reference_of_another_operator_is_read_unless_it_watches_references_or_passes_them_on(read: Read):

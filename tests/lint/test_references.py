@@ -186,6 +186,14 @@ def test_a_reference_to_a_known_provider_is_found_in_an_operator_that_apply_to_d
     assert codes(rules.unknown_operator_findings(entry, None)) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "could"),
+    [("${any:a:b}", True), ("${HOME:-/tmp}", False), ("${NAME:0:3}", False), ("${env:HOME}", False), ("$HOME", False)],
+)
+def test_a_string_of_such_an_operator_could_refer_to_a_provider_if_it_is_none_of_a_shell(text, could):
+    assert rules.could_refer(WrittenEntry("bash_command", text, DAG, "BashOperator")) is could
+
+
 def test_the_class_behind_a_decorator_is_the_one_to_configure():
     entry = WrittenEntry("op_args[0]", "${vault:apps/db:password}", DAG, "_PythonDecoratedOperator")
 

@@ -54,3 +54,49 @@ def test_the_line_of_a_literal(task: str, names: tuple[str, ...], line: int | No
 @pytest.mark.parametrize("source", ["x = (", "\x00", "(" * 10_000], ids=["syntax", "NUL", "nested"])
 def test_what_is_no_python_has_no_lines(source: str):
     assert SourceLines(source).of_task("report") is None
+
+
+LOOPS = textwrap.dedent(
+    """\
+    JOBS = [
+        {"task_id": "daily", "conf": {"spark.of": "daily"}},
+        {
+            "task_id": "weekly",
+            "conf": {"spark.of": "weekly"},
+        },
+    ]
+    for job in JOBS:
+        SparkSubmitOperator(**job)
+    for table, options in TABLES.items():
+        configured(spark_sql.SparkSqlOperator)(
+            task_id=f"load_{table}",
+            conf={"spark.loading": "1"},
+            **options,
+        )
+    for name in NAMES:
+        LivyOperator.partial(task_id=name, **COMMON).expand(args=ARGS)
+    for number in range(2):
+        PySparkOperator(task_id=f"first{number}")
+        PySparkOperator(task_id=f"second{number}")
+    """
+)
+
+
+@pytest.mark.parametrize(
+    ("task", "kind", "names", "line"),
+    [
+        pytest.param("weekly", "SparkSubmitOperator", ("spark.of", "conf"), 5, id="key in a mapping of arguments"),
+        pytest.param("weekly", "SparkSubmitOperator", ("spark.computed",), 3, id="mapping of arguments"),
+        pytest.param("group.daily", "SparkSubmitOperator", ("spark.of",), 2, id="mapping of a task in a group"),
+        pytest.param("monthly", "SparkSubmitOperator", ("spark.of",), 9, id="only call of the class"),
+        pytest.param("load_a", "SparkSqlOperator", ("spark.loading", "conf"), 13, id="key in a call of a loop"),
+        pytest.param("load_a", "SparkSqlOperator", ("spark.computed", "name"), 11, id="configured class"),
+        pytest.param("x", "LivyOperator", ("conf",), 17, id="mapped task"),
+        pytest.param("first0", "PySparkOperator", ("config_kwargs",), None, id="two calls of the class"),
+        pytest.param("other", "BashOperator", ("env",), None, id="class that the file does not call"),
+    ],
+)
+def test_a_task_of_a_loop_has_the_line_of_its_mapping_or_of_the_only_call_of_its_class(
+    task: str, kind: str, names: tuple[str, ...], line: int | None
+):
+    assert SourceLines(LOOPS).of_literal(task, *names, kind=kind) == line

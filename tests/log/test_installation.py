@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import logging
 import subprocess
 import sys
 import threading
+import weakref
 
 import pytest
 import structlog
@@ -319,6 +321,16 @@ def test_a_formatter_that_a_task_sets_stays(handler):
     assert "setFormatter" not in vars(handler)
 
 
+def test_the_guards_of_replaced_formatters_are_not_kept(handler):
+    with reversing(_reverser()):
+        handler.setFormatter(logging.Formatter("first %(message)s"))
+        replaced = weakref.ref(handler.formatter)
+        handler.setFormatter(logging.Formatter("second %(message)s"))
+        gc.collect()
+
+        assert replaced() is None
+
+
 def test_a_plain_handler_shows_references(handler, out):
     with reversing(_reverser()):
         logging.getLogger("tests.reversal").warning("is %s", VALUE)
@@ -487,6 +499,60 @@ def test_what_a_task_prints_to_a_stream_of_its_own_above_a_guarded_one_shows_ref
         own.flush()
 
         assert below.getvalue() == b"${v:a}\n"
+
+
+@pytest.fixture
+def screen():
+    """A stream as Airflow makes one for a task."""
+    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", line_buffering=True)
+
+
+@contextlib.contextmanager
+def _reversing_on(screen):
+    """Reverse while a stream is standard error."""
+    with contextlib.redirect_stderr(screen), reversing(_reverser()):
+        yield
+
+
+def test_what_code_writes_to_a_stream_that_it_kept_before_shows_references(screen):
+    with _reversing_on(screen):
+        screen.write(f"{VALUE} is\n")
+        print("is", VALUE, file=screen, flush=True)
+        screen.writelines([VALUE])
+    screen.flush()
+
+    assert screen.buffer.getvalue() == b"${v:a} is\nis ${v:a}\n${v:a}"
+
+
+def test_a_stream_that_code_kept_and_the_current_one_are_written_in_order(screen):
+    with _reversing_on(screen):
+        for stream in (screen, sys.stderr, screen):
+            print("is", end=" ", file=stream)
+        screen.flush()
+        assert screen.buffer.getvalue() == b"is is is "
+
+
+def test_a_stream_that_code_kept_is_as_before_at_the_end(screen):
+    before = dict(vars(screen))
+
+    with _reversing_on(screen), reversing(_reverser(OTHER)):
+        assert "write" in vars(screen)
+
+    assert vars(screen) == before
+    screen.write(VALUE)
+    screen.flush()
+    assert screen.buffer.getvalue() == VALUE.encode()
+
+
+def test_a_stream_whose_method_another_package_replaced_keeps_that_one(screen):
+    written = []
+    screen.write = written.append
+
+    with _reversing_on(screen):
+        print(VALUE, file=sys.stderr, flush=True)
+
+    assert written == ["${v:a}\n"]
+    assert screen.write == written.append
 
 
 @pytest.mark.parametrize("members", [{}, {"flush": lambda self, now: None}], ids=["none", "with another signature"])

@@ -70,12 +70,24 @@ def test_attack_30_a_step_gets_the_value_and_nobody_else(step, emr, no_leak, pas
     assert stored["Config"]["Args"] == [word.replace(password, CANARY) for word in words]
 
 
+NO_LAYER = "EmrAddStepsOperator has no field for Spark configuration, so no layer reaches its job"
+
+
 @pytest.mark.parametrize(("text", "has_note"), [("spark.app.all=yes\n", True), ("", False)])
 def test_keys_that_do_not_reach_a_step_are_shown_with_a_note(step, no_leak, tmp_path, text, has_note):
     (tmp_path / "all.properties").write_text(text)
     run = no_leak(step([], config_files=[str(tmp_path / "all.properties")]))
 
-    assert any("do not reach its job" in line for line in run.rendered["effective_config"]) is has_note
+    assert any(NO_LAYER in line for line in run.rendered["effective_config"]) is has_note
+
+
+def test_a_preview_shows_that_keys_do_not_reach_a_step(step, monkeypatch, tmp_path):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__DYNAMIC_ENABLED", "False")  # there is no database here
+    (tmp_path / "all.properties").write_text("spark.app.all=yes\n")
+    task = step([], config_files=[str(tmp_path / "all.properties")])
+    task.render_template_fields({"ti": object(), "run_id": "r"})
+
+    assert [line for line in task.effective_config if NO_LAYER in line]
 
 
 def test_attack_12_steps_in_one_text_hold_no_reference(step, emr, no_leak, password):

@@ -29,6 +29,13 @@ READY: Final[Mapping[str, str]] = {
 }
 """Short name -> class of the ready policies. No other package can use these names."""
 
+_OTHER_WORDS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("banned", "blocked", "denied", "deny", "disallowed", "prohibited"), "forbidden"),
+    **dict.fromkeys(("fixed", "frozen", "locked"), "immutable"),
+    "mandatory": "required",
+}
+"""First word of a name -> the word of a ready policy with that meaning. By its letters, it could resemble another."""
+
 
 class PolicyClasses:
     """
@@ -59,8 +66,13 @@ class PolicyClasses:
         names = self._classes.names()
         installed = [other for other in names if other not in READY]
         others = f" Installed ones are {', '.join(map(printable, installed))}." if installed else ""
-        hint = nearest(name, names) or "."
+        hint = nearest(_in_our_words(name), names) or "."
         return f"class '{printable(name)}' is unknown{hint} Ready ones are {', '.join(READY)}.{others}"
+
+
+def _in_our_words(name: str) -> str:
+    first, underscore, rest = name.partition("_")
+    return f"{_OTHER_WORDS.get(first, first)}{underscore}{rest}"
 
 
 def _make(path: str) -> AlterConfigPolicy:

@@ -258,6 +258,21 @@ def test_an_unknown_class_is_compared_with_installed_ones_which_are_listed(opene
     assert problem.endswith("required_keys. Installed ones are tickets.")
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("denied_keys", "forbidden_keys"),
+        ("deny_keys", "forbidden_keys"),
+        ("frozen_keys", "immutable_keys"),
+        ("mandatory_keys", "required_keys"),
+    ],
+)
+def test_an_unknown_class_is_compared_with_ready_ones_by_its_meaning(opened, written, meant):
+    (problem,) = refused(opened, f"policies: [{{name: p, class: {written}}}]")
+
+    assert f"class '{written}' is unknown, did you mean '{meant}'?" in problem
+
+
 class Recording(AlterConfigPolicy):
     """Writes down what happens to it."""
 

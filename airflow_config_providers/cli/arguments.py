@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.core.alter import AlterConfigOp, OpType
-from airflow_config_providers.core.definition.resource_type import ResourceType
 from airflow_config_providers.core.keys import is_reserved
-from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource, ResourceType
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.rows import is_secret
 from airflow_config_providers.exceptions import ConfigException

@@ -10,10 +10,10 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 - Changes: ``resource``, ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``,
   ``reload``.
 - Threads and processes: ``concurrency``, ``process_environment``, ``cached``, ``closed_on_exit``, ``closing``,
-  ``ending``, ``once``.
+  ``ending``.
 - Strings and formats: ``text``, ``wording``, ``nested``, ``properties``, ``document``, ``java_text``,
   ``yaml_properties``, ``named_file``, ``storage_url``.
-- What must not be shown: ``password``, ``sensitive``, ``errors``; hashes of it: ``content_hash``.
+- What must not be shown: ``password``, ``sensitive``, ``errors``.
 """
 
 from __future__ import annotations

@@ -18,8 +18,7 @@ from airflow_config_providers.cli.failing import (
     reporting_errors,
     say,
 )
-from airflow_config_providers.cli.runs import known_history
-from airflow_config_providers.cli.target import require_here
+from airflow_config_providers.cli.target import known_history, require_here
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import is_like

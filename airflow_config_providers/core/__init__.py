@@ -2,8 +2,8 @@
 The engine: references, layers, resolution and its reversal. No Airflow, no Spark, no network.
 
 - References and their values: ``variable``, ``data``, ``transformer``, ``templates``.
-- Providers: ``provider``, ``provider_definition``, ``unknown_provider``, ``registry``, ``entry_points``, ``on_demand``;
-  asking them: ``lookup``, ``retries``, ``diagnosis``.
+- Providers: ``provider``, ``provider_definition``, ``registry``, ``entry_points``, ``on_demand``; asking
+  them: ``lookup``, ``retries``, ``diagnosis``.
 - Layers of precedence: ``layers``, ``environment``, ``keys`` with their ``older_names``; ``resolver`` combines them
   with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.

@@ -10,10 +10,10 @@ from typing import Final
 
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.keys import current_name, key_problem, older_names
+from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.templates import is_known_only_in_run, is_template, without_templates
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import (
     NOT_NESTED,
     ConfigVariable,

@@ -28,7 +28,7 @@ from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.dynamic.alterer import AlterConfigResult
 from airflow_config_providers.dynamic.document import Value
 from airflow_config_providers.dynamic.history import Change
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
 from airflow_config_providers.spark.key_notes import key_notes
@@ -83,11 +83,10 @@ class KeySelection:
 
         :raises ConfigException: a selected key does not exist
         """
-        if unknown := [key for key in self.keys if key not in entries]:
-            hints = {key: nearest(key, entries) for key in unknown[:HINTS]}
-            raise ConfigException(
-                *(f"There is no key '{printable(key)}'{hints.get(key) or '.'} Correct the name." for key in unknown)
-            )
+        unknown = [key for key in self.keys if key not in entries]
+        hints = {key: nearest(key, entries) for key in unknown[:HINTS]}
+        missing = (f"There is no key '{printable(key)}'{hints.get(key) or '.'} Correct the name." for key in unknown)
+        refuse(ConfigException, missing)
         found = (entries[key] for key in sorted(self.keys or entries))  # one by one, since each is made on request
         if not (self.keys or self.defaults):
             found = (entry for entry in found if entry.source is not ConfigSource.DEFAULT_CONFIG)

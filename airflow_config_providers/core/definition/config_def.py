@@ -184,8 +184,7 @@ class ConfigDef:
 
         :raises ConfigException: values are invalid; ``problems`` has all problems, in the order of definition
         """
-        if undefined := self._undefined_dependents():
-            raise ConfigException(*undefined.values())
+        refuse(ConfigException, self._undefined_dependents().values())
         read = {name: key.read(props) for name, key in self.config_keys.items()}
         refuse(ConfigException, [problem for _, found in read.values() for problem in found])
         return {name: value for name, (value, _) in read.items()}

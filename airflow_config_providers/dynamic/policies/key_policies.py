@@ -83,8 +83,7 @@ class RequiredKeys(AlterConfigPolicy):
         if request.at is Moment.ALTER:
             never = set(unmatched(missing, request.configs_before))
             missing = [key for key in missing if key not in never]
-        if missing:
-            raise PolicyViolation(*(f"'{printable(key)}' must be set. Add it." for key in missing))
+        refuse(PolicyViolation, (f"'{printable(key)}' must be set. Add it." for key in missing))
 
 
 class ImmutableKeys(AlterConfigPolicy):

@@ -20,7 +20,7 @@ from operator import attrgetter
 from typing import Any, Final
 from weakref import WeakSet
 
-from airflow_config_providers.exceptions import UnsupportedVersionError
+from airflow_config_providers.exceptions import UnsupportedVersionError, refuse
 
 _OURS: Final = "airflow-config-providers"
 
@@ -303,9 +303,8 @@ def require_rows(rows: Iterable[ForeignName], owner: Any) -> None:
 
     :raises UnsupportedVersionError: as in ``require``
     """
-    problems = [f"{problem}. {_way_out(row.distribution)}" for row in rows if (problem := row.problem(owner))]
-    if problems:
-        raise UnsupportedVersionError(*problems)
+    problems = (f"{problem}. {_way_out(row.distribution)}" for row in rows if (problem := row.problem(owner)))
+    refuse(UnsupportedVersionError, problems)
 
 
 def imported_owner(owner: str) -> Any:

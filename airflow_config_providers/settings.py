@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from airflow_config_providers.airflow_compat import conf, config_errors
 from airflow_config_providers.core.text import octets, whole_number
 from airflow_config_providers.core.wording import not_one_of
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.get_provider_info import OPTIONS
 
 if TYPE_CHECKING:
@@ -238,8 +238,7 @@ def _password_encoder(secret: str) -> PasswordEncoder:
     key_length = whole_number(_text("password_encoder_key_length")) or 0
     iterations = whole_number(_text("password_encoder_iterations")) or 0
     wrong = EncoderSettings(key_factory.upper(), cipher.upper(), key_length, iterations).wrong()
-    if wrong:
-        raise ConfigException(*(f"[{SECTION}] {_OF_ENCODER[field]} {what}" for field, what in wrong.items()))
+    refuse(ConfigException, (f"[{SECTION}] {_OF_ENCODER[field]} {what}" for field, what in wrong.items()))
     return PasswordEncoder(
         secret,
         old_secret=password_encoder_old_secret() or None,

@@ -146,7 +146,6 @@ def test_reading_and_storing_a_dag_loads_nothing_that_only_a_run_needs(loaded: M
 OF_FEW_RUNS = (
     *(
         "core.environment",
-        "core.unknown_provider",
         "dynamic",
         "job.chosen_paths",
         "log.sentry",

@@ -17,6 +17,7 @@ from typing import Final
 
 from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall, Setting
 from airflow_config_providers.adoption.references import has_hidden_text
+from airflow_config_providers.core.nested import grouped
 from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 from airflow_config_providers.core.templates import without_templates
 from airflow_config_providers.core.variable import beside_references
@@ -193,10 +194,7 @@ def _is_sensitive_name(text: str) -> bool:
 def _constants(tree: ast.Module, known: Container[ast.AST], under: list[ast.expr]) -> Iterator[ast.Constant]:
     """Yield the constants that ``SecretTexts.of`` describes, following variables to where they are assigned."""
     statements = list(_statements(tree, known))
-    assigning: dict[str, list[_Statement]] = {}
-    for one in statements:
-        for name in one.assigned():
-            assigning.setdefault(name, []).append(one)
+    assigning = grouped((name, one) for one in statements for name in one.assigned())
     waiting = [_Statement([node for node in ast.walk(value) if node not in known]) for value in under]
     waiting += [one for one in statements if one.is_named]
     seen: set[str] = set()

@@ -30,9 +30,9 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.job_layers import ReadFile, deployed_layers, file_as_deployed
-from airflow_config_providers.lint.copied_folder import lead_as_before
 from airflow_config_providers.lint.dag_files import DagFile, DagImports, read_all
 from airflow_config_providers.lint.dag_process import AirflowProcess
+from airflow_config_providers.lint.paths import lead_as_before
 from airflow_config_providers.spark.catalogue import spark_definition
 
 ENVIRONMENT: Final = {"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark"}

@@ -15,12 +15,11 @@ from typing import Any, Final
 
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.core.alter import AlterConfigOp, OpType
-from airflow_config_providers.core.definition.resource_type import ResourceType
 from airflow_config_providers.core.keys import is_reserved
-from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource, ResourceType
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.rows import is_secret
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.known_keys import SPARK
 from airflow_config_providers.spark.layer_files import parse, read_text
 
@@ -106,8 +105,7 @@ def together(*reads: Callable[[], Any]) -> list[Any]:
             found.append(read())
         except WrongArgumentsError as error:
             problems += error.problems
-    if problems:
-        raise WrongArgumentsError(*problems)
+    refuse(WrongArgumentsError, problems)
     return found
 
 

@@ -18,16 +18,14 @@ from airflow_config_providers.cli.failing import (
     reporting_errors,
     say,
 )
-from airflow_config_providers.cli.runs import known_history
-from airflow_config_providers.cli.target import require_here
+from airflow_config_providers.cli.target import known_history, require_here
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import is_like
-from airflow_config_providers.deployment.audits import scope_of_records
+from airflow_config_providers.deployment.audits import dynamic_settings, scope_of_records
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
 from airflow_config_providers.deployment.database_records import outcomes, owners
 from airflow_config_providers.deployment.differences import History, with_authors
-from airflow_config_providers.deployment.dynamic_settings import dynamic_settings
 from airflow_config_providers.deployment.known_secrets import references_in_file
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.spark.audit.html_page import moment

@@ -7,8 +7,7 @@ from typing import Any
 
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import show
-from airflow_config_providers.cli.runs import known_history
-from airflow_config_providers.cli.target import require_here
+from airflow_config_providers.cli.target import known_history, require_here
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.deployment.admin import DeployedLayers

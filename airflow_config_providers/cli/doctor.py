@@ -16,6 +16,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.doctor import connection, own_settings, stores, versions
 from airflow_config_providers.doctor.examination import Check, PatientCheck, Site, examine
+from airflow_config_providers.exceptions import refuse
 
 CHECKS: Final[Mapping[str, Check]] = {
     "versions": versions.check_versions,
@@ -58,6 +59,5 @@ def _chosen(texts: Sequence[str] | None) -> Mapping[str, Check]:
         for name in names
         if name not in CHECKS
     ]
-    if problems:
-        raise WrongArgumentsError(*problems)
+    refuse(WrongArgumentsError, problems)
     return {name: check for name, check in CHECKS.items() if not names or name in names}

@@ -14,7 +14,7 @@ from airflow_config_providers.cli.output import is_for_people, progress, show, s
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.wording import there_are
-from airflow_config_providers.exceptions import PolicyViolation
+from airflow_config_providers.exceptions import PolicyViolation, refuse
 from airflow_config_providers.job.policies import deployment_policies, open_policies
 from airflow_config_providers.planning.plan import Plan, Policies, changed_keys, document, running_tries, verdicts
 from airflow_config_providers.planning.planner import PlanMaker, PlanRequest
@@ -97,10 +97,8 @@ def _environ(path: str) -> Mapping[str, str]:
 
 def _replaced(args: Any) -> Mapping[str, str]:
     pairs = [text.partition("=") for text in args.replace_file or ()]
-    if wrong := [path for path, _, other in pairs if not (path and other)]:
-        raise WrongArgumentsError(
-            *(f"--replace-file: '{printable(one)}' is not PATH=FILE. Write both." for one in wrong)
-        )
+    wrong = (path for path, _, other in pairs if not (path and other))
+    refuse(WrongArgumentsError, (f"--replace-file: '{printable(one)}' is not PATH=FILE. Write both." for one in wrong))
     return {path: other for path, _, other in pairs}
 
 

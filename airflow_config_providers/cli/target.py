@@ -10,11 +10,13 @@ from getpass import getpass
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.cli.arguments import text_of
-from airflow_config_providers.cli.failing import WrongArgumentsError
+from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.server import ServerClient, ServerConfigurations
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import (
     ConfigException,
+    ConfigProvidersError,
     ForbiddenError,
     ProviderUnavailableError,
     problems_of,
@@ -23,6 +25,7 @@ from airflow_config_providers.exceptions import (
 
 if TYPE_CHECKING:
     from airflow_config_providers.deployment.configurations import DeployedConfigurations
+    from airflow_config_providers.deployment.rows import Row
 
     Configurations = DeployedConfigurations | ServerConfigurations
 
@@ -72,6 +75,16 @@ def is_address(text: str) -> bool:
 def address_in(args: Any) -> str:
     """Return the address of the server that a side of ``--diff`` names; empty if none does."""
     return next(filter(is_address, getattr(args, "diff", None) or ()), "")
+
+
+def known_history(found: Configurations, notes: Notes, resource: ConfigResource) -> list[Row]:
+    """Return the changes of ``resource``; with a note, none if they cannot be read."""
+    try:
+        return found.history(resource)
+    except ConfigProvidersError as error:
+        problem = " ".join(error.problems)
+    notes(f"Who changed {resource} is not shown. {problem}")
+    return []
 
 
 def check(args: Any) -> None:

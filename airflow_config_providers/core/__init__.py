@@ -2,18 +2,18 @@
 The engine: references, layers, resolution and its reversal. No Airflow, no Spark, no network.
 
 - References and their values: ``variable``, ``data``, ``transformer``, ``templates``.
-- Providers: ``provider``, ``provider_definition``, ``unknown_provider``, ``registry``, ``entry_points``, ``on_demand``;
-  asking them: ``lookup``, ``retries``, ``diagnosis``.
+- Providers: ``provider``, ``provider_definition``, ``registry``, ``entry_points``, ``on_demand``; asking
+  them: ``lookup``, ``retries``, ``diagnosis``.
 - Layers of precedence: ``layers``, ``environment``, ``keys`` with their ``older_names``; ``resolver`` combines them
   with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``resource``, ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``,
   ``reload``.
 - Threads and processes: ``concurrency``, ``process_environment``, ``cached``, ``closed_on_exit``, ``closing``,
-  ``ending``, ``once``.
+  ``ending``.
 - Strings and formats: ``text``, ``wording``, ``nested``, ``properties``, ``document``, ``java_text``,
   ``yaml_properties``, ``named_file``, ``storage_url``.
-- What must not be shown: ``password``, ``sensitive``, ``errors``; hashes of it: ``content_hash``.
+- What must not be shown: ``password``, ``sensitive``, ``errors``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.definition.config_def import ConfigValue as ConfigValue
     from airflow_config_providers.core.definition.config_def import Importance as Importance
     from airflow_config_providers.core.definition.config_type import ConfigType as ConfigType
-    from airflow_config_providers.core.definition.resource_type import ResourceType as ResourceType
     from airflow_config_providers.core.definition.validators import (
         CaseInsensitiveValidString as CaseInsensitiveValidString,
     )
@@ -79,6 +78,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.resolver import ResolvedConfig as ResolvedConfig
     from airflow_config_providers.core.resolver import Unresolved as Unresolved
     from airflow_config_providers.core.resource import ConfigResource as ConfigResource
+    from airflow_config_providers.core.resource import ResourceType as ResourceType
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer as ReverseTransformer
     from airflow_config_providers.core.transformer import ConfigTransformer as ConfigTransformer
     from airflow_config_providers.core.transformer import ConfigTransformerResult as ConfigTransformerResult
@@ -93,7 +93,6 @@ __getattr__, __dir__, __all__ = lazy.names(
         "definition.abstract_config": "AbstractConfig",
         "definition.config_def": "NO_DEFAULT_VALUE ConfigDef ConfigKey ConfigValue Importance",
         "definition.config_type": "ConfigType",
-        "definition.resource_type": "ResourceType",
         "definition.validators": (
             "CaseInsensitiveValidString CompositeValidator LambdaValidator ListSize NonEmptyString "
             "NonEmptyStringWithoutControlChars NonNullValidator Range ValidList ValidString Validator"
@@ -108,7 +107,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "reload": "ReloadAction ReloadScheduler",
         "registry": "ConfiguredProviders ProviderRegistry",
         "resolver": "ConfigResolver ResolvedConfig Unresolved",
-        "resource": "ConfigResource",
+        "resource": "ConfigResource ResourceType",
         "reversal.reverse": "ReverseTransformer",
         "transformer": "ConfigTransformer ConfigTransformerResult Limits",
         "variable": "ConfigVariable",

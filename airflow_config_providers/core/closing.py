@@ -1,4 +1,4 @@
-"""Objects that close what they have opened."""
+"""Objects that close what they have opened, and calls that are made at most once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
-from airflow_config_providers.core.once import Once
 from airflow_config_providers.core.text import printable
 
 if TYPE_CHECKING:
@@ -17,6 +16,33 @@ if TYPE_CHECKING:
 
 LONGEST_CLOSE: Final = 60.0
 """The most seconds that are waited for a member to close: as for all providers of a job to answer, by default."""
+
+
+class Once:
+    """
+    Makes a call when it is first called itself, and nothing afterwards. Thread-safe, also in a signal handler.
+
+    False once the call was made, or is being made. A signal handler that raises just before it begins interrupts it, as
+    one that raises in its first line does: it is not made again.
+
+    :param call: None for no call
+    """
+
+    __slots__ = ("_left",)
+
+    def __init__(self, call: Callable[[], object] | None) -> None:
+        self._left = [] if call is None else [call]
+
+    def __call__(self) -> None:
+        """Make the call, unless it was made before, or is being made."""
+        try:
+            call = self._left.pop()  # only one thread gets it
+        except IndexError:
+            return
+        call()
+
+    def __bool__(self) -> bool:
+        return bool(self._left)
 
 
 class WaitsToClose:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from airflow_config_providers.core.text import half_pair, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.core.wording import of_type
-from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
+from airflow_config_providers.exceptions import ConfigException, ReservedKeyError, refuse
 
 CONFIG_PROVIDERS: Final = "config.providers"
 """The key that lists the providers. Those below it define them."""
@@ -113,8 +113,8 @@ def require_texts(configs: Mapping[Any, Any], *, where: str = "", is_none_allowe
     if allowed.issuperset(map(type, configs.values())) and {str}.issuperset(map(type, configs)):
         return
     nothing = (f"'{printable(str(key))}': there is no value." for key, value in configs.items() if value is None)
-    if problems := [*type_problems(configs), *(() if is_none_allowed else nothing)]:
-        raise ConfigException(*(f"{where}{problem}" for problem in problems))
+    problems = (*type_problems(configs), *(() if is_none_allowed else nothing))
+    refuse(ConfigException, (f"{where}{problem}" for problem in problems))
 
 
 def _are_ordinary(keys: Collection[str]) -> bool:

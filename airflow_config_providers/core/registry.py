@@ -17,6 +17,7 @@ from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import (
     ProviderDefinition,
     read_definitions,
+    unknown_provider,
     unlisted_names,
 )
 from airflow_config_providers.core.text import printable
@@ -124,8 +125,6 @@ class ProviderRegistry:
         :param home: where the providers are defined, for messages
         :raises ProviderDefinitionError: the list of providers cannot be read
         """
-        from airflow_config_providers.core.unknown_provider import unknown_provider  # noqa: PLC0415 - for a preview only
-
         defined = _listed(props)
         found = {
             variable: self._refusal(defined[variable.provider], variable)

@@ -339,7 +339,7 @@ class ConfigResolver:
 
     def _why(self, variable: ConfigVariable, result: ConfigTransformerResult) -> str:
         if variable.provider not in self._providers:
-            from airflow_config_providers.core.unknown_provider import unknown_provider  # noqa: PLC0415 - for a message only
+            from airflow_config_providers.core.provider_definition import unknown_provider  # noqa: PLC0415 - for a message only
 
             unlisted = getattr(self._providers, "unlisted", ())  # known if definitions were read
             return unknown_provider(variable, self._providers, unlisted=unlisted, home=self._home)

@@ -6,9 +6,25 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeVar
 
-from airflow_config_providers.core.definition.resource_type import ResourceType
 from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.exceptions import ConfigException
+
+
+class ResourceType(IntEnum):
+    """Kinds of resource that can have dynamic configuration. The highest number wins."""
+
+    DEFAULT = 1
+    DAG = 2
+    TASK = 3
+
+    @property
+    def phrase(self) -> str:
+        """Its name in messages."""
+        return {1: "the deployment default", 2: "a DAG", 3: "a task"}[self]
+
+
+EVERYWHERE: Final = tuple(ResourceType)
+"""Where a configuration can be altered unless its definition says otherwise."""
 
 _DOT: Final = "%2E"
 """Replaces a dot of the DAG id in the name of a task, so that two tasks never have the same name."""

@@ -8,9 +8,8 @@ from typing import Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, OpType
-from airflow_config_providers.core.definition.resource_type import ResourceType
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym
-from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource, ResourceType
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.core.wording import counted, first_of, nearest

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from airflow_config_providers.core.definition.resource_type import ResourceType
 from airflow_config_providers.core.layers import ConfigSource
-from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource, ResourceType
 from airflow_config_providers.deployment.rows import BELOW_FILES, Hidden, Row
 from airflow_config_providers.dynamic.inheritance import SOURCES, inherited
 from airflow_config_providers.job.records.record import unversioned

@@ -12,8 +12,8 @@ from typing import Any, Final
 from airflow_config_providers import settings
 from airflow_config_providers.core.lookup import Answers, Lookup
 from airflow_config_providers.core.named_file import lines_of
+from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import ConfigVariable, is_like, some_of, variables
 from airflow_config_providers.core.wording import counted
 from airflow_config_providers.deployment.object_stores import stores_of

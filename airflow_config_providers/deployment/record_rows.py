@@ -25,7 +25,7 @@ from airflow_config_providers.deployment.rows import (
     shown,
 )
 from airflow_config_providers.dynamic.inheritance import SOURCES
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.job.records.record import RecordedValue, TryRecord, shown_value, unversioned
 from airflow_config_providers.spark.catalogue import spark_definition
 
@@ -45,14 +45,11 @@ def of_record(record: TryRecord, selection: KeySelection) -> list[Row]:
 
     :raises ConfigException: a selected key is not in the record
     """
-    if unknown := [key for key in selection.keys if key not in record.configs]:
-        hints = {key: nearest(key, record.configs) for key in unknown[:HINTS]}
-        raise ConfigException(
-            *(
-                f"The job had no key '{printable(key)}'{hints.get(key) or '.'} Correct the name, or ask for all keys."
-                for key in unknown
-            )
-        )
+    unknown = [key for key in selection.keys if key not in record.configs]
+    hints = {key: nearest(key, record.configs) for key in unknown[:HINTS]}
+    way_out = "Correct the name, or ask for all keys."
+    missing = (f"The job had no key '{printable(key)}'{hints.get(key) or '.'} {way_out}" for key in unknown)
+    refuse(ConfigException, missing)
     version = record.versions.get("spark")
     definition = spark_definition(version)
     found = [

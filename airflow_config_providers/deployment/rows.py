@@ -16,12 +16,11 @@ from typing import Any, Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType, parse_type
-from airflow_config_providers.core.definition.resource_type import ResourceType
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym, LayeredConfig
 from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.policy import keys_in
-from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource, ResourceType
 from airflow_config_providers.core.templates import is_known_only_in_run, is_template
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
@@ -29,7 +28,7 @@ from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.dynamic.alterer import AlterConfigResult
 from airflow_config_providers.dynamic.document import Value
 from airflow_config_providers.dynamic.history import Change
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
 from airflow_config_providers.spark.key_notes import key_notes
@@ -84,11 +83,10 @@ class KeySelection:
 
         :raises ConfigException: a selected key does not exist
         """
-        if unknown := [key for key in self.keys if key not in entries]:
-            hints = {key: nearest(key, entries) for key in unknown[:HINTS]}
-            raise ConfigException(
-                *(f"There is no key '{printable(key)}'{hints.get(key) or '.'} Correct the name." for key in unknown)
-            )
+        unknown = [key for key in self.keys if key not in entries]
+        hints = {key: nearest(key, entries) for key in unknown[:HINTS]}
+        missing = (f"There is no key '{printable(key)}'{hints.get(key) or '.'} Correct the name." for key in unknown)
+        refuse(ConfigException, missing)
         found = (entries[key] for key in sorted(self.keys or entries))  # one by one, since each is made on request
         if not (self.keys or self.defaults):
             found = (entry for entry in found if entry.source is not ConfigSource.DEFAULT_CONFIG)

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from airflow_config_providers.core.definition.resource_type import ResourceType
-from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource, ResourceType
 from airflow_config_providers.core.text import is_unicode, octets, printable
 from airflow_config_providers.exceptions import ConfigException
 

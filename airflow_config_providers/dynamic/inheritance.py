@@ -7,11 +7,10 @@ from functools import partial
 from typing import Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
-from airflow_config_providers.core.definition.resource_type import ResourceType
 from airflow_config_providers.core.keys import current_name
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.password import HIDDEN
-from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource, ResourceType
 from airflow_config_providers.dynamic import document
 from airflow_config_providers.dynamic.document import DEPLOYMENT, EMPTY, Document, Sealed, StoredConfig, Value, name_of
 from airflow_config_providers.exceptions import ProviderUnavailableError

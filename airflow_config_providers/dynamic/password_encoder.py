@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from airflow_config_providers.core.password import Password
 from airflow_config_providers.core.text import is_unicode
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import Cipher
@@ -329,8 +329,8 @@ class PasswordEncoder:
             for name, octets in zip(given, self._secrets, strict=True)
             if not octets
         ]
-        if problems := [*empty, *self._settings.problems()]:
-            raise ConfigException(*(f"Password encoder: {problem}" for problem in problems))
+        problems = (*empty, *self._settings.problems())
+        refuse(ConfigException, (f"Password encoder: {problem}" for problem in problems))
         self._salt = b""
         self._key = lru_cache(maxsize=16)(self._derived)
 

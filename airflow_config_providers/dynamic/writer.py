@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from typing import Final, TypeVar
 
+from airflow_config_providers.core.nested import grouped
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.variable import some_of, variables
 from airflow_config_providers.dynamic import document, history
@@ -86,7 +87,7 @@ class Writer:
         """
         texts: dict[str, str] = {}
         documents: dict[str, Document] = {}
-        groups = _by_document(plans)
+        groups = grouped((name_of(plan.resource), plan) for plan in plans)
         beside = snapshot.base(DEPLOYMENT).version + 1 if name_of(DEPLOYMENT) in groups else 0
         for name, group in groups.items():
             resource = group[0].resource
@@ -185,13 +186,6 @@ def take_back(
         f"not in effect. Describe {resource}, and roll the change back."
         for resource, version in written.items()
     ]
-
-
-def _by_document(plans: Iterable[PlannedChange]) -> dict[str, list[PlannedChange]]:
-    groups: dict[str, list[PlannedChange]] = {}
-    for plan in plans:
-        groups.setdefault(name_of(plan.resource), []).append(plan)
-    return groups
 
 
 def _audit(plan: PlannedChange, event: str, version: int, restored: int | None) -> AuditEntry:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.content_hash import ContentHash
-from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.closing import Once
+from airflow_config_providers.core.data import ConfigData, ContentHash
 from airflow_config_providers.core.ending import Ending, is_process_ending
 from airflow_config_providers.core.lookup import Place
-from airflow_config_providers.core.once import Once
 from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer

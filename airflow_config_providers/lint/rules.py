@@ -10,10 +10,11 @@ from typing import Final
 
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.keys import current_name, key_problem, older_names
+from airflow_config_providers.core.nested import grouped
+from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.templates import is_known_only_in_run, is_template, without_templates
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import (
     NOT_NESTED,
     ConfigVariable,
@@ -308,10 +309,7 @@ def is_read_by_other_jobs(file: LayerFile, jobs: Iterable[WrittenJob]) -> bool:
 
 def repeated_findings(file: LayerFile) -> Iterator[Finding]:
     """Yield a finding for each key that a file sets more than once, at the last of its lines."""
-    by_key: dict[str, list[WrittenEntry]] = {}
-    for entry in file.entries:
-        by_key.setdefault(entry.key, []).append(entry)
-    for key, entries in by_key.items():
+    for key, entries in grouped((entry.key, entry) for entry in file.entries).items():
         if len(entries) > 1:
             lines = ", ".join(str(entry.place.line) for entry in entries)
             yield Finding(REPEATED_KEY, entries[-1].place, f"'{printable(key)}' is set in lines {lines}. Keep one.")

@@ -19,7 +19,7 @@ from typing import Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.lint.copied_folder import lead_as_before, moved
+from airflow_config_providers.lint.paths import lead_as_before, moved
 
 _LOCAL: Final = {
     "GIT_LFS_SKIP_SMUDGE": "1",

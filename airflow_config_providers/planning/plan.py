@@ -6,13 +6,14 @@ It is shown as one document to programs, and as tables to people.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self
 
 from airflow_config_providers.core.alter import AlterConfigOp
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer
+from airflow_config_providers.core.nested import grouped
 from airflow_config_providers.core.policy import Moment, NamedPolicy, RequestMetadata
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
@@ -158,7 +159,7 @@ class Plan:
         """The tasks whose configuration stays the same, and what other policies say of them."""
         changed = {change.task for change in self.tasks}
         judged = [one for one in self.judgements if one.verdict.at is Moment.RENDER and one.resource not in changed]
-        return _by_task(judged, lambda one: one.resource)
+        return grouped((one.resource, one) for one in judged)
 
     @property
     def may_differ(self) -> bool:
@@ -245,12 +246,11 @@ _NAMED: Final = 3
 _NAMED_IF_DENIED: Final = 20
 """How many of them are named if a policy denies them, or warns."""
 
-_Item = TypeVar("_Item")
-
 
 def document(plan: Plan) -> Row:
     """Return the whole plan for programs."""
-    judged, running = _by_task(plan.judgements, lambda one: one.resource), _by_task(plan.running, lambda one: one.task)
+    judged = grouped((one.resource, one) for one in plan.judgements)
+    running = grouped((one.task, one) for one in plan.running)
     return {
         "tasks": [
             {
@@ -315,13 +315,6 @@ def _named_first(row: Row, resources: Sequence[ConfigResource]) -> Row:
 def running_tries(plan: Plan) -> list[Row]:
     """Return a row for each running job, with the keys that wait for the next submit."""
     return [{"task": _name(one.task), **_running(one)} for one in plan.running]
-
-
-def _by_task(items: Iterable[_Item], task_of: Callable[[_Item], ConfigResource]) -> dict[ConfigResource, list[_Item]]:
-    found: dict[ConfigResource, list[_Item]] = {}
-    for item in items:
-        found.setdefault(task_of(item), []).append(item)
-    return found
 
 
 def _grouped(rows: Iterable[tuple[ConfigResource, Row]]) -> list[tuple[Row, list[ConfigResource]]]:

@@ -11,6 +11,7 @@ from typing import Final
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSynonym, LayeredConfig
+from airflow_config_providers.core.nested import grouped
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.core.wording import counted, nearest
@@ -272,17 +273,10 @@ def reasons(
         elif not layered:
             yield f"{shown} does not change in any job: this package configures none."
         else:
-            for reason, affected in _by_reason(altered, key, layered).items():
+            for reason, affected in grouped(
+                (_reason(altered, key, config), task) for task, config in layered.items()
+            ).items():
                 yield f"{shown} does not change in {named(affected)}: {reason}"
-
-
-def _by_reason(
-    altered: PlannedAlter, key: str, layered: Mapping[ConfigResource, LayeredConfig]
-) -> dict[str, list[ConfigResource]]:
-    found: dict[str, list[ConfigResource]] = {}
-    for task, config in layered.items():
-        found.setdefault(_reason(altered, key, config), []).append(task)
-    return found
 
 
 def _reason(altered: PlannedAlter, key: str, config: LayeredConfig) -> str:

@@ -16,7 +16,7 @@ from airflow_config_providers.core.variable import beside_references
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, task_configs
 from airflow_config_providers.dynamic.planner import DynamicLayers
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.deployed_task import Warn
@@ -41,10 +41,9 @@ def read_environment(text: str, *, name: str) -> Mapping[str, str]:
     meant = ((number, line) for number, line in enumerate(written, 1) if line.strip() and line.lstrip()[0] != "#")
     lines = [(number, *line.partition("=")) for number, line in meant]
     wrong = [number for number, variable, sign, _ in lines if not (variable.strip() and sign)]
-    if wrong:
-        raise ConfigException(
-            *(f"{printable(name)}:{number}: this line is not NAME=VALUE. Correct it." for number in wrong)
-        )
+    refuse(
+        ConfigException, (f"{printable(name)}:{number}: this line is not NAME=VALUE. Correct it." for number in wrong)
+    )
     return {variable.strip(): value for _, variable, _, value in lines}
 
 
@@ -163,8 +162,7 @@ def refuse_broken_files(state: State, before: Checkout | None, after: Checkout |
         places = {path if checkout is None else checkout.inside(path) for checkout in (before, after)}
         if places != {path} and any(map(os.path.exists, places)):
             state.read_file(path, problems.append)
-    if problems:
-        raise ConfigException(*(problem.removeprefix(NOT_SHOWN) for problem in problems))
+    refuse(ConfigException, (problem.removeprefix(NOT_SHOWN) for problem in problems))
 
 
 def _paths(jobs: Jobs) -> set[str]:

@@ -20,8 +20,7 @@ from fastapi import HTTPException
 from starlette.requests import Request
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.definition.resource_type import ResourceType
-from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource, ResourceType
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.document import DEPLOYMENT, name_of
 from airflow_config_providers.exceptions import ForbiddenError

@@ -17,8 +17,7 @@ from starlette.responses import Response
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.alter import AlterConfigOp, OpType
-from airflow_config_providers.core.definition.resource_type import ResourceType
-from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.resource import ConfigResource, ResourceType
 from airflow_config_providers.core.text import is_storable, is_unicode, once, printable
 from airflow_config_providers.core.wording import nearest, there_are
 from airflow_config_providers.deployment.admin import Caller

@@ -10,10 +10,10 @@ from urllib.parse import quote
 from airflow_config_providers.core.nested import DEEPEST_NESTING, map_leaves
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import SHORTEST
 from airflow_config_providers.core.text import octets, printable
-from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ProviderDefinitionError, refuse
 from airflow_config_providers.providers.airflow_secrets import airflow_is_starting

@@ -20,9 +20,9 @@ from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.subscriptions import Subscriptions
 from airflow_config_providers.core.text import printable, several
-from airflow_config_providers.core.unknown_provider import unknown_provider
 from airflow_config_providers.core.variable import ConfigVariable, some_of, variables
 from airflow_config_providers.core.wording import counted
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse

@@ -16,6 +16,7 @@ from typing import Final
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.named_file import LARGEST_CONFIG_FILE, read_named
+from airflow_config_providers.core.nested import grouped
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse, system_reason
 from airflow_config_providers.providers.real_path import Steps, is_inside, open_real, steps
@@ -83,7 +84,7 @@ def file_layer(file: ConfigFile) -> ConfigLayer:
     :raises ConfigException: the file cannot be read, is outside its bounds, is malformed, or sets a key twice
     """
     entries = _whole(file_parts(file))
-    lines = _lines_by_key(entries)
+    lines = grouped((entry.key, entry.line) for entry in entries)
     if not file.is_lenient:
         _refuse_repeated(lines, name=file.name)
     return ConfigLayer(
@@ -145,13 +146,6 @@ def _refuse_repeated(lines: Mapping[str, Sequence[int]], *, name: str) -> None:
         if len(found) > 1
     )
     refuse(ConfigException, problems)
-
-
-def _lines_by_key(entries: Iterable[properties.Property]) -> dict[str, list[int]]:
-    lines: dict[str, list[int]] = {}
-    for entry in entries:
-        lines.setdefault(entry.key, []).append(entry.line)
-    return lines
 
 
 def read_text(path: str, *, name: str, kind: str = "") -> str:

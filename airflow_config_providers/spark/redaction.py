@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX, HIVE_PREFIX, older_names
+from airflow_config_providers.core.nested import grouped
 from airflow_config_providers.core.sensitive import TELLING_NAMES
 
 REDACTION_KEY: Final = "spark.redaction.regex"
@@ -121,10 +122,7 @@ def other_names(key: str) -> set[str]:
 
 @cache
 def _former_names() -> Mapping[str, Collection[str]]:
-    found: dict[str, list[str]] = {}
-    for older, current in older_names().items():
-        found.setdefault(current, []).append(older)
-    return found
+    return grouped((current, older) for older, current in older_names().items())
 
 
 def _quoted(text: str) -> str:

@@ -8,7 +8,6 @@ import pytest
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.definition.resource_type import ResourceType
 from airflow_config_providers.core.keys import LONGEST_KEY
 from airflow_config_providers.core.layers import (
     UNDEFINED,
@@ -18,6 +17,7 @@ from airflow_config_providers.core.layers import (
     LayeredConfig,
     layer_problems,
 )
+from airflow_config_providers.core.resource import ResourceType
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from airflow_config_providers.core.once import Once
+from airflow_config_providers.core.closing import Once
 from tests.limits import LONGEST
 
 

@@ -83,10 +83,8 @@ class AbstractConfig:
         *,
         registry: ProviderRegistry | None = None,
     ) -> None:
-        if odd := [name for name in originals if not isinstance(name, str)]:
-            raise ConfigException(
-                *(f"The key {printable(repr(name))} is not a string. Write it as one." for name in odd)
-            )
+        odd = (name for name in originals if not isinstance(name, str))
+        refuse(ConfigException, (f"The key {printable(repr(name))} is not a string. Write it as one." for name in odd))
         self._definition = definition
         self._used: set[str] = set()
         self._values: Mapping[str, Any] = {}
@@ -145,9 +143,8 @@ class AbstractConfig:
 
         :raises ConfigException: values are not strings; names each of their keys
         """
-        odd = [key for key, value in self._originals.items() if not isinstance(value, str)]
-        if odd:
-            raise ConfigException(*(f"The value of {printable(key)} is not a string. Write it as one." for key in odd))
+        odd = (key for key, value in self._originals.items() if not isinstance(value, str))
+        refuse(ConfigException, (f"The value of {printable(key)} is not a string. Write it as one." for key in odd))
         return self.originals()
 
     def originals_with_prefix(self, prefix: str, strip: bool = True) -> RecordingMap:

@@ -14,7 +14,8 @@ from airflow_config_providers.core.definition.config_type import (
     invalid_value,
     parse_type,
 )
-from airflow_config_providers.core.definition.resource_type import EVERYWHERE, ResourceType
+from airflow_config_providers.core.nested import grouped
+from airflow_config_providers.core.resource import EVERYWHERE, ResourceType
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse
 
@@ -183,8 +184,7 @@ class ConfigDef:
 
         :raises ConfigException: values are invalid; ``problems`` has all problems, in the order of definition
         """
-        if undefined := self._undefined_dependents():
-            raise ConfigException(*undefined.values())
+        refuse(ConfigException, self._undefined_dependents().values())
         read = {name: key.read(props) for name, key in self.config_keys.items()}
         refuse(ConfigException, [problem for _, found in read.values() for problem in found])
         return {name: value for name, (value, _) in read.items()}
@@ -233,10 +233,7 @@ class ConfigDef:
 
     def to_markdown(self) -> str:
         """Return the reference documentation: a table for each group, without internal configurations."""
-        groups: dict[str, list[ConfigKey]] = {}
-        for key in self.config_keys.values():
-            if not key.internal:
-                groups.setdefault(key.group, []).append(key)
+        groups = grouped((key.group, key) for key in self.config_keys.values() if not key.internal)
         return "\n".join(line for group in groups for line in _table(group, sorted(groups[group], key=_rank)))
 
     def _add(self, key: ConfigKey) -> None:

@@ -55,8 +55,7 @@ class IfThen(AlterConfigPolicy):
 
     def validate(self, request: RequestMetadata) -> None:
         """Refuse a configuration in which ``if`` applies and every choice of ``then`` is missing."""
-        if problems := unreadable(request.configs_after):
-            raise PolicyViolation(*problems.values())
+        refuse(PolicyViolation, unreadable(request.configs_after).values())
         configs: dict[str, set[str]] = {}
         for key, text in all_settings(request.configs_after):
             configs.setdefault(canonical_name(key), set()).add(text)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from airflow_config_providers.core.keys import hadoop_name
+from airflow_config_providers.core.nested import grouped
 from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, RequestMetadata
 from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
@@ -82,8 +83,7 @@ class RequiredKeys(AlterConfigPolicy):
         if request.at is Moment.ALTER:
             never = set(unmatched(missing, request.configs_before))
             missing = [key for key in missing if key not in never]
-        if missing:
-            raise PolicyViolation(*(f"'{printable(key)}' must be set. Add it." for key in missing))
+        refuse(PolicyViolation, (f"'{printable(key)}' must be set. Add it." for key in missing))
 
 
 class ImmutableKeys(AlterConfigPolicy):
@@ -148,11 +148,7 @@ def _origins(changed: Collection[str], configs: Mapping[str, str]) -> Mapping[st
 
 def _users(configs: Mapping[str, str]) -> dict[str, list[str]]:
     """Return name in a ``${...}`` -> the keys whose values contain it; those in parts are under ``_NESTED``."""
-    found: dict[str, list[str]] = {}
-    for key, text in configs.items():
-        for name in _taken_in(key, text):
-            found.setdefault(name, []).append(key)
-    return found
+    return grouped((name, key) for key, text in configs.items() for name in _taken_in(key, text))
 
 
 def _taken_in(key: str, text: str) -> Iterator[str]:

@@ -9,7 +9,6 @@ from enum import Enum
 from typing import Any, Final, Self, TypeGuard, TypeVar, overload
 
 from airflow_config_providers.core.closing import Closing, close_all
-from airflow_config_providers.core.definition.resource_type import ResourceType
 from airflow_config_providers.core.errors import kind_and_place
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,
@@ -19,6 +18,7 @@ from airflow_config_providers.core.policy import (
     RequestMetadata,
     judged,
 )
+from airflow_config_providers.core.resource import ResourceType
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.wording import not_one_of
 from airflow_config_providers.dynamic.policies.cel import CelExpression

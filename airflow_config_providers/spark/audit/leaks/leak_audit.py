@@ -30,9 +30,8 @@ from airflow_config_providers.spark.audit.leaks.files import (
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.folder_lock import locked
 from airflow_config_providers.spark.audit.leaks.leak import Leak, iso_moment
-from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
+from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport, RevealingPaths
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, is_stored, mount, mounted
-from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder

@@ -20,6 +20,7 @@ from airflow_config_providers.spark.audit.leaks.files import SPLIT, FileListing,
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
+from airflow_config_providers.spark.audit.leaks.leak_report import RevealingPaths
 from airflow_config_providers.spark.audit.leaks.object_store import (
     FAR_BLOCK,
     ObjectStore,
@@ -27,7 +28,6 @@ from airflow_config_providers.spark.audit.leaks.object_store import (
     StoredObject,
     mounted,
 )
-from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.sought import Sought

@@ -7,7 +7,7 @@ from pathlib import Path
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.files import FileListing
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder
-from airflow_config_providers.spark.audit.leaks.revealing_paths import RevealingPaths
+from airflow_config_providers.spark.audit.leaks.leak_report import RevealingPaths
 
 NAME = ConfigVariable("vault", "apps/db", "name")
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from airflow_config_providers.airflow_compat import BaseOperator
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import OURS
 from airflow_config_providers.job.operator_specs import spec_or_default
-from airflow_config_providers.job.options import JobOptions
-from airflow_config_providers.operators.configured import ConfiguredOperator, refuse_taken
+from airflow_config_providers.operators.configured import ConfiguredOperator
+from airflow_config_providers.operators.taken_names import refuse_taken, taken_in_class, taken_in_task
 
 Operator = TypeVar("Operator", bound=type[BaseOperator])
-
-_ARGUMENTS: Final = frozenset({"config_files", *JobOptions.__dataclass_fields__})
-_ATTRIBUTES: Final = frozenset({*OURS, "config_conn_id", "unresolved", "allow_exposed_arguments", "resolve_in"})
-"""The arguments and the attributes that a configured operator has besides those of its class."""
 
 
 def configured(kind: Operator) -> Operator:
@@ -33,7 +26,7 @@ def configured(kind: Operator) -> Operator:
     :raises ConfigException: ``kind`` has an argument or an attribute of its own by the name of one of ours
     """
     if not issubclass(kind, ConfiguredOperator):
-        refuse_taken(kind, _taken_attributes(kind) | _taken_arguments(kind))
+        refuse_taken(kind, taken_in_class(kind))
     return _configured(kind)  # type: ignore[no-any-return]  # lru_cache loses the type of the class
 
 
@@ -49,7 +42,7 @@ def configure_task(task: Any) -> None:
         task.start_from_trigger = False  # the triggerer does not resolve references
     elif not isinstance(task, ConfiguredOperator):
         kind: Any = type(task)
-        refuse_taken(kind, _taken_attributes(kind) | (_ATTRIBUTES & vars(task).keys()))
+        refuse_taken(kind, taken_in_task(task))
         object.__setattr__(task, "__class__", _configured(kind))  # Airflow's way looks for a converter first
         task.take_over()
 
@@ -77,27 +70,6 @@ def _configured(kind: Any) -> Any:
     own = {"template_fields": fields, "_order": order, "__reduce_ex__": _reduced}
     meta = _InFront if issubclass(_InFront, type(kind)) else type("_InFront", (_InFront, type(kind)), {})
     return meta(kind.__name__, (kind,), {**shown, **own})
-
-
-@lru_cache(maxsize=256)  # as above
-def _taken_attributes(kind: Any) -> frozenset[str]:
-    """Return the attributes of ours that a class or a base of it has, for something of its own."""
-    return frozenset(name for one in _derived(kind) for name in _ATTRIBUTES & vars(one).keys())
-
-
-@lru_cache(maxsize=256)  # as above
-def _taken_arguments(kind: Any) -> frozenset[str]:
-    """Return the arguments of ours that a class or a base of it takes, for something of its own."""
-    makers = [vars(one)["__init__"] for one in _derived(kind) if "__init__" in vars(one)]
-    return frozenset(name for make in makers for name in _ARGUMENTS.intersection(inspect.signature(make).parameters))
-
-
-def _derived(kind: Any) -> tuple[type, ...]:
-    """Return a class of operators and its bases that are derived from ``BaseOperator``, or are mixins of these."""
-    order: tuple[type, ...] = kind.__mro__
-    if BaseOperator not in order:
-        raise ConfigException(f"{printable(str(kind))} is not an operator class. Give configured() one.")
-    return order[: order.index(BaseOperator)]
 
 
 def _reduced(task: Any, protocol: Any) -> Any:

@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import astuple
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from airflow_config_providers.airflow_compat import SUSPENSIONS, resuming_argument
+from airflow_config_providers.airflow_compat import BaseOperator, resuming_argument
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.errors import clearing_frames
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.foreign import require_bases
+from airflow_config_providers.job import nested_texts
+from airflow_config_providers.job.authored_job import STORED, stored_text
 from airflow_config_providers.job.fields import OURS, JobFields
-from airflow_config_providers.job.nested_texts import NestedString, field_of, refuse_unstorable
+from airflow_config_providers.job.nested_texts import NestedString, refuse_unstorable
+from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions, listed
-from airflow_config_providers.operators.held_texts import HeldTexts
+from airflow_config_providers.operators.chosen_option import ChosenOption
 from airflow_config_providers.operators.no_retry import failing_at_once
-from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
-from airflow_config_providers.operators.reloading import attributes
-from airflow_config_providers.operators.rendering import RenderingOperator
-from airflow_config_providers.operators.resuming import SEALED_VALUES
-from airflow_config_providers.operators.reversal.author_hooks import guard_methods
+from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_methods
+from airflow_config_providers.operators.taken_names import refuse_taken
+from airflow_config_providers.operators.try_state import TryState
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-    from airflow_config_providers.job.run import JobRun
+    from airflow_config_providers.job.authorship import Authorship
+    from airflow_config_providers.job.handover import Handover
+    from airflow_config_providers.job.resolver import Driver
+    from airflow_config_providers.operators.reversing import TaskReversal
+    from airflow_config_providers.spark.installation import SparkInstallation
+    from airflow_config_providers.spark.layer_files import ConfigFile
 
 _OWN: Final = ("config_files", "effective_config", "written_params", "_authorship", "_job_options", "_try_state")
 """The attributes of a configured operator."""
 
-_WITHOUT_BASE: Final = (
-    "The execute() of this operator has not called super().execute(), so its fields had references in place of "
-    "values. Call it where you need them, or derive the class from the stock operator, and decorate it with configured."
-)
-
 _NONE_CHOSEN: Final = astuple(NO_OPTIONS)
 
 
-class ConfiguredOperator(RenderingOperator):
+class ConfiguredOperator(BaseOperator):
     """
     A mixin for any operator, whose template fields can hold references, however nested.
 
@@ -62,7 +61,16 @@ class ConfiguredOperator(RenderingOperator):
     :param streaming: whether the job is meant to run for ever, so that it is restarted by default
     """
 
+    # What most operators have in common is not set on each, because Airflow checks each attribute that is set.
+    config_files: Any = None
+    effective_config: list[str] | None = None  # None, so that Airflow does not store it with the DAG
     written_params: Mapping[str, Any] = MappingProxyType({})
+    spec: ClassVar[OperatorSpec | None] = None
+    """The description of the operator; None to look it up by class."""
+
+    _job_options = NO_OPTIONS
+    _pre_execute_hook = AuthorHook()
+    _post_execute_hook = AuthorHook()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -124,201 +132,221 @@ class ConfiguredOperator(RenderingOperator):
         if self.start_from_trigger:
             self.start_from_trigger = False  # the triggerer does not resolve references
 
+    # What Airflow asks for while it reads, stores and copies a DAG
+
+    unresolved = ChosenOption()
+    """What to do with a reference that no provider answers; None for the default of the deployment."""
+    resolve_in = ChosenOption()
+    """Where to resolve; None for the default of the deployment."""
+
+    @property
+    def config_conn_id(self) -> str:
+        """The connection that defines the providers. Settings are slow, so this does not run while a DAG is parsed."""
+        return self._job_options.conn_id
+
+    @property
+    def allow_exposed_arguments(self) -> bool:
+        """Whether resolved values may be where others can read them. Like ``config_conn_id``, it is read late."""
+        return self._job_options.allows_exposed
+
+    @classmethod
+    def get_serialized_fields(cls) -> frozenset[str]:
+        """Return the fields that Airflow stores, including the job, so that ``describe`` needs no run."""
+        stored = super().get_serialized_fields()  # type: ignore[no-untyped-call]  # Airflow has no types here
+        return frozenset({*stored, STORED})
+
+    @property
+    def _authored_job(self) -> str | None:
+        fields = self._job_fields()  # here, Airflow reports what is wrong as an error of the DAG file
+        refuse_unstorable({name: fields.read(name) for name in fields.names})
+        return stored_text(self, fields, self._job_options)
+
+    def __getstate__(self) -> Any:
+        """Return what a copy of this operator has, pickled or not, with a state of its own."""
+        held = super().__getstate__()  # type: ignore[no-untyped-call]  # Airflow has no types here
+        if not isinstance(held, dict) or "_try_state" not in held:  # another class can keep what it has in any way
+            return held
+        return {**held, "_try_state": copy(held["_try_state"])}
+
+    # What Airflow calls while it runs a task
+
+    @failing_at_once
+    @clearing_frames
+    @nested_texts.refusing_depth()
+    def _do_render_template_fields(
+        self, parent: Any, template_fields: Any, context: Any, jinja_env: Any, seen_oids: set[int]
+    ) -> None:
+        # Mapped tasks call this instead of the public method. It also recurses into the fields of other objects.
+        from airflow_config_providers.operators.rendering import Rendering
+
+        if parent is self:
+            Rendering(self, context, jinja_env).render(super(), template_fields, seen_oids)
+        else:
+            super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
+
+    def render_template(
+        self, content: Any, context: Any, jinja_env: Any = None, seen_oids: set[int] | None = None
+    ) -> Any:
+        """Return the result of a template, and track the references in templates of this operator's fields."""
+        render = super().render_template
+        if not self._authorship.is_rendering or not isinstance(content, str):
+            return render(content, context, jinja_env, seen_oids)
+        if id(content) in (seen_oids or ()):
+            return content
+        from airflow_config_providers.operators.rendering import Rendering
+
+        return Rendering(self, context, jinja_env).fill_in(content, render, seen_oids)
+
     def execute(self, context: Any, *args: Any, **kwargs: Any) -> Any:
         """Run the operator with values in its fields."""
-        self._ask_late()
+        self._try_state.begin_late()
         run = partial(super().execute, context, *args, **kwargs)
         return self._with_values(context, run, how=self._run_with_record)
 
     def resume_execution(self, next_method: str, next_kwargs: Any, context: Any) -> Any:
         """Continue after a deferral, with values in the fields; the job has ended."""
+        from airflow_config_providers.operators.execution import go_on
+        from airflow_config_providers.operators.resuming import SEALED_VALUES
+
         kwargs = dict(next_kwargs or {})
         sealed = kwargs.pop(SEALED_VALUES, None)
         if resuming_argument(context.get("ti"), SEALED_VALUES) is not None:
             sealed = None  # it was opened when the fields were rendered
         run = partial(super().resume_execution, next_method, kwargs, context)
-        return self._with_values(context, run, how=partial(self._run_resumed, sealed))
-
-    def _run_resumed(self, sealed: object, context: Any, run: Callable[[], Any]) -> Any:
-        self._know_sealed(self._try_state.run, context, sealed)
-        try:
-            return self._run_once(context, run)
-        finally:
-            self._try_state.end_record()
+        return self._with_values(context, run, how=partial(go_on, self, sealed=sealed))
 
     @failing_at_once
     @clearing_frames
     def _with_values(
         self, context: Any, run: Callable[[], Any], *, how: Callable[[Any, Callable[[], Any]], Any]
     ) -> Any:
-        if self._try_state.held_texts is not None:
-            return run()
-        if self._try_state.run.is_over:  # also if a subclass has called the execute of its base before
-            self._resolve_job(context, None)
-        try:
-            with self.reversing_context("execute", context):
-                return how(context, run)
-        finally:
-            self._try_state.clear_runs()  # also those of a job that did not begin
-            self.guard_author_methods()  # those that Airflow calls next
+        from airflow_config_providers.operators.execution import execute
+
+        return execute(self, context, run, how=how)
 
     @failing_at_once
     def run_and_forget(self, context: Any, run: Callable[[], Any]) -> Any:
-        """
-        Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base.
+        """Call the ``execute`` of a subclass, and forget the values also if that has not called the one of its base."""
+        from airflow_config_providers.operators.execution import run_and_forget
 
-        :param run: calls it; inside another one, as ``super().execute()`` is, it is only called
-        """
-        from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
+        return run_and_forget(self, context, run)
 
-        state = self._try_state
-        if state.held_texts is not None or state.is_executing:
-            return run()
-        first_run, before = state.run, attributes(self)  # whose values are known until the end
-        was_over, state.is_executing = first_run.is_over, True  # it is over if this is called once more
-        has_references = not was_over and bool(first_run.places)
+    def on_kill(self) -> None:
+        """Kill the job, and do not run it anew, or at all."""
+        self._try_state.kill()
+        if self._try_state.has_run:  # there is no job before rendering ends
+            super().on_kill()
+
+    # What the parts of an operator ask of it
+
+    @cached_property
+    def _try_state(self) -> TryState:
+        return TryState()
+
+    @cached_property
+    def _authorship(self) -> Authorship:
+        from airflow_config_providers.job.authorship import Authorship
+
+        return Authorship()
+
+    @property
+    def task_reversal(self) -> TaskReversal:
+        """What replaces the values of this run by references."""
+        from airflow_config_providers.operators.reversing import TaskReversal
+
+        return TaskReversal(self)
+
+    def _operator_spec(self) -> OperatorSpec:
+        own = type(self).spec  # an operator can have an attribute of this name
+        return own if isinstance(own, OperatorSpec) else spec_or_default(type(self))
+
+    def _job_fields(self) -> JobFields:
+        return JobFields.of_operator(self, self._operator_spec())
+
+    # What differs in a subclass: its job
+
+    def _complete_fields(self) -> None:
+        """Complete the fields after they are rendered, before references are resolved."""
+
+    def _resolve_job(self, context: Any, jinja_env: Any) -> None:
+        """Get the values of this run, and show where they come from."""
+        from airflow_config_providers.operators.rendering import Rendering
+
+        Rendering(self, context, jinja_env).resolve()
+
+    def _spark_program(self) -> str:
+        """Return the program of Spark that the operator starts; empty if it starts none on this machine."""
+        return self._operator_spec().binary
+
+    def _job_paths(self, fields: JobFields) -> Sequence[NestedString]:
+        """Return the paths of files that the author named, which must be where the deployment allows them."""
+        return fields.files()
+
+    def _default_files(self, spark: SparkInstallation | None) -> Sequence[ConfigFile]:
+        """Return Spark's defaults file, which the job reads in any case."""
+        return [spark.defaults] if spark and spark.defaults else []
+
+    def _environment_prefixes(self) -> Collection[str]:
+        """Return the prefixes under which ``env_vars`` are keys of Spark."""
+        return ()
+
+    def _job_driver(self, fields: JobFields) -> Driver:
+        """Return the driver of the job, to which references can be left."""
+        from airflow_config_providers.job.resolver import Driver
+
+        is_remote = fields.spec.is_remote and bool(fields.conf or fields.cluster_confs)
+        not_python, closed = fields.not_python(), tuple(fields.closed_confs())
+        return Driver(is_remote, lambda _: is_remote, not_python=not_python, closed=closed)
+
+    def _own_problems(self, fields: JobFields) -> Iterable[str]:
+        """Return what else is wrong with the fields before anything is resolved."""
+        return ()
+
+    def _own_notes(self, fields: JobFields) -> Iterable[str]:
+        """Return what else people should know of the fields."""
+        return ()
+
+    # What differs in a subclass: its execution
+
+    def _run_with_record(self, context: Any, run: Callable[[], Any]) -> Any:
+        """Run the job, anew whenever its secrets have changed, and leave a record."""
+        from airflow_config_providers.operators.reloading import Restarts
+
+        return Restarts(self, context).run_with_record(run)
+
+    def _job_of(self, context: Any, run: Callable[[], Any]) -> Callable[[], Any]:
+        """Return what runs the job, or goes on with it, in place of the stock operator's ``run``."""
+        return run
+
+    def _obstacle_to_reload(self) -> str | None:
+        """Return a sentence that says why the job cannot be restarted while it runs; None if it can."""
+        if not self._operator_spec().is_restartable:
+            return f"the job of a {self.task_type} cannot be stopped safely. Changes apply from the next run on."
+        if getattr(self, "deferrable", False):
+            return "its task is deferred while the job runs. To have it restarted, set deferrable=False."
+        return None
+
+    def _require_deliverable(self, handover: Handover) -> None:
+        """
+        Make sure that the values of the next run would reach a job; called in another thread, while the job runs.
+
+        :raises ConfigProvidersError: one would not
+        """
+
+    def _has_begun(self) -> bool:
+        """Return whether there is a job that ``_stop_job`` can stop; called in another thread."""
+        return True
+
+    def _stop_job(self) -> None:
+        """Stop the running job, so that it can be submitted again; called in another thread."""
         try:
-            with self.reversing_context("execute", context):
-                result = run()
-        except SUSPENSIONS as deferred:
-            if state.run.reverser:  # or the execute of the base has done this
-                self._reverse_deferral(context, deferred, state.run.reverser, stop=self.on_kill)
+            self.on_kill()
+        except BaseException:
+            self._try_state.is_killed = False  # it goes on
             raise
-        except BaseException as error:
-            self.reverse_error(error)
-            raise
-        finally:
-            has_called_base = state.run.is_over and not (was_over and state.run is first_run)
-            state.is_executing = False
-            self._forget_values(before, state.run.reverser)
-            state.clear_runs()
-            self.guard_author_methods()  # those that Airflow calls next
-        if has_called_base:
-            return result
-        if has_references and not state.has_submitted:
-            self.log.warning("%s", _WITHOUT_BASE)
-        return reverse_stored(result, state.run.reverser)
 
-    def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
-        with PostponedTimeout(self.log) as timeout:
-            return self._run_with_values(context, partial(timeout.run, run))
+    def _forget_job(self, context: Any) -> None:
+        """Forget the job that was stopped, or has failed, before another one is submitted."""
 
-    def _run_with_values(self, context: Any, run: Callable[[], Any]) -> Any:
-        from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
-        from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
-
-        reverser = self._try_state.run.reverser
-        added = AddedContext(context)  # by this job; then, a subclass goes on with references, or a restart follows
-        reversing = added.around(self._current_reverser, is_followed=lambda: not self._try_state.is_executing)
-        try:
-            with reversing, self._values_in_place(reverser):
-                guard_output(reverser)
-                result = run()
-        except SUSPENSIONS as deferred:
-            self._reverse_deferral(context, deferred, reverser, stop=self.on_kill)
-            raise
-        except BaseException as error:
-            self.reverse_error(error)
-            raise
-        finally:
-            self._try_state.clear_runs()
-        return reverse_stored(result, reverser)
-
-    def _begin_anew(self, context: Any, before: Mapping[str, Any], run: JobRun) -> None:
-        """Keep what code has added to the configuration, or changed there, after it was settled."""
-        added = {} if self._try_state.followed else self._try_state.handover.added(self._job_fields().configs)
-        super()._begin_anew(context, before, run)
-        if added and (conf := (fields := self._job_fields()).conf) is not None:
-            setattr(self, conf.field, conf.put(fields.read(conf.field), {**fields.configs, **added}))
-
-    @contextmanager
-    def _values_in_place(self, reverser: ReverseTransformer) -> Iterator[None]:
-        fields = self._job_fields()
-        shown = {name: getattr(self, name) for name in fields.names}
-        before = attributes(self)
-        try:
-            resolved = self._resolved_fields(fields)
-            self._try_state.held_texts = HeldTexts.of(shown, resolved)
-            for name, value in resolved.items():
-                setattr(self, name, value)
-            yield
-        finally:
-            self._try_state.held_texts = None
-            for name, value in shown.items():
-                setattr(self, name, value)
-            self._forget_values(before, reverser)
-
-    def _resolved_fields(self, fields: JobFields) -> dict[str, Any]:
-        from airflow_config_providers.job.exposed_values import refuse_broken_words
-
-        handover = self._try_state.handover
-        written = list(fields.other_texts())
-        self._refuse_late([*written, *fields.argument_texts()])
-        values = {one.label: handover.value(one) for one in written}
-        refuse_broken_words(
-            fields.spec.words,
-            written={one.label: one.text for one in written},
-            values=values,
-            allow_exposed=self._job_options.allows_exposed,
-        )
-        resolved = fields.resolved(values)
-        if self._try_state.followed:
-            return resolved
-        return fields.with_configs(resolved, self._configs_for, handover.run.shown)
-
-    def _configs_for(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
-        self._log_added(self._try_state.handover.added(conf))  # no code has had a value yet
-        return self._try_state.handover.configs_for(conf)
-
-    def _check_added(self, conf: Mapping[str, Any], *names: str) -> None:
-        """
-        Check what code has added since the fields were rendered, and log its keys.
-
-        :param names: fields that are read when the job is submitted
-        :raises ConfigException: code has added references to these fields
-        :raises ExposedValueError: code has put a value under a key where others can read it
-        """
-        self._refuse_late(self._job_fields().texts(*names) if names else ())
-        added = self._try_state.handover.added(conf)
-        if self._execute_can_read_values():
-            self._try_state.handover.refuse_exposed(added)
-        self._log_added(added)
-
-    def _log_added(self, added: Collection[str]) -> None:
-        """Log the keys that code has added to the configuration, except those of Airflow's integration."""
-        keys = sorted(key for key in added if not key.startswith("spark.openlineage."))
-        if keys:
-            self.log.info(
-                "Keys that code added or changed after the configuration was settled, so that no policy has seen them "
-                "and the record lacks them: %s",
-                ", ".join(map(printable, keys)),
-            )
-
-    def _refuse_late(self, texts: Iterable[NestedString]) -> None:
-        """Refuse references that were added, or moved, since the fields were rendered."""
-        known = self._try_state.referring_texts
-        if not self._try_state.followed:
-            self._try_state.handover.refuse_late(
-                one for one in texts if scan(one.text) and known.get(one.label) != one.text
-            )
-
-    def _execute_can_read_values(self) -> bool:
-        """Return whether a field had a reference whose value ``execute`` can read."""
-        fields = self._job_fields()
-        held = {*fields.spec.held, *fields.spec.paths, *fields.named_fields}
-        return any(field_of(label) not in held for label in self._try_state.referring_texts)
-
-
-def refuse_taken(kind: type, names: Collection[str]) -> None:
-    """
-    Make sure that a class of operators has no argument or attribute of its own that has the name of one of ours.
-
-    :param names: those that it has
-    :raises ConfigException: it has some
-    """
-    if names:
-        raise ConfigException(
-            f"Class {printable(f'{kind.__module__}.{kind.__qualname__}')} has its own {', '.join(sorted(names))}. This "
-            f"package gives configured operators an argument or an attribute of that name. Rename it in the class. If "
-            f"apply_to configures the operator, the tag 'config_providers:off' leaves its DAG alone."
-        )
+    def _forget_objects(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
+        """Forget the values in other objects of the operator, whose attributes were these ``before`` it ran."""

@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import AirflowTaskTimeout
-from airflow_config_providers.core.text import printable, shortened
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
 from airflow_config_providers.operators.configured import ConfiguredOperator
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-    from airflow_config_providers.job.records.record import TryRecord
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
     from airflow_config_providers.operators.followed_job import FollowedJob
@@ -59,11 +57,12 @@ class DurableMixin(ConfiguredOperator):
 
     def _is_followable(self, job: Any, submitted: SubmittedConfig | None, context: Any) -> bool:
         """Return whether ``job`` still runs or has succeeded, which its own configuration says where to ask."""
-        fields = self._job_fields()
-        before = {name: getattr(self, name) for name in fields.names}
+        from airflow_config_providers.operators.shown_job import show_conf
+
+        before = {name: getattr(self, name) for name in self._job_fields().names}
         try:
             if submitted is not None:
-                self._show_conf(fields, submitted.layered)
+                show_conf(self, submitted.layered)
             return self._can_follow(job, context)
         finally:
             for name, value in before.items():
@@ -73,8 +72,10 @@ class DurableMixin(ConfiguredOperator):
         """Return what the running job would be submitted with now; None if it would not be restarted."""
         if self._obstacle_to_reload() or not self._is_active:
             return None
+        from airflow_config_providers.operators.authored import checked_configuration
+
         try:
-            return self._checked_configuration(context, jinja_env).resolve_if_restarted()
+            return checked_configuration(self, context, jinja_env).resolve_if_restarted()
         except ConfigProvidersError as error:
             problem = "; ".join(error.problems)
         except Exception as error:  # noqa: BLE001 - following the job is more important; the message can hold a value
@@ -96,9 +97,10 @@ class DurableMixin(ConfiguredOperator):
         """
         from airflow_config_providers.job.configuration import following_run
         from airflow_config_providers.operators.followed_job import FollowedJob
+        from airflow_config_providers.operators.shown_job import show_conf
 
         if submitted is not None:
-            self._show_conf(self._job_fields(), submitted.layered)
+            show_conf(self, submitted.layered)
         used = submitted.conf.values() if submitted else ()
         self._try_state.begin(following_run(self._job_options, self._texts_afterwards(), used=used))
         sealed = submitted.sealed if submitted else None
@@ -119,18 +121,6 @@ class DurableMixin(ConfiguredOperator):
             run.know(next_run.reverser)
         return differs
 
-    def _keep_record(self, context: Any) -> None:
-        """Keep the record of this try, but not in place of the one of the job that this very try submitted."""
-        followed, keeper = self._try_state.followed, self._try_state.record_keeper
-        if followed and followed.is_own and keeper is not None:
-            keeper.keep_first(lambda: self._try_record(context), self._try_state.run.reverser)
-        else:
-            super()._keep_record(context)
-
-    def _try_record(self, context: Any) -> TryRecord:
-        record, followed = super()._try_record(context), self._try_state.followed
-        return followed.recorded(record) if followed else record
-
     def _job_seal(self, job: Any, context: Any) -> ValueSeal:
         from airflow_config_providers.job.sealed_values import ValueSeal
 
@@ -143,13 +133,13 @@ class DurableMixin(ConfiguredOperator):
         return self._is_active or bool(self.is_job_succeeded(status))  # type: ignore[attr-defined]
 
     def _show_followed(self, followed: FollowedJob) -> None:
+        from airflow_config_providers.operators.shown_job import show_lines
+
         note = followed.note(self._status, key=self.external_id_key)
         self.log.warning("%s", note)
         lines = followed.lines(note)
         self.log.info("Configuration of the job:\n%s", "\n".join(lines[1:]))
-        self.effective_config = shortened(
-            lines, characters=settings.longest_field(), rest="see the log of the try that submitted the job"
-        )
+        show_lines(self, lines, rest="see the log of the try that submitted the job")
 
     def get_job_status(self, external_id: Any, context: Any) -> Any:
         """Return the status of a job; the first call returns the status by which it was decided to follow the job."""
@@ -218,9 +208,8 @@ class DurableMixin(ConfiguredOperator):
         except Exception:  # noqa: BLE001 - the status is unknown then
             return True
 
-    def _begin_anew(self, context: Any, before: Mapping[str, Any], run: JobRun) -> None:
+    def _forget_job(self, context: Any) -> None:
         """Forget the job that was stopped, which a later try must not follow, and this one no longer does."""
-        super()._begin_anew(context, before, run)
         self._status = None
         store = self._state_store(context)
         if store is not None:

@@ -36,9 +36,10 @@ class PySparkMixin(ConfiguredOperator):
     def execute_callable(self) -> Any:
         """Call the function with a session whose secrets are in no command."""
         from airflow_config_providers.log.descriptors import guarded_descriptors
+        from airflow_config_providers.operators.added_later import check_added
         from airflow_config_providers.spark import jvm
 
-        self._check_added(self.config_kwargs)
+        check_added(self, self.config_kwargs)
         delivery = self._try_state.handover.delivery(self.config_kwargs, in_process=True)
         with guarded_descriptors(self._try_state.run.reverser):
             connection = BaseHook.get_connection(self.conn_id) if self.conn_id else None

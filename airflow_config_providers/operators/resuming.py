@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,6 @@ from airflow_config_providers.airflow_compat import resuming_method
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.exceptions import ConfigProvidersError
-from airflow_config_providers.operators.authored import AuthoredOperator
 from airflow_config_providers.operators.reversal.author_hooks import defines
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.job.policies import TaskVerdict
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
+    from airflow_config_providers.operators.job_operator import JobOperator
 
 _NOT_ASKED: Final = "This task went on after a deferral. What is shown was settled anew, without asking the policies, "
 _SETTLED_ANEW: Final = f"{_NOT_ASKED}and {{}}."
@@ -33,82 +34,101 @@ SEALED_VALUES: Final = "_config_providers_values"
 """The argument with which a deferred task gets the values that its job had before, sealed."""
 
 
-class ResumingOperator(AuthoredOperator):
-    """A base of ``ConfiguredOperator``, which asks the policies once for each job, however often its task goes on."""
+def deferral_seal(operator: JobOperator, context: Any) -> ValueSeal:
+    """Return what seals the values of a try that is deferred, and opens them when it goes on."""
+    from airflow_config_providers.job.sealed_values import ValueSeal
 
-    effective_config: list[str] | None = None  # None, so that Airflow does not store it with the DAG
+    ti = context.get("ti")
+    return ValueSeal.of_task(ti, "deferral", getattr(ti, "try_number", ""), log=operator.log)
 
-    def _know_sealed(self, run: JobRun, context: Any, sealed: object) -> None:
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Resumption:
+    """
+    How ``operator`` begins, or goes on after a deferral.
+
+    The policies are asked once for each job, however often its task goes on.
+    """
+
+    operator: JobOperator
+    context: Any
+
+    def know_sealed(self, run: JobRun, sealed: object) -> None:
         """Have ``run`` show references also in place of the values that its job had before a deferral."""
-        earlier = None if sealed is None else self._deferral_seal(context).open(sealed)
+        earlier = None if sealed is None else deferral_seal(self.operator, self.context).open(sealed)
         if earlier is not None:
             run.know(earlier)
 
-    def _deferral_seal(self, context: Any) -> ValueSeal:
-        from airflow_config_providers.job.sealed_values import ValueSeal
-
-        ti = context.get("ti")
-        return ValueSeal.of_task(ti, "deferral", getattr(ti, "try_number", ""), log=self.log)
-
-    def _has_run_its_job(self, context: Any) -> bool:
-        """
-        Return whether the task goes on after its job.
-
-        In ``execute``, as on EMR Serverless, it goes on before it. A method of a class outside Airflow's providers and
-        this package can submit a job in any way, so it does not count as going on after the job either.
-        """
-        name = resuming_method(context.get("ti"))
-        return name not in {None, "execute"} and self._is_known_method(name)
-
-    def _is_known_method(self, name: str) -> bool:
-        """Return whether it is known what a method of this task does: only known packages define it."""
-        owners = [one.__module__ for one in type(self).__mro__ if defines(one, name)]
-        return bool(owners) and all(owner.startswith(_KNOWN) for owner in owners)
-
-    def _verdict_on(self, configuration: JobConfiguration, layers: Sequence[ConfigLayer], context: Any) -> TaskVerdict:
+    def verdict_on(self, configuration: JobConfiguration, layers: Sequence[ConfigLayer]) -> TaskVerdict:
         """Return what the policies say; nothing if the job has run, so that they are asked only if another begins."""
         from airflow_config_providers.job.policies import NO_VERDICT
 
         ask = partial(configuration.verdict, layers)
-        if not self._has_run_its_job(context):
+        if not self._has_run_its_job:
             return ask()
-        self._try_state.before_submit = partial(self._begin_late, context, ask)
+        self.operator._try_state.before_submit = partial(self._begin_late, ask)
         return NO_VERDICT
 
-    def _ask_late(self) -> None:
-        """
-        Ask the policies, and keep the record, before a task that went on after a deferral submits a job.
+    def prepare(self) -> None:
+        """Have the record of a task that goes on kept only before it submits a job."""
+        # Another method than execute can be called after the job, too.
+        if self._method is not None and (self._method != "execute" or self._is_known(self._method)):
+            self.operator._try_state.before_submit = self._begin_late
 
-        :raises PolicyViolation: policies deny the configuration
-        """
-        before, self._try_state.before_submit = self._try_state.before_submit, None
-        if before is not None:
-            before()
+    @property
+    def submits_late(self) -> bool:
+        """Whether the task goes on in its ``execute``, before its job."""
+        return self._method == "execute" and self.operator._try_state.before_submit is not None
 
-    def _begin_late(self, context: Any, ask: Callable[[], TaskVerdict] | None = None) -> None:
-        """Keep and show what the job gets, in place of what was kept before the deferral, or keep why it is refused."""
-        run = self._try_state.run
-        if ask is not None:
-            try:
-                run.verdict = ask()
-            except ConfigProvidersError as error:
-                self._keep_refused(context, run.resolved.layered, error.problems, is_late=True)
-                raise
-            lines = self.effective_config or ()
-            self.effective_config = [line for line in lines if not line.startswith(f"! {_NOT_ASKED}")]
-            self.overwrite_rtif_after_execution = True  # by which Airflow shows it
-        self._begin_record(context)
-
-    def _resuming_notes(self, context: Any, run: JobRun) -> list[str]:
+    def notes(self, run: JobRun) -> Sequence[str]:
         """Return how what is shown differs from what the job got, if that was submitted before a deferral."""
-        if not self._has_run_its_job(context):
+        if not self._has_run_its_job:
             return []
-        from airflow_config_providers.operators.record_keeper import RecordKeeper
+        from airflow_config_providers.operators.try_records import TryRecords
 
-        keeper = RecordKeeper.of(context, self.log)
-        changed = keeper.changed_keys(context["ti"], run.resolved.layered, run.reverser)
+        changed = TryRecords(self.operator, self.context).changed_keys(run)
         if changed is None:
             return [_SETTLED_ANEW.format("this try has left no record of what its job was submitted with")]
         named = first_of(list(map(printable, changed)), _MOST_NAMED)
         differs = f"differs from what its job was submitted with, which the record of this try has: {named}"
         return [_SETTLED_ANEW.format(differs)] if changed else []
+
+    @property
+    def _method(self) -> str | None:
+        return resuming_method(self.context.get("ti"))
+
+    @property
+    def _has_run_its_job(self) -> bool:
+        """
+        Whether the task goes on after its job.
+
+        In ``execute``, as on EMR Serverless, it goes on before it. A method of a class outside Airflow's providers and
+        this package can submit a job in any way, so it does not count as going on after the job either.
+        """
+        name = self._method
+        return name not in {None, "execute"} and self._is_known(name)
+
+    def _is_known(self, name: str | None) -> bool:
+        """Return whether it is known what a method of this task does: only known packages define it."""
+        owners = [one.__module__ for one in type(self.operator).__mro__ if name and defines(one, name)]
+        return bool(owners) and all(owner.startswith(_KNOWN) for owner in owners)
+
+    def _begin_late(self, ask: Callable[[], TaskVerdict] | None = None) -> None:
+        """Keep and show what the job gets, in place of what was kept before the deferral, or keep why it is refused."""
+        from airflow_config_providers.operators.try_records import TryRecords
+
+        records = TryRecords(self.operator, self.context)
+        if ask is not None:
+            run = self.operator._try_state.run
+            try:
+                run.verdict = ask()
+            except ConfigProvidersError as error:
+                records.keep_refused(run.resolved.layered, error.problems, is_late=True)
+                raise
+            self._show_as_asked()
+        records.begin()
+
+    def _show_as_asked(self) -> None:
+        lines = self.operator.effective_config or ()
+        self.operator.effective_config = [line for line in lines if not line.startswith(f"! {_NOT_ASKED}")]
+        self.operator.overwrite_rtif_after_execution = True  # by which Airflow shows it

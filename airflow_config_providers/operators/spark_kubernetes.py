@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -61,15 +61,8 @@ class SparkKubernetesMixin(ConfiguredOperator):
     pod_manager: Any
     pod: Any
 
-    def _preview_job(self, context: Any, jinja_env: Any) -> None:
-        self._read_application()
-        super()._preview_job(context, jinja_env)
-
-    def _resolve_job(self, context: Any, jinja_env: Any) -> None:
-        self._read_application()
-        super()._resolve_job(context, jinja_env)
-
-    def _read_application(self) -> None:
+    def _complete_fields(self) -> None:
+        """Read the application from its file, which becomes ``template_spec``."""
         from airflow_config_providers.job.template_references import FilledIn
         from airflow_config_providers.spark.layer_files import read_layer_file
 
@@ -87,7 +80,7 @@ class SparkKubernetesMixin(ConfiguredOperator):
         specs = texts(self.template_spec, "template_spec")
         self._authorship.add_written(spec for spec in specs if is_file or id(spec.text) in written)
 
-    def _job_paths(self, fields: JobFields) -> list[NestedString]:
+    def _job_paths(self, fields: JobFields) -> Sequence[NestedString]:
         file, paths = self.application_file, super()._job_paths(fields)
         return [*paths, NestedString("application_file", file)] if file and _is_path(file) else paths
 
@@ -117,8 +110,7 @@ class SparkKubernetesMixin(ConfiguredOperator):
         application = spec.get("spark", spec) if isinstance(spec, Mapping) else None
         return application if isinstance(application, Mapping) else {}
 
-    def _job_problems(self, fields: JobFields) -> Iterator[str]:
-        yield from super()._job_problems(fields)
+    def _own_problems(self, fields: JobFields) -> Iterator[str]:
         if not self._is_apaches:
             return
         for argument, problem in _ELSEWHERE.items():
@@ -129,8 +121,7 @@ class SparkKubernetesMixin(ConfiguredOperator):
         for name in sorted(map(str, self.template_spec.keys() - {"spark", *self._application})):
             yield f"template_spec['{printable(name)}']: it completes only Kubeflow's application. Use driverSpec."
 
-    def _job_notes(self, fields: JobFields) -> Iterator[str]:
-        yield from super()._job_notes(fields)
+    def _own_notes(self, fields: JobFields) -> Iterator[str]:
         wanted = (self._application.get("metadata") or {}).get("namespace")
         if wanted and wanted != self.namespace:
             yield (
@@ -138,12 +129,12 @@ class SparkKubernetesMixin(ConfiguredOperator):
                 f"not in '{printable(str(wanted))}' of its metadata. To have it there, set namespace."
             )
 
-    def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
+    def _job_of(self, context: Any, run: Callable[[], Any]) -> Callable[[], Any]:
         if self._is_apaches:
-            run = partial(self._run_application, context)
-        elif self.reattach_on_restart and (store := context.get("task_state_store")) is not None:
+            return partial(self._run_application, context)
+        if self.reattach_on_restart and (store := context.get("task_state_store")) is not None:
             self._know_earlier_tries(store, context)
-        return super()._run_once(context, run)
+        return run
 
     def _know_earlier_tries(self, store: Any, context: Any) -> None:
         """Show references also in place of the values of an earlier try, whose application this one can follow."""
@@ -229,13 +220,12 @@ class SparkKubernetesMixin(ConfiguredOperator):
         wanted = conf.get(_CONTAINER_KEY, self.BASE_CONTAINER_NAME)
         return str(wanted) if wanted in names else names[0]
 
-    def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
+    def _forget_objects(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         for name in ("launcher", "pod_request_obj", "remote_pod"):  # their values were already sent
             if vars(self).get(name) is not before.get(name):
                 vars(self).pop(name, None)
         if self.pod is not None:
             self.pod = _name_only(self.pod)
-        super()._forget_values(before, reverser)
 
 
 def _name_only(pod: Any) -> V1Pod:

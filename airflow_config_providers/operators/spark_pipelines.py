@@ -55,5 +55,7 @@ class SparkPipelinesMixin(ConfiguredOperator):
         self, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
         """Return what spark-pipelines gets; of what spark-submit takes beside its configuration, only variables."""
-        self._check_added(conf, "env_vars")
+        from airflow_config_providers.operators.added_later import check_added
+
+        check_added(self, conf, "env_vars")
         return self._try_state.handover.submission({"env_vars": self.env_vars}.get, conf, environment_prefix, values)

@@ -28,8 +28,7 @@ class SparkSqlMixin(ConfiguredOperator):
     sql: str
     _hook: Any
 
-    def _job_notes(self, fields: JobFields) -> Iterator[str]:
-        yield from super()._job_notes(fields)
+    def _own_notes(self, fields: JobFields) -> Iterator[str]:
         substitutes = self._try_state.run.resolved.layered.settled.get(_SUBSTITUTE, "true").lower() != "false"
         if substitutes and _READS_THE_WORKER.search(str(self.sql)):
             yield (
@@ -44,8 +43,10 @@ class SparkSqlMixin(ConfiguredOperator):
         handover.delivery()
 
     def _delivery(self) -> Delivery:
+        from airflow_config_providers.operators.added_later import check_added
+
         conf = self._job_fields().configs
-        self._check_added(conf)
+        check_added(self, conf)
         return self._try_state.handover.delivery(conf)
 
     def _get_hook(self) -> ConfiguredSparkSqlHook:

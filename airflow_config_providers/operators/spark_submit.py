@@ -72,7 +72,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
 
         return ConfiguredSparkSubmitHook
 
-    def _default_files(self, spark: SparkInstallation | None) -> list[ConfigFile]:
+    def _default_files(self, spark: SparkInstallation | None) -> Sequence[ConfigFile]:
         """Return Spark's defaults file, which applies if the author named no properties file."""
         return [] if self.properties_file else super()._default_files(spark)
 
@@ -162,22 +162,23 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
             self.log.warning("%s", _OTHER_HOOK)
         return result
 
-    def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
+    def _forget_objects(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         from airflow_config_providers.core.reversal.reverse import reverse_object
 
         held = {} if self._hook is None else vars(self._hook)
         given = {name: value for name, value in held.items() if isinstance(value, _DATA) and name not in _OF_KILL}
         held |= {name: reverse_object(value, (reverser,)) for name, value in given.items()}
-        super()._forget_values(before, reverser)
 
     def _submission(
         self, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
+        from airflow_config_providers.operators.added_later import check_added
+
         self._try_state.has_submitted = True
-        self._ask_late()
+        self._try_state.begin_late()
         if self._try_state.reload is not None:
             self._try_state.reload.refuse_after_kill()
-        self._check_added({**self._job_fields().configs, **conf}, "env_vars", *IN_COMMAND)
+        check_added(self, {**self._job_fields().configs, **conf}, "env_vars", *IN_COMMAND)
         return self._try_state.handover.submission(self._job_fields().read, conf, environment_prefix, values)
 
     def _commands_afterwards(self, commands: Sequence[str]) -> Sequence[str]:

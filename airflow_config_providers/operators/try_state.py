@@ -105,6 +105,16 @@ class TryState:
         if self.is_killed:
             raise SubmitError("The task was killed before its job began. No job is left.")
 
+    def begin_late(self) -> None:
+        """
+        Ask the policies, and keep the record, before a task that went on after a deferral submits a job.
+
+        :raises PolicyViolation: policies deny the configuration
+        """
+        before, self.before_submit = self.before_submit, None
+        if before is not None:
+            before()
+
     def begin(self, run: JobRun) -> None:
         """Begin with the values of ``run``. No job of an earlier try is followed until ``followed`` is set."""
         from airflow_config_providers.job.handover import Handover

@@ -622,7 +622,7 @@ def test_attack_57_no_application_is_opened_again_by_its_name(dag, applications,
             return super().manage_template_specs()
 
     job = configured(SwappingOperator)(task_id="job", dag=dag, application_file=str(link))
-    job._read_application()
+    job._complete_fields()
 
     assert "Swapped" not in str(job.template_spec)
 
@@ -634,7 +634,7 @@ def test_what_is_no_application_is_told(dag, tmp_path, text):
     for i, application in enumerate((text, str(tmp_path / "job"))):
         job = configured(stock.SparkKubernetesOperator)(task_id=f"job{i}", dag=dag, application_file=application)
         with pytest.raises(ConfigException, match="application_file is not a YAML mapping"):
-            job._read_application()
+            job._complete_fields()
 
 
 def test_attack_56_a_run_writes_no_reference_into_an_application(kubernetes, no_leak, password):

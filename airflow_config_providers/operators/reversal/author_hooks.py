@@ -212,17 +212,18 @@ def _in_context(method: Any, *, around: Callable[[Any], AbstractContextManager[N
 @contextmanager
 def _showing_references(operator: Any, *, name: str) -> Iterator[None]:
     """Show references in what is raised, and left in the task's context and that of its log."""
+    reversal = operator.task_reversal
     try:
-        with operator.reversing_context(name), _reversing_deferral(operator):
+        with reversal.around(name), _reversing_deferral(operator):
             yield
     except BaseException as error:
         if not isinstance(error, SUSPENSIONS):
-            operator.reverse_error(error)
+            reversal.reverse_error(error)
         raise
     finally:  # execute has a context of its own, and these functions have that of all later tasks of the process
-        operator.reverse_bound_entries()
+        reversal.reverse_bound_entries()
         operator.guard_author_methods()
-        operator.guard_callbacks()
+        reversal.guard_callbacks()
 
 
 @contextmanager
@@ -230,7 +231,7 @@ def _reversing_deferral(operator: Any) -> Iterator[None]:
     try:
         yield
     except SUSPENSIONS as deferred:
-        operator.reverse_deferral(deferred)
+        operator.task_reversal.reverse_deferral(deferred)
         raise
 
 
@@ -261,15 +262,15 @@ def _around_callback(operator: Any) -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, Exception):  # after which Airflow goes on
             raise
-        with operator.reversing_context(_CALLBACKS):
+        with operator.task_reversal.around(_CALLBACKS):
             raise
 
 
 def _problem_of_deferral(operator: Any, deferred: BaseException) -> str:
     try:
-        operator.reverse_deferral(deferred)
+        operator.task_reversal.reverse_deferral(deferred)
     except Exception as error:  # noqa: BLE001 - a foreign trigger can raise anything
-        operator.reverse_error(error)
+        operator.task_reversal.reverse_error(error)
         return str(error) or type(error).__name__
     return ""
 

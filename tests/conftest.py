@@ -18,7 +18,9 @@ from tests.reversal import reversing_nothing
 from tests.servers import quick_java
 from tests.servers.fixtures import pytest_runtest_setup, real_vault, shared_vault, vault  # noqa: F401 - for every test
 
-_HOME = tempfile.mkdtemp(prefix="airflow-home-")
+# A worker's is inside of that of the process that started it, which removes it also if the worker was killed.
+_OUTER = os.environ.get("AIRFLOW_HOME") if "PYTEST_XDIST_WORKER" in os.environ else None
+_HOME = tempfile.mkdtemp(prefix="airflow-home-", dir=_OUTER)
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 os.environ["AIRFLOW_HOME"] = _HOME
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"

@@ -27,9 +27,10 @@ os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 os.environ.update(quick_java.ENVIRONMENT)
 
 slow = [hypothesis.HealthCheck.too_slow]  # a machine may be slow, and no test is timed
-hypothesis.settings.register_profile("project", deadline=None, suppress_health_check=slow)
-hypothesis.settings.register_profile("again", hypothesis.settings.get_profile("project"), max_examples=10)
-hypothesis.settings.load_profile("project")  # `again` is for the same tests on other versions of what we use: `.ci/run`
+hypothesis.settings.register_profile("thorough", deadline=None, suppress_health_check=slow)
+for name, examples in {"project": 30, "again": 10}.items():
+    hypothesis.settings.register_profile(name, hypothesis.settings.get_profile("thorough"), max_examples=examples)
+hypothesis.settings.load_profile("project")  # `.ci/run` has `thorough`, and `again` for other versions of what we use
 
 logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still logs when the streams are closed
 

@@ -11,8 +11,8 @@ BIN := $(abspath $(VENV))/bin
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL = $(PIP) install --no-compile --constraint constraints.txt
-# On all cores, where pip has one, and without the tests of others. What cannot be compiled is a template.
-COMPILE = $(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib >/dev/null 2>&1 || true
+# On all cores, where pip has one, without the tests of others, and while the next thing begins: Python does the same at an import.
+COMPILE = $(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib >/dev/null 2>&1 &
 export PATH := $(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE # the many processes of the tests would compile the same files again and again
 

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
-SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder # also on two cores: much of the time, tests wait
+SIDE_BY_SIDE := --numprocesses 3 --dist loadfile --no-loadscope-reorder # also on two cores: some tests wait
 COMMA := ,
 SPACE := $() $()
 EXTRAS := demo test leaks kubernetes moto livy databricks lint docs bench
@@ -10,6 +10,9 @@ EXTRAS := demo test leaks kubernetes moto livy databricks lint docs bench
 BIN := $(abspath $(VENV))/bin
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+INSTALL = $(PIP) install --no-compile --constraint constraints.txt
+# On all cores, where pip has one, without the tests of others, and while the next thing begins: Python does the same at an import.
+COMPILE = $(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib >/dev/null 2>&1 &
 export PATH := $(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE # the many processes of the tests would compile the same files again and again
 
@@ -61,13 +64,15 @@ clean: ## remove what the other targets made
 # One stamp for each extra of pyproject.toml, so that a target installs no more than it needs, and does it once.
 $(EXTRAS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installer
 	@echo "Installing the extra '$*' into $(VENV)"
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[$*]'
+	@$(INSTALL) --no-build-isolation --editable '.[$*]'
+	@$(COMPILE)
 	@touch $@
 
 # All of them with one call: one after the other takes longer.
 $(VENV)/.everything: $(VENV)/.installer
 	@echo "Installing all extras into $(VENV)"
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[$(subst $(SPACE),$(COMMA),$(EXTRAS))]'
+	@$(INSTALL) --no-build-isolation --editable '.[$(subst $(SPACE),$(COMMA),$(EXTRAS))]'
+	@$(COMPILE)
 	@touch $(EXTRAS:%=$(VENV)/.%) $@
 
 # Without it Spark starts more slowly, and all works the same.
@@ -77,7 +82,7 @@ $(VENV)/spark-classes.jsa: $(VENV)/.test | java
 
 $(VENV)/.installer: pyproject.toml constraints.txt | python
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --constraint constraints.txt --upgrade pip hatchling editables setuptools wheel
+	@$(INSTALL) --upgrade pip hatchling editables setuptools wheel
 	@touch $@
 
 python:

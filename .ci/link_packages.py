@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from importlib.metadata import Distribution, distributions
+from importlib.util import cache_from_source
 from pathlib import Path
 
 
@@ -34,9 +35,17 @@ def wanted(constraints: Path) -> Iterator[tuple[str, str]]:
             yield normal(name), version
 
 
+def files(package: Distribution) -> Iterator[Path]:
+    """Return the files of a package, and where Python keeps what it has compiled of them."""
+    for file in map(Path, package.files or ()):
+        yield file
+        if file.suffix == ".py":
+            yield Path(cache_from_source(str(file)))
+
+
 def link(package: Distribution, site: Path, other: Path) -> None:
     """Link the files of a package; a script is a copy that begins with the Python of its own environment."""
-    for file in package.files or ():
+    for file in files(package):
         source, target = (Path(folder, file).resolve() for folder in (site, other))
         if source.exists() and not target.exists():  # pyspark and pyspark-client have the same files
             target.parent.mkdir(parents=True, exist_ok=True)

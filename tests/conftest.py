@@ -18,16 +18,19 @@ from tests.reversal import reversing_nothing
 from tests.servers import quick_java
 from tests.servers.fixtures import pytest_runtest_setup, real_vault, shared_vault, vault  # noqa: F401 - for every test
 
-_HOME = tempfile.mkdtemp(prefix="airflow-home-")
+# A worker's is inside of that of the process that started it, which removes it also if the worker was killed.
+_OUTER = os.environ.get("AIRFLOW_HOME") if "PYTEST_XDIST_WORKER" in os.environ else None
+_HOME = tempfile.mkdtemp(prefix="airflow-home-", dir=_OUTER)
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 os.environ["AIRFLOW_HOME"] = _HOME
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 os.environ.update(quick_java.ENVIRONMENT)
 
 slow = [hypothesis.HealthCheck.too_slow]  # a machine may be slow, and no test is timed
-hypothesis.settings.register_profile("project", deadline=None, suppress_health_check=slow)
-hypothesis.settings.register_profile("again", hypothesis.settings.get_profile("project"), max_examples=10)
-hypothesis.settings.load_profile("project")  # `again` is for the same tests on other versions of what we use: `.ci/run`
+hypothesis.settings.register_profile("thorough", deadline=None, suppress_health_check=slow)
+for name, examples in {"project": 30, "again": 10}.items():
+    hypothesis.settings.register_profile(name, hypothesis.settings.get_profile("thorough"), max_examples=examples)
+hypothesis.settings.load_profile("project")  # `.ci/run` has `thorough`, and `again` for other versions of what we use
 
 logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still logs when the streams are closed
 

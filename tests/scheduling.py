@@ -15,11 +15,15 @@ AUDITS: Final = "a JVM of audits"
 
 SHARED: Final = {
     "tests/cli": "a deployment with an API server",
+    "tests/deployment/test_database_records.py": "a deployment with an API server",
+    "tests/deployment/test_following.py": "a deployment with an API server",
     "tests/plugins": "a deployment with an API server",
     "tests/trust": "a deployment with an API server",
     "tests/differential": "a JVM with Kafka",
     "tests/examples": "a session of Spark, and a metadata database",
     "tests/spark/audit/records": AUDITS,
+    "tests/spark/audit/leaks/test_leak_audit.py": AUDITS,
+    "tests/operators/test_audit.py": AUDITS,
     "tests/operators/test_record_audits.py": AUDITS,
 }
 """Folder or file -> what its tests start once in a worker, for all that say the same."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import py_compile
 import subprocess
 import sys
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
@@ -78,3 +80,12 @@ def test_what_is_there_at_another_version_is_left_alone(lender: Venv, other: Ven
     linked(lender, other, "a==1.0")
 
     assert (other.site / "a.py").read_text() == "version = '2.0'\n"
+
+
+def test_what_python_has_compiled_is_linked_though_pip_has_not_listed_it(lender: Venv, other: Venv) -> None:
+    lender.install("a", "1.0")
+    py_compile.compile(str(lender.site / "a.py"))
+
+    linked(lender, other, "a==1.0")
+
+    assert Path(cache_from_source(str(other.site / "a.py"))).exists()

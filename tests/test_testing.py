@@ -9,7 +9,12 @@ import pytest
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import BatchConfigProvider
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError, UnresolvedReferenceError
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigProvidersError,
+    ProviderUnavailableError,
+    UnresolvedReferenceError,
+)
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.sensors.config_change import watching
@@ -64,7 +69,7 @@ def test_a_mistake_in_a_reference_fails_the_rendering(conf, reason):
 
 
 def test_a_provider_can_be_given_instead_of_answers():
-    broken = InMemoryConfigProvider(error=ProviderUnavailableError("sealed"))
+    broken = InMemoryConfigProvider(error=AccessDeniedError("sealed"))  # which is not asked again, as after an outage
     with deployment({"vault": broken}), pytest.raises(ConfigProvidersError, match="sealed"):
         render(report(), team="db")
 

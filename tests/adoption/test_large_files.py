@@ -44,6 +44,7 @@ def test_a_proposal_takes_time_linear_in_the_length_of_the_file(written: Callabl
     assert seconds(lambda: proposal_of(many)) < 0.2 + 20 * min(seconds(lambda: proposal_of(few)) for _ in range(3))
 
 
+@pytest.mark.slow
 def test_a_proof_takes_about_as_long_for_many_references_as_for_none():
     def file(text: str) -> DagFile:
         jobs = ((f"t{number}", text.format(number)) for number in range(3000))

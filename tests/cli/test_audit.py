@@ -21,7 +21,7 @@ from tests.cli.conftest import Cli, Driver, Ended
 from tests.cli.recorded import RUN, records_in
 from tests.spark.audit.records.past import QUICK
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
 

@@ -16,7 +16,7 @@ pytest.importorskip("moto.server", reason="install the extra moto")
 from tests.cli.conftest import Cli, Ended
 from tests.servers.aws import AwsServer, serve_aws
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
 ACCESS_KEY = "AKIA-c4nary-access-key"

@@ -50,8 +50,8 @@ def test_a_template_can_become_a_text_that_has_its_literals_in_order(template: s
 
 @pytest.mark.parametrize("opening", ["{{", "{%", "{{{%"])
 def test_very_many_openings_without_closing_are_read_once(opening: str) -> None:
-    assert without_templates(opening * 500_000) == opening * 500_000
+    assert without_templates(opening * 100_000) == opening * 100_000
 
 
 def test_very_many_comments_are_read_once() -> None:
-    assert can_become("{# x #}" * 200_000 + "{#" * 200_000, "{#" * 200_000)
+    assert can_become("{# x #}" * 50_000 + "{#" * 50_000, "{#" * 50_000)

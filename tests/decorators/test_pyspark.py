@@ -159,8 +159,10 @@ def test_attack_27_30_the_function_and_spark_get_values_and_nobody_else(
     ("spark", "conf", "is_warned"),
     [
         pytest.param({"host": "yarn"}, {}, True, id="the connection"),
-        pytest.param({"host": "local", "extra": {"spark.master": "yarn"}}, {}, True, id="its extra"),
-        pytest.param({"host": "local"}, {"spark.master": "yarn"}, True, id="the configuration"),
+        pytest.param(
+            {"host": "local", "extra": {"spark.master": "yarn"}}, {}, True, id="its extra", marks=pytest.mark.slow
+        ),
+        pytest.param({"host": "local"}, {"spark.master": "yarn"}, True, id="the configuration", marks=pytest.mark.slow),
         pytest.param({"host": "yarn"}, {"spark.remote": ""}, True, id="the connection, and no server"),
         pytest.param({"host": "yarn"}, {"spark.master": "nothing"}, False, id="another master"),
     ],

@@ -29,7 +29,9 @@ print("DAGS", json.dumps([sorted(bag.dags), bag.import_errors]))
 """
 
 
-def test_the_examples_parse_and_nothing_else_is_taken_for_a_dag(workspace: Workspace) -> None:
+def test_the_examples_parse_and_nothing_else_is_taken_for_a_dag(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "work")
+    workspace.create()
     environment = {**workspace.environment(secrets_dir=workspace.secrets), **PATIENT_AIRFLOW}
     parsed = quick_python.run("-c", LIST_DAGS, env=environment, cwd=workspace.root)
 

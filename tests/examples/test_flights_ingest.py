@@ -13,6 +13,8 @@ from flights_common import MissingSettingError, Settings
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
+pytestmark = pytest.mark.slow
+
 GOOD_FLIGHT = {
     "year": "2013", "month": "1", "day": "1", "dep_time": "517", "sched_dep_time": "515", "dep_delay": "2",
     "arr_time": "830", "sched_arr_time": "819", "arr_delay": "11", "carrier": "UA", "flight": "1545",

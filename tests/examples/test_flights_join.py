@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+pytestmark = pytest.mark.slow
+
 
 def frame(spark: SparkSession, schema: str, *rows: tuple[Any, ...]) -> DataFrame:
     return spark.createDataFrame(list(rows), schema)

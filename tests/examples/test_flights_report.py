@@ -10,6 +10,8 @@ from flights_common import Settings
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = "airline STRING, status STRING, dep_delay INT, arr_delay INT, inherited_delay INT"
 
 

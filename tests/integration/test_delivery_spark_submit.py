@@ -372,6 +372,7 @@ def test_the_run_was_that_of_the_spark_asked_for(observed: Observed, request: py
     assert observed.version.startswith("3.5." if is_old else "4.")
 
 
+@pytest.mark.slow
 def test_spark_reads_the_defaults_that_we_find(tmp_path: Path) -> None:
     environ = {**environment(tmp_path, ""), "SPARK_CONF_DIR": str(tmp_path)}
     (tmp_path / "spark-defaults.conf").write_text("spark.t.found true\n")

@@ -206,7 +206,7 @@ def submit(configs: Mapping[str, str], folder: Path, cluster: SparkCluster, *, p
     """
     (folder / "job.py").write_text(JOB)
     spark = SparkEnvironment.of(PATH=path)
-    plain = {**PLAIN, "spark.master": cluster.master_url}
+    plain = {**PLAIN, "spark.master": cluster.master_url, "spark.metrics.conf.*.sink.csv.directory": str(folder)}
     delivery = plan({**plain, **configs}, sensitive=configs)
     confs = [word for key, value in delivery.plain.items() for word in ("--conf", f"{key}={value}")]
     out = folder / "found.json"

@@ -135,7 +135,7 @@ def test_sets_of_texts_have_the_same_order_in_each_process(origin: AirflowProces
     assert hash_in(origin, tmp_path) == hash_with("0")
 
 
-@pytest.mark.parametrize(("of_user", "seed"), [("", "0"), ("7", "7")])
+@pytest.mark.parametrize(("of_user", "seed"), [pytest.param("", "0", marks=pytest.mark.slow), ("7", "7")])
 def test_sets_of_texts_have_the_order_that_the_user_decides_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_user: str, seed: str
 ) -> None:
@@ -300,6 +300,7 @@ def request_for(path: Path) -> dict[str, object]:
     return {"path": str(path), "name": path.name, "roots": []}
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_process_that_was_replaced_is_ended(origin: AirflowProcess, hanging: Path, tmp_path: Path) -> None:
     ending, started = tmp_path / "ending.py", tmp_path / "started"
     ending.write_text(ENDS_ITS_PARENT)

@@ -95,6 +95,7 @@ def test_what_is_only_in_the_database_of_airflow_is_said_not_to_be_read(
     assert CANARY not in found.message
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_a_misspelt_family_in_apply_to_is_named_once_for_all_dags_of_a_file(tmp_path: Path):
     pytest.importorskip("airflow")
@@ -199,24 +200,29 @@ with DAG("{0}"):
 """
 
 
+@pytest.fixture(scope="module")
+def with_policies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AirflowProcess, Path]]:
+    """A process of an Airflow with cluster policies, and their file."""
+    pytest.importorskip("airflow")
+    policies = tmp_path_factory.mktemp("home") / "config" / "airflow_local_settings.py"
+    policies.parent.mkdir()
+    policies.write_text(POLICIES)
+    with AirflowProcess({"AIRFLOW_HOME": str(policies.parents[1])}) as found:
+        yield found, policies
+
+
 @pytest.mark.parametrize(
     ("dag", "policy", "line", "kind"),
     [("failing", "task_policy", 8, "ValueError"), ("refused", "dag_policy", 12, "AirflowClusterPolicyViolation")],
 )
 def test_an_error_of_another_cluster_policy_names_it_and_how_to_see_the_message(
-    tmp_path: Path, dag: str, policy: str, line: int, kind: str
+    with_policies: tuple[AirflowProcess, Path], tmp_path: Path, dag: str, policy: str, line: int, kind: str
 ):
     """Python calls no policies when it runs a DAG file."""
-    pytest.importorskip("airflow")
-    path, policies = tmp_path / "dag.py", tmp_path / "config" / "airflow_local_settings.py"
-    policies.parent.mkdir()
-    policies.write_text(POLICIES)
-    path.write_text(OF_POLICY.format(dag))
+    (path := tmp_path / "dag.py").write_text(OF_POLICY.format(dag))
+    process, policies = with_policies
 
-    with (
-        AirflowProcess({"AIRFLOW_HOME": str(tmp_path)}) as origin,
-        DagReader(DagImports([], LONGEST), origin) as reader,
-    ):
+    with DagReader(DagImports([], LONGEST), process) as reader:
         [found] = reader.read(str(path)).findings
 
     assert f"the cluster policy {policy} ({policies}:{line}) raised {kind}. Its message is not shown" in found.message

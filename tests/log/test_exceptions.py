@@ -365,7 +365,7 @@ def _reverse_below(frames, exception):
         reverse_exception(exception, REVERSER)
 
 
-@pytest.mark.parametrize("frames", range(10))
+@pytest.mark.parametrize("frames", [0, 1, 2, *(pytest.param(more, marks=pytest.mark.slow) for more in range(3, 10))])
 def test_each_error_of_a_long_chain_is_reversed(frames):
     errors = _long_chain(300)
 

@@ -158,6 +158,7 @@ def test_a_reference_that_pre_execute_adds_to_any_operator_is_refused(dag, run_t
     assert str(run_task(job).error).startswith(f"spark.app.late: {LATE}")
 
 
+@pytest.mark.slow
 def test_a_key_that_pre_execute_adds_reaches_a_session(dag, run_task, password, own_jvm):
     @task.configured_pyspark(
         task_id="job",

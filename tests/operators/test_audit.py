@@ -18,7 +18,7 @@ from pyarrow.parquet import read_table
 from airflow_config_providers.exceptions import ConfigException, LeakError
 from airflow_config_providers.operators.audit import ConfigAuditOperator
 from airflow_config_providers.spark.audit.session import audit_session
-from tests.servers.own_jvm import own_jvm
+from tests.servers.own_jvm import shared_jvm
 from tests.spark.audit.records.past import QUICK
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("jvm")]
@@ -28,8 +28,8 @@ VALUE = "c4nary-Pa$$w0rd/of+the=audit"
 
 @pytest.fixture(scope="module")
 def jvm() -> Iterator[None]:
-    """A JVM and a session of this file: a session that another one has left is not encrypted."""
-    with own_jvm(), audit_session("local[2]", QUICK):
+    """A session of this file: one that another file has left is not encrypted."""
+    with shared_jvm(), audit_session("local[2]", QUICK):
         yield
 
 

@@ -486,6 +486,7 @@ def test_a_task_that_is_killed_while_spark_submit_starts_ends_it(dag, run_task, 
     assert processes_of(job) == []
 
 
+@pytest.mark.slow
 def test_a_task_that_is_killed_while_its_first_rendering_imports_modules_ends_without_another_error():
     script = Path(__file__).with_name("killed_while_rendering.py")
     subprocess.run([sys.executable, script], check=True, cwd=script.parents[2])
@@ -521,6 +522,7 @@ def notes(run):
     return [line for line in run.rendered["effective_config"] if line.startswith("! This job is not restarted")]
 
 
+@pytest.mark.slow
 def test_an_operator_that_cannot_be_restarted_says_so_and_is_not_watched(dag, run_task, job, monkeypatch):
     from airflow.providers.apache.spark.operators.spark_pyspark import PySparkOperator
 

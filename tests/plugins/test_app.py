@@ -118,6 +118,7 @@ def test_an_app_that_cannot_be_made_leaves_the_server_without_it():
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.slow
 def test_other_processes_pay_for_one_small_module():
     loaded = run(
         "import sys\n"

@@ -310,6 +310,7 @@ print(json.dumps(sorted({*sys.modules} - before)))
 """
 
 
+@pytest.mark.slow
 def test_a_task_without_references_imports_nothing_to_guard_its_messages():
     done = subprocess.run([sys.executable, "-c", _PLAIN], check=True, capture_output=True, text=True, timeout=300)
     imported = json.loads(done.stdout.splitlines()[-1])

@@ -183,6 +183,7 @@ def test_names_of_any_bytes_are_listed(tmp_path: Path) -> None:
     assert {os.fsencode(name) for name in names(FileListing.of([str(tmp_path)]), tmp_path)} == set(odd)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_files_of_a_folder_are_listed(tmp_path: Path) -> None:
     for number in range(100_000):
         (tmp_path / f"{number}.log").touch()

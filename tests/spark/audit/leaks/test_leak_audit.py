@@ -749,11 +749,13 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ENCRYPTING, ids=["disk", "wire"])
 def test_a_session_without_encryption_is_refused(ended: Any, key: str) -> None:
     assert f"set {key}=true" in ended[key]
 
 
+@pytest.mark.slow
 def test_the_master_of_sparks_defaults_is_taken(ended: Any) -> None:
     assert ended["master"] == "local[1]"
 

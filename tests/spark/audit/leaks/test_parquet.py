@@ -389,6 +389,7 @@ def test_an_encrypted_file_is_named(tmp_path: Path) -> None:
     assert "encrypted Parquet, is not supported" in searched(found_at(path)).problem
 
 
+@pytest.mark.slow
 def test_a_short_dictionary_that_stands_for_a_long_text_does_not_fill_the_memory(tmp_path: Path) -> None:
     cell = "x" * 3_000_000
     table = pa.table({"message": pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array([cell]))})
@@ -415,6 +416,7 @@ def test_lists_of_long_texts_are_decoded_a_few_rows_at_a_time(tmp_path: Path) ->
     assert table.nbytes < 1.1 * LARGEST_ROWS
 
 
+@pytest.mark.slow
 def test_long_lists_of_the_same_text_do_not_fill_the_memory(tmp_path: Path) -> None:
     starts = pa.array(range(0, 30_000_001, 100_000), pa.int64())
     lists = pa.LargeListArray.from_arrays(starts, pa.repeat("a", 30_000_000))

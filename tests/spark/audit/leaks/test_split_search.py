@@ -176,6 +176,7 @@ def test_a_file_full_of_a_value_does_not_fill_the_memory(tmp_path: Path) -> None
     assert result.problem == "It has 10,000 leaks in one place: no more are listed of that."
 
 
+@pytest.mark.slow
 def test_a_value_of_a_megabyte_is_found(tmp_path: Path) -> None:
     value = "9kQ/" * 250_000
     (tmp_path / "a.log").write_text(f"x{value}y")

@@ -24,8 +24,8 @@ OF_A_RUN = (
     "airflow_config_providers.job.authorship",
     "airflow_config_providers.job.configuration",
     "airflow_config_providers.job.value_hashes",
-    "airflow_config_providers.operators.record_keeper",
-    "airflow_config_providers.operators.reversal.task_output",
+    "airflow_config_providers.operators.reloading",
+    "airflow_config_providers.operators.rendering",
 )
 """The modules with which an operator imports what only a run needs."""
 STATEMENTS = {

@@ -77,13 +77,10 @@ SESSIONS = [
     ),
     pytest.param(
         [
-            f"describe --dag {shlex.quote(ODD)}",
-            f"describe --dag flights --task {shlex.quote(ODD)}",
             f"describe --default --key {shlex.quote(ODD)}",
             f"alter --default --add-config {shlex.quote(ODD)}=1",
             "describe --dag a.b --task invoices",
             "describe --dag a --task b.invoices",
-            "describe --dag ..",
             "history --dag a%2Eb",
         ],
         id="odd names",
@@ -120,6 +117,14 @@ def test_a_server_gives_what_the_database_gives(cli: Cli, server: Server, sessio
 
     assert there == here
     assert "hunter2-token" not in str(there)
+
+
+@pytest.mark.parametrize("task", ["--dag ..", f"--dag {shlex.quote(ODD)}", f"--dag flights --task {shlex.quote(ODD)}"])
+def test_a_server_is_not_asked_for_a_name_that_leads_elsewhere_in_an_address(cli: Cli, server: Server, task: str):
+    words = shlex.split(f"config-providers describe {task}")
+    done = cli.airflow(*words, environ=server.environ("admin"))
+    assert done.code == cli.airflow(*words).code == 3
+    assert "its name would lead elsewhere" in done.err
 
 
 def asked(cli: Cli, words: str, *, input: str = "", **environ: str) -> Ended:  # noqa: A002

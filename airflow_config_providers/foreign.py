@@ -190,6 +190,7 @@ TABLE: Final = (
     ForeignName(_SUBMIT, "_is_yarn_cluster_mode", _FOLLOWS, since="6.2"),
     ForeignName(_SUBMIT, "_yarn_track_via_rm_api", _FOLLOWS, since="6.2"),
     ForeignName(_SUBMIT, "_poll_k8s_driver_via_api", _FOLLOWS, ("self",), since="6.2"),
+    ForeignName(_SUBMIT, "_kill_yarn_application", _FOLLOWS, ("self", "application_id"), since="6.2"),
     ForeignName(_SUBMIT, "_driver_id", _FOLLOWS),
     ForeignName(_SUBMIT, "_yarn_application_id", _FOLLOWS),
     ForeignName(_SUBMIT, "_kubernetes_driver_pod", _FOLLOWS),

@@ -241,6 +241,12 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             raise SubmitError("The driver's pod was deleted because the job was killed.")
         return phase
 
+    def _kill_yarn_application(self, application_id: str) -> None:
+        """Kill an application on YARN, and the spark-submit that otherwise submits it only after that."""
+        if self._submit_sp and self._submit_sp.poll() is None:
+            self._submit_sp.kill()
+        super()._kill_yarn_application(application_id)
+
     def on_kill(self) -> None:
         """
         Kill the job, with commands that do not inherit the variables that providers read.

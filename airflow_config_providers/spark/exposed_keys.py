@@ -124,8 +124,12 @@ _REMOTE: Final = re.compile(
 )
 """The schemes of file systems that are not on this machine: Hadoop runs no command for their files."""
 
-_ENVIRONMENT_OF_EXECUTORS: Final = "spark.executorEnv."
-"""The JSON page of a standalone Worker shows these keys."""
+_ENVIRONMENTS: Final = ("spark.executorEnv.", "spark.yarn.appMasterEnv.")
+"""
+Prefixes of keys that become the environment of a process in the cluster.
+
+The JSON page of a standalone Worker shows that of executors. YARN copies the script that sets both into its logs.
+"""
 
 _NEEDED_BEFORE_EXECUTORS_CONNECT: Final = ("spark.auth", "spark.network", "spark.port.", "spark.rpc", "spark.ssl")
 """Prefixes of keys that Spark passes to executors as ``-D`` options."""
@@ -161,7 +165,7 @@ def is_exposed(key: str, text: str = "") -> bool:
         return False
     if key in _FOLDERS:
         return not _REMOTE.match(text)
-    written_out_below = (_ENVIRONMENT_OF_EXECUTORS, *_NEEDED_BEFORE_EXECUTORS_CONNECT)
+    written_out_below = (*_ENVIRONMENTS, *_NEEDED_BEFORE_EXECUTORS_CONNECT)
     is_below = key.startswith(written_out_below) or any(one.match(key) for one in (_OF_OBJECTS, _OF_RESOURCES))
     return key in _WRITTEN_OUT or is_below or key.endswith(".port")
 

@@ -108,6 +108,7 @@ FOLDERS = (
 PACKAGES = ("spark.jars.excludes", "spark.jars.packages", "spark.jars.repositories")
 
 NOT_IN_THIS_JOB = {
+    "spark.yarn.appMasterEnv.X",
     *(f"spark.yarn.dist.{name}" for name in ("archives", "files", "jars", "pyFiles")),
     *(f"spark.yarn.{name}" for name in ("applicationType", "archive", "jars", "queue", "stagingDir", "tags")),
     *(f"spark.kubernetes.{whose}container.image" for whose in ("", "driver.", "executor.")),

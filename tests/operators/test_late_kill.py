@@ -192,6 +192,34 @@ def test_an_application_on_yarn_that_a_key_sent_into_the_cluster_is_killed(
     assert (tmp_path / "killed").read_text() == "application -kill application_1_0001\n"
 
 
+@pytest.mark.skipif(not NOT_DURABLE, reason="this Spark provider does not ask YARN's resource manager")
+def test_spark_submit_that_still_uploads_for_yarn_is_killed(
+    dag, run_until, connections, spark_submit, left, tmp_path, monkeypatch
+):
+    asked = []
+
+    def answer(request):
+        asked.append(request.path)
+        return Response(404, b"{}")  # YARN has no such application yet
+
+    monkeypatch.setenv("FAKE_SPARK_PRINTS", "Uploading resource job.py -> hdfs://staging/application_1_0001/job.py")
+    monkeypatch.setenv("FAKE_SPARK_RUNS_UNTIL", str(tmp_path / "end"))
+    job = Patient(task_id="job", application="job.py", dag=dag, yarn_track_via_rm_api=True)
+
+    def is_named():
+        assert eventually(lambda: Patient.hooks[-1]._yarn_application_id is not None)
+
+    with WebServer(answer) as server:
+        extra = {"deploy-mode": "cluster", "yarn_resourcemanager_webapp_address": server.address}
+        connection = {"conn_type": "spark", "host": "yarn", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+        run = run_until(job, is_named, send(signal.SIGTERM))
+
+    assert run.state == "failed"
+    assert asked[-1] == "/ws/v1/cluster/apps/application_1_0001/state"
+    assert eventually(lambda: left() == [])
+
+
 def test_a_kill_that_was_forgotten_ends_no_process():
     class Process:
         ends = 0

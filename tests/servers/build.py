@@ -21,7 +21,7 @@ SOURCES = Path(__file__).parent / "vault"
 def cached_binary() -> Path | None:
     """Return the binary that was built from these sources before, if there is one."""
     version = _go_version()
-    found = sorted(_folder().glob(f"vault-{_fingerprint()}-{version or '*'}"))
+    found = sorted(cache_folder().glob(f"vault-{_fingerprint()}-{version or '*'}"))
     return found[-1] if found else None
 
 
@@ -34,7 +34,7 @@ def _build() -> Path:
     version = _go_version()
     if version is None:
         raise RuntimeError("Go is not on this machine: install it, or point VAULT_ADDR and VAULT_TOKEN to a Vault")
-    target = _folder() / f"vault-{_fingerprint()}-{version}"
+    target = cache_folder() / f"vault-{_fingerprint()}-{version}"
     target.parent.mkdir(parents=True, exist_ok=True)
     with (target.parent / "building").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # whoever needs it meanwhile waits for it, rather than build another
@@ -56,7 +56,8 @@ def _fingerprint() -> str:
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
-def _folder() -> Path:
+def cache_folder() -> Path:
+    """Return the folder of what the tests build or fetch once for all checkouts of a user."""
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "airflow-config-providers"
 

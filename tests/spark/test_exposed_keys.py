@@ -151,8 +151,8 @@ def test_what_is_in_no_object_of_kubernetes_is_kept(key: str) -> None:
     assert not is_exposed(key)
 
 
-def test_on_yarn_only_the_driver_gets_its_environment() -> None:
-    assert not is_exposed("spark.yarn.appMasterEnv.X")
+def test_yarn_copies_the_environment_of_its_application_master_into_a_log() -> None:
+    assert is_exposed("spark.yarn.appMasterEnv.X")
 
 
 @pytest.mark.parametrize(

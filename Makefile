@@ -81,7 +81,7 @@ $(VENV)/spark-classes.jsa: $(VENV)/.test | java
 	-@$(BIN)/python -m tests.servers.quick_java >/dev/null 2>&1
 
 $(VENV)/.installer: pyproject.toml constraints.txt | python
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV) # also when it was interrupted before
 	@$(INSTALL) --upgrade pip hatchling editables setuptools wheel
 	@touch $@
 

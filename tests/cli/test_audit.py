@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,64 +16,12 @@ pytest.importorskip("pyspark")
 pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
 
 from airflow_config_providers.job.records.record import TaskTry
-from tests.cli.conftest import Cli, Driver, Ended
+from tests.cli.conftest import Cli, Driver
+from tests.cli.leak_audits import VALUE, Audit
 from tests.cli.recorded import RUN, records_in
 from tests.spark.audit.records.past import QUICK
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
-
-VALUE = "c4nary-Pa$$w0rd/of+the=audit"
-
-
-class Audit:
-    """A deployment with a secret ``password``, a folder of logs and a file that names references."""
-
-    def __init__(self, cli: Cli, folder: Path) -> None:
-        self._cli = cli
-        self.folder = folder
-        self.logs = folder / "logs"
-        self.secrets = folder / "secrets"
-        self.encoder_secret = "the-secret-of-the-encoder"
-        for made in (self.logs, self.secrets):
-            made.mkdir()
-        (self.secrets / "password").write_text(VALUE)
-        self.names("password")
-
-    def reference(self, key: str) -> str:
-        return f"${{dir:{self.secrets}:{key}}}"
-
-    def names(self, *keys: str) -> None:
-        lines = [f"spark.app.{number}={self.reference(key)}\n" for number, key in enumerate(keys)]
-        (self.folder / "references").write_text("# what the audit searches for\n" + "".join(lines))
-
-    def __call__(self, *words: str, records: bool = False, paths: bool = True) -> Ended:
-        given = () if records else ("--references", str(self.folder / "references"), "--no-records")
-        return self._search(*([str(self.logs)] * paths), *given, *words)
-
-    def _search(self, *words: str) -> Ended:
-        extra = {
-            "config.providers": "dir",
-            "config.providers.dir.class": "directory",
-            "config.providers.dir.param.allowed.paths": str(self.secrets),
-        }
-        connection = json.dumps({"conn_type": "config_providers", "extra": extra})
-        return self._cli.airflow(
-            *("config-providers", "audit", "leaks", *words, "--master", "local[2]"),
-            environ={
-                "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT": connection,
-                "AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET": self.encoder_secret,
-            },
-        )
-
-    def unnamed(self, *words: str) -> Ended:
-        """Search without references."""
-        (self.folder / "references").unlink()
-        return self._search(str(self.logs), "--no-records", *words)
-
-    def rows(self, *words: str, code: int = 1, records: bool = False) -> list[Any]:
-        done = self(*words, "--output", "json", records=records)
-        assert done.code == code, done.err
-        return [json.loads(line) for line in done.out.splitlines()]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -211,23 +158,6 @@ def test_the_references_of_the_records_are_searched_for(audit: Audit, cli: Cli) 
         assert [row["reference"] for row in audit.rows(records=True)] == [audit.reference("password")]
 
 
-def test_without_any_reference_the_command_says_how_to_name_some(audit: Audit, cli: Cli) -> None:
-    with records_in(cli.deployment):
-        done = audit(records=True)
-
-    assert done.code == 2
-    assert done.errors == ["No record has a reference to search for. Name a file with references: --references FILE."]
-
-
-def test_without_records_and_a_file_the_option_is_named(audit: Audit) -> None:
-    done = audit.unnamed()
-
-    assert done.code == 2
-    assert done.errors == [
-        "--no-records leaves no reference to search for. Name a file with references: --references FILE."
-    ]
-
-
 def test_references_that_are_no_secrets_are_left_out(audit: Audit) -> None:
     (audit.secrets / "user").write_text("canary-user")
     (audit.logs / "a.log").write_text(f"pw={VALUE}\nuser=canary-user\n")
@@ -291,47 +221,11 @@ def test_without_values_the_fingerprints_of_the_state_are_enough(audit: Audit) -
     assert (done.code, json.loads(done.out)["age"]) == (1, "unknown"), done.err
 
 
-def test_without_values_a_state_without_fingerprints_has_nothing_to_search_for(audit: Audit) -> None:
-    done = audit.unnamed("--no-values", "--state", str(audit.folder / "state"))
-
-    assert done.code == 3
-    assert done.errors == ["There is no value to search for, and --state has no fingerprints of earlier ones."]
-
-
-def test_exceptions_that_leave_nothing_to_search_for_are_wrong_arguments(audit: Audit) -> None:
-    done = audit("--except", "*")
-
-    assert done.code == 2
-    assert done.errors == ["--except leaves no reference to search for. Name fewer references there."]
-
-
 def test_a_folder_without_files_is_named_in_a_note(audit: Audit) -> None:
     done = audit()
 
     assert (done.code, done.out) == (0, "Nothing found.\n")
     assert done.notes == ["Nothing was searched: there are no files below the paths, and no rows."]
-
-
-@pytest.mark.parametrize("option", ["--report", "--output-parquet"])
-def test_a_file_that_cannot_be_written_is_refused_before_the_search(audit: Audit, option: str) -> None:
-    done = audit(option, "/nowhere/file", "--state", str(audit.folder / "state"))
-
-    assert done.code == 3
-    assert done.errors == [f"{option} /nowhere/file cannot be written: No such file or directory. Name another file."]
-    assert not (audit.folder / "state").exists()
-
-
-def test_a_state_with_a_folder_in_it_is_refused_before_the_search(audit: Audit) -> None:
-    (audit.logs / "a.log").write_text(VALUE)
-    state = audit.folder / "state"
-    (state / "seen-x.jsonl").mkdir(parents=True)
-
-    done = audit("--state", str(state))
-
-    assert done.code == 3
-    assert done.errors == [
-        f"--state {state}: it has other files, such as seen-x.jsonl. Name an empty folder, or one of an earlier audit."
-    ]
 
 
 def test_a_reference_without_a_value_is_named_and_the_others_are_searched_for(audit: Audit) -> None:
@@ -434,14 +328,6 @@ class TestFingerprints:
 
         assert done.code == 3
         assert "were made with another key. Set [config_providers] password_encoder_secret" in done.err
-
-    def test_without_a_key_the_setting_is_named(self, audit: Audit) -> None:
-        audit.encoder_secret = ""
-
-        done = audit("--write-fingerprints", str(audit.folder / "prints"))
-
-        assert done.code == 3
-        assert "derived from [config_providers] password_encoder_secret" in done.err
 
     def test_tokens_need_no_reference(self, audit: Audit) -> None:
         (audit.logs / "a.log").write_text(f"token=glpat-{'aB1_-' * 4}\n")
@@ -551,27 +437,3 @@ class TestDatabase:
             rows = audit.rows("--database")
 
         assert [row["file"].partition("/")[0] for row in rows] == ["", "database:dag_run.conf:dag_id=flights"]
-
-
-def test_without_paths_or_the_database_the_command_says_what_to_name(audit: Audit) -> None:
-    done = audit(paths=False)
-
-    assert done.code == 2
-    assert done.errors == ["There is nothing to search. Name files or folders, or add --database."]
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        pytest.param(("--baseline", "/nowhere/x"), "The baseline /nowhere/x cannot be read", id="baseline"),
-        pytest.param(("--references", "/nowhere/x"), "--references /nowhere/x: No such file", id="references"),
-        pytest.param(("--references", "/dev/zero"), "--references /dev/zero: File too large", id="endless"),
-        pytest.param(("--fingerprints", "/dev/zero"), "The fingerprints in /dev/zero cannot be", id="prints"),
-        pytest.param(("--conf", "novalue"), "'novalue' is not KEY=VALUE", id="conf"),
-    ],
-)
-def test_wrong_arguments_are_named(audit: Audit, words: tuple[str, ...], expected: str) -> None:
-    done = audit(*words)
-
-    assert done.code in {2, 3}
-    assert done.errors[0].startswith(expected)

@@ -257,25 +257,6 @@ def test_a_path_that_is_not_there_is_an_error(cli: Cli):
     ]
 
 
-@pytest.mark.parametrize(
-    ("words", "path", "name"),
-    [
-        pytest.param("history", "s3://user:c4nary@bucket/records", "s3a://bucket/PATH", id="records_path"),
-        pytest.param("references --records gs://own@bucket/a/b", "", "gs://bucket/PATH", id="option"),
-        pytest.param("history --records /nowhere --against s3://own@bucket", "", "s3a://bucket/PATH", id="against"),
-    ],
-)
-def test_a_path_that_names_a_connection_is_refused_before_spark_starts(cli: Cli, words: str, path: str, name: str):
-    done = cli(f"audit {words} --master no-master-of-spark", records_path=path)
-
-    assert done.code == 3
-    assert done.errors == [
-        f"The path of the records names a connection of Airflow, with which Spark cannot read. Name the folder as "
-        f"Hadoop does: --records {name}, or records=... of an operator. Give Spark the connector of the store, and "
-        f"credentials, with --conf."
-    ]
-
-
 def test_a_dag_without_records_is_named_in_a_note(cli: Cli, past: Past):
     past({})
 
@@ -285,15 +266,6 @@ def test_a_dag_without_records_is_named_in_a_note(cli: Cli, past: Past):
     assert done.notes[0] == (
         "No record was found, so nothing was audited. Check the path of the records, the first day and the DAG."
     )
-
-
-def test_a_page_that_cannot_be_written_is_refused_before_records_are_read(cli: Cli, tmp_path: Path):
-    done = audit(cli, f"history --records /nowhere --no-database --report {tmp_path}/missing/page.html")
-
-    assert done.code == 3
-    assert done.errors == [
-        f"--report {tmp_path}/missing/page.html cannot be written: No such file or directory. Name another file."
-    ]
 
 
 @pytest.mark.parametrize(
@@ -375,10 +347,6 @@ def test_each_run_that_used_a_reference_is_listed_in_order_of_time(cli: Cli, pas
     assert parquet.read_table(table).to_pylist() == lines(done)
     assert "2026-11-02 12:00" in page.read_text()
     assert audit(cli, f"{words} --output plain").out.count("report") == 2
-
-
-def test_runs_and_references_without_one_are_not_listed_together(cli: Cli):
-    assert audit(cli, "references --runs --known known.txt").code == 2
 
 
 def test_a_reference_without_hashes_is_noted_only_if_it_is_listed(cli: Cli, past: Past):

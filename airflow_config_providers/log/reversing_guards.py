@@ -224,6 +224,8 @@ class GuardedStream(Generic[AnyStr]):
         self._lines = StreamReverser()
         self._pending: list[AnyStr] = []
         self._characters = 0
+        self._meanwhile: list[AnyStr] = []
+        self._is_writing = False
         self._lock = threading.RLock()  # reentrant, since a signal handler can print too
 
     def take_over(self) -> Callable[[], None]:
@@ -240,7 +242,7 @@ class GuardedStream(Generic[AnyStr]):
         def give_back() -> None:
             for name, method in replaced.items():
                 if vars(self.inner).get(name) is method:
-                    delattr(self.inner, name)
+                    del vars(self.inner)[name]
 
         return give_back
 
@@ -248,7 +250,10 @@ class GuardedStream(Generic[AnyStr]):
         """Write whole lines, and hold back the rest."""
         kept = _kept(text)
         with self._lock:
-            self._emit(self._take(kept))
+            if self._is_writing:
+                self._meanwhile.append(kept)
+            else:
+                self._advance(kept)
         return len(kept)
 
     def writelines(self, lines: Iterable[AnyStr]) -> None:
@@ -269,12 +274,12 @@ class GuardedStream(Generic[AnyStr]):
             self.inner.close()
 
     def release(self) -> None:
-        """Write what was held back."""
+        """Write what was held back; within a write, only what a signal handler has written meanwhile."""
         with self._lock:
-            ready, self._pending = self._line_end[:0].join(self._pending), []
-            self._characters = 0
-            self._emit(ready)
-            self._write(self._lines.flush(self._active.reversers))
+            if self._is_writing:  # in a signal handler, or in the stream's own method, which flushes it
+                self._write_apart()
+            else:
+                self._advance(self._line_end[:0], is_last=True)
         if self._below is not None:
             self._below.release()
 
@@ -301,6 +306,38 @@ class GuardedStream(Generic[AnyStr]):
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
+    def _advance(self, text: AnyStr, *, is_last: bool = False) -> None:
+        """
+        Write whole lines, and then what comes meanwhile.
+
+        :param is_last: also what is held back
+        """
+        try:
+            self._is_writing = True
+            self._emit_meanwhile()  # what came right at the end of the last write
+            self._emit(self._take(text), self._lines)
+            self._emit_meanwhile()
+            if is_last:
+                self._emit(self._take_rest(), self._lines)
+                self._write(self._lines.flush(self._active.reversers))
+        finally:
+            self._is_writing = False
+
+    def _emit_meanwhile(self) -> None:
+        while self._meanwhile:
+            self._emit(self._take(self._meanwhile.pop(0)), self._lines)
+
+    def _write_apart(self) -> None:
+        meanwhile, self._meanwhile = self._meanwhile, []
+        lines = StreamReverser()
+        self._emit(self._line_end[:0].join(meanwhile), lines)
+        self._write(lines.flush(self._active.reversers))
+
+    def _take_rest(self) -> AnyStr:
+        rest, self._pending = self._line_end[:0].join(self._pending), []
+        self._characters = 0
+        return rest
+
     def _take(self, text: AnyStr) -> AnyStr:
         """Hold back ``text``, and return what can be written now."""
         nothing = self._line_end[:0]
@@ -316,14 +353,14 @@ class GuardedStream(Generic[AnyStr]):
         self._pending, self._characters = [kept[end:]], len(kept) - end
         return kept[:end]
 
-    def _emit(self, text: AnyStr) -> None:
+    def _emit(self, text: AnyStr, lines: StreamReverser) -> None:
         reversers = self._active.reversers
         if not reversers:
-            self._write(self._lines.flush(()))
+            self._write(lines.flush(()))
         if text and not reversers:
             self._methods.write(text)
         elif text:
-            self._write(self._lines.feed(octets(text) if isinstance(text, str) else bytes(text), reversers))
+            self._write(lines.feed(octets(text) if isinstance(text, str) else bytes(text), reversers))
 
     def _write(self, shown: bytes) -> None:
         if shown:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
+import sys
 import threading
+from functools import partial
 
 import pytest
 
@@ -10,6 +13,7 @@ from airflow_config_providers.core.reversal.active_reversers import ActiveRevers
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import LONGEST_LINE
 from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.log import reversing_guards
 from airflow_config_providers.log.reversing_guards import GuardedStream
 from tests.limits import LONGEST, eventually
 
@@ -313,3 +317,56 @@ def test_a_value_in_what_is_written_to_a_new_buffer_above_a_raw_stream_is_revers
 
 def test_a_stream_without_a_raw_one_has_none(stream):
     assert not hasattr(stream, "raw")
+
+
+class FlushingScreen(io.StringIO):
+    """Flushes after each write with the ``flush`` that it finds by that name."""
+
+    def write(self, text):
+        length = super().write(text)
+        self.flush()
+        return length
+
+
+def test_a_stream_that_flushes_itself_after_each_write_shows_no_beginning_of_a_value(active):
+    screen = FlushingScreen()
+    stream = GuardedStream(screen, active, line_end="\n")
+    stream.take_over()
+
+    stream.write(f"first\n{VALUE[:6]}")
+    shown = screen.getvalue()
+    stream.write(f"{VALUE[6:]}\n")
+
+    assert (shown, screen.getvalue()) == ("first\n", "first\n${v:a}\n")
+
+
+def _interrupted(call, *, by, at):
+    """Call ``by`` at one line of the guard that ``call`` runs, as a signal can; return whether it runs so many."""
+    lines = itertools.count(1)
+
+    def trace(frame, event, arg):
+        if event == "line" and frame.f_code.co_filename == reversing_guards.__file__ and next(lines) == at:
+            by()
+        return trace
+
+    before = sys.gettrace()
+    try:
+        sys.settrace(trace)
+        call()
+    finally:
+        sys.settrace(before)
+    return next(lines) > at
+
+
+@pytest.mark.parametrize("flush", [False, True], ids=["not flushed", "flushed"])
+def test_what_a_signal_handler_prints_within_a_write_is_shown_once_beside_that(active, flush):
+    seen = set()
+    for at in itertools.count(1):
+        stream = GuardedStream(screen := io.StringIO(), active, line_end="\n")
+        handler = partial(print, "handled", VALUE, file=stream, flush=flush)
+        if not _interrupted(partial(stream.write, f"written {VALUE}\n"), by=handler, at=at):
+            break
+        stream.flush()
+        seen.add(tuple(sorted(screen.getvalue().splitlines())))
+
+    assert seen == {("handled ${v:a}", "written ${v:a}")}

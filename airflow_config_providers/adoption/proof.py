@@ -191,7 +191,7 @@ def _task_differences(task: str, old: Meaning, new: Meaning, replaced: _Replaced
     for key in sorted(old.configs.keys() | new.configs.keys()):
         before, after = old.configs.get(key), new.configs.get(key)
         if before != after and (before is None or not replaced.sets(task, key, after)):
-            why = "differs" if old.is_known else _NOT_KNOWN
+            why = "would differ" if old.is_known else _NOT_KNOWN
             yield MeaningDifference(f"'{printable(key)}' of task '{shown}' {why}", task, key)
     if new.unread:
         where = f"could come from '{printable(new.unread[0])}', which cannot be read here"
@@ -200,7 +200,7 @@ def _task_differences(task: str, old: Meaning, new: Meaning, replaced: _Replaced
     added = {text for name, text in new.texts.items() if old.texts.get(name) != text}
     wrong = {text for text in added if not replaced.has(task, text)}
     if wrong or not old.texts.keys() <= new.texts.keys():
-        yield from _of_texts(f"the references of task '{shown}' differ", task, wrong, replaced.replacements)
+        yield from _of_texts(f"the references of task '{shown}' would differ", task, wrong, replaced.replacements)
 
 
 def _other_differences(
@@ -327,7 +327,7 @@ class _CheckedFile:
         return self.proposal if self.is_proved else replace(self.proposal, edits=(), replacements=(), removed=0)
 
     def problem(self) -> str:
-        return self.refusal or f"after the change, {self.differing[0].why}. Nothing is proposed for this file."
+        return self.refusal or f"with the proposed change, {self.differing[0].why}. Nothing is proposed for this file."
 
 
 @dataclass(frozen=True, slots=True)
@@ -524,4 +524,4 @@ def _left_problems(left: Mapping[str, Sequence[MeaningDifference]]) -> Iterator[
     """Yield what is left as it is in files of which the rest changes: each key once."""
     for path, differing in left.items():
         for one in {one.key: one for one in reversed(differing)}.values():
-            yield ByHand(path, 0, f"after the change, {one.why}. This key is left as it is.")
+            yield ByHand(path, 0, f"with the proposed change, {one.why}. This key is left as it is.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import printable
@@ -10,11 +11,13 @@ from airflow_config_providers.job.operator_specs import OperatorSpec
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 
+_LEFT_TO_DRIVER: Final = ". The driver resolves those of the configuration when the job calls session()"
+
 
 def resolved_line(run: JobRun) -> str:
     """Return the line with the resolved references, to distinguish them from strings that look like references."""
     references = ", ".join(map(printable, run.resolved.references)) or "none"
-    rest = ". The driver resolves those of the configuration" if run.is_left_to_driver else _kept(run)
+    rest = _LEFT_TO_DRIVER if run.is_left_to_driver else _kept(run)
     return f"Resolved references, which this log shows in place of their values: {references}{rest}"
 
 

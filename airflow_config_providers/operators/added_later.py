@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.nested_texts import NestedString, field_of
+from airflow_config_providers.spark.catalogue import FOLLOWED
 
 if TYPE_CHECKING:
     from airflow_config_providers.operators.job_operator import JobOperator
@@ -49,8 +50,8 @@ def refuse_late(operator: JobOperator, texts: Iterable[NestedString]) -> None:
 
 
 def _log_added(operator: JobOperator, added: Collection[str]) -> None:
-    """Log the keys that code has added to the configuration, except those of Airflow's integration."""
-    keys = sorted(key for key in added if not key.startswith("spark.openlineage."))
+    """Log the keys that code has added to the configuration, except those that Airflow itself adds."""
+    keys = sorted(key for key in added if not key.startswith("spark.openlineage.") and key not in FOLLOWED)
     if keys:
         operator.log.info(
             "Keys that code added or changed after the configuration was settled, so that no policy has seen them "

@@ -47,6 +47,9 @@ follows a job according to the mode of its argument or connection only. If it po
 makes spark-submit return at once, and fails a job on YARN whose configuration says otherwise.
 """
 
+FOLLOWED: Final = frozenset(key for key, why in READ_ONLY.items() if why == _FOLLOWED)
+"""Keys that the stock operator sets when it follows a job."""
+
 _ELSEWHERE: Final = "the operator follows a job that runs elsewhere"
 
 OF_AUTHOR: Final[Mapping[str, str]] = {

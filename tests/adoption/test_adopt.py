@@ -264,7 +264,7 @@ def test_no_secret_is_shown(adopted: Adopted):
             "changed: in other arguments, others could read the value. Pass a secret under a key of conf",
         ),
         ("broken.py:None", "it cannot be imported, so a change cannot be checked"),
-        ("custom.py:None", "after the change, "),
+        ("custom.py:None", "with the proposed change, "),
     ],
 )
 def test_what_stays_by_hand_has_its_reason(adopted: Adopted, place: str, reason: str):
@@ -408,7 +408,7 @@ def test_an_existing_layer_file_keeps_its_name_and_content(origin: AirflowProces
         pytest.param(
             f'{STOCK}from airflow.sdk import DAG\n\nwith DAG("x", schedule=None):\n    SparkSubmitOperator(\n'
             '        task_id="x", conf={"spark.app.base": "yes"}, **{"properties_file": "/of/the/workers"}\n    )\n',
-            "after the change, 'spark.app.base' of task 'x' could come from '/of/the/workers', which cannot be read",
+            "with the proposed change, 'spark.app.base' of task 'x' could come from '/of/the/workers', which cannot",
             id="file-of-workers",
         ),
     ],
@@ -554,17 +554,17 @@ def test_a_mapping_that_is_not_only_for_spark_stays_as_it_is(origin: AirflowProc
         pytest.param(
             "",
             'TriggerDagRunOperator(task_id="o", trigger_dag_id="y", conf=dict(vars(t)["conf"]))',
-            "after the change, task 'o' would get other values through 'spark.app.user'.",
+            "with the proposed change, task 'o' would get other values through 'spark.app.user'.",
             id="task",
         ),
         pytest.param(
-            "", 'd.doc_md = str(vars(t)["conf"])', "after the change, DAG 'x' would get other values", id="dag"
+            "", 'd.doc_md = str(vars(t)["conf"])', "with the proposed change, DAG 'x' would get other values", id="dag"
         ),
         pytest.param(
             'MORE = {"spark.app.user": "{{ conn.db.login }}"}\n',
             'SparkSubmitOperator(task_id="o", conf=MORE | {"spark.app.b": "1"})\n'
             '    SparkSubmitOperator(task_id="m", conf=MORE)',
-            "after the change, 'spark.app.user' of task 'o' differs.",
+            "with the proposed change, 'spark.app.user' of task 'o' would differ.",
             id="merged",
         ),
     ],
@@ -812,8 +812,8 @@ def test_of_a_file_what_can_be_proved_is_adopted_and_the_rest_is_reported(origin
         '"spark.app.base"-',
     ]
     reasons = sorted(one["reason"] for one in document["by_hand"])
-    assert reasons[0].startswith("after the change, 'spark.app.base' of task 'files' could come from '/of/the/workers'")
-    assert reasons[1].startswith("after the change, 'spark.app.host' of task 'own' differs.")
+    assert reasons[0].startswith("with the proposed change, 'spark.app.base' of task 'files' could come from '/of/")
+    assert reasons[1].startswith("with the proposed change, 'spark.app.host' of task 'own' would differ.")
     assert all(one.endswith("This key is left as it is.") for one in reasons)
     assert document["summary"] == (
         "Adopt: 1 DAG file to change, with 2 references; 1 entry without effect to remove; 0 layer files to add; "

@@ -28,8 +28,8 @@ OURS = airflow_config_providers.__name__
 ROOT = Path(airflow_config_providers.__file__).parent
 SOURCES = sorted(path for path in ROOT.rglob("*.py") if path != Path(foreign.__file__))
 NAMES = {row.name for row in TABLE}
-OF_OPERATORS = {*vars(JobOperator), *JobOperator.__annotations__}
-"""What the parts of our operators may ask of them."""
+OF_OPERATORS = {*vars(JobOperator), *JobOperator.__annotations__} - {*dir(BaseOperator)}
+"""What the parts of our operators may ask of them, besides what Airflow's have."""
 OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
 """Public, in spite of their names: Python documents them."""
 

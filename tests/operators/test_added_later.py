@@ -92,7 +92,12 @@ def test_other_strings_like_references_are_passed_on(dag, run_task, spark_submit
 
 
 @pytest.mark.parametrize(
-    ("added", "is_told"), [({"spark.app.b": "1", "spark.app.a": "1"}, True), ({"spark.openlineage.x": "1"}, False)]
+    ("added", "is_told"),
+    [
+        pytest.param({"spark.app.b": "1", "spark.app.a": "1"}, True, id="code"),
+        pytest.param({"spark.openlineage.x": "1"}, False, id="openlineage"),
+        pytest.param({"spark.yarn.submit.waitAppCompletion": "false"}, False, id="operator-that-follows-a-job"),
+    ],
 )
 def test_the_log_names_keys_that_no_policy_has_seen(dag, run_task, spark_submit, capfd, added, is_told):
     change = before_execute(lambda job: job.conf.update(added))

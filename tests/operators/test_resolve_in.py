@@ -271,7 +271,7 @@ def test_the_log_says_that_the_driver_resolves(dag, run_task, define):
     with structlog_to(io.StringIO()) as log:
         run_task(job(dag, {"spark.app.key": "${vault:apps/db:key}"}))
 
-    assert "in place of their values: none. The driver resolves those of the configuration" in log.getvalue()
+    assert ": none. The driver resolves those of the configuration when the job calls session()" in log.getvalue()
 
 
 def test_without_a_word_on_the_driver_the_worker_resolves_and_warns(

@@ -10,6 +10,7 @@ from airflow_config_providers.core.text import one_line, shortened
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.run_notes import place_notes, resolved_line, unresolved_notes
 from airflow_config_providers.operators.authored import job_notes
+from airflow_config_providers.operators.own_execute import own_execute_notes
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
@@ -35,6 +36,7 @@ def show_run(operator: JobOperator, run: JobRun, notes: Sequence[str] = ()) -> N
 def _notes(operator: JobOperator, fields: JobFields, run: JobRun) -> Iterator[str]:
     yield from job_notes(operator, fields)
     yield from operator._own_notes(fields)
+    yield from own_execute_notes(operator, fields)
     if operator._try_state.run.reloads and (reason := operator._obstacle_to_reload()):
         yield f"This job is not restarted when its secrets change: {reason}"
     yield from unresolved_notes(run)

@@ -174,6 +174,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     ) -> Submission:
         from airflow_config_providers.operators.added_later import check_added
 
+        self._try_state.refuse_after_kill()  # a kill while execute created this hook has reached another one
         self._try_state.has_submitted = True
         self._try_state.begin_late()
         if self._try_state.reload is not None:

@@ -249,3 +249,21 @@ def test_without_a_thread_that_could_end_it_later_spark_submit_is_ended_at_once(
         assert process.wait(LONGEST) == -signal.SIGKILL
         assert kill.is_due
         kill.forget()
+
+
+class KilledWithoutHook(ConfiguredSparkSubmitOperator):
+    """Is killed while ``execute`` creates its hook, so that the one of ``on_kill`` is another one."""
+
+    def _get_hook(self):
+        hook = super()._get_hook()
+        if not self._try_state.is_killed:
+            self.on_kill()
+        return hook
+
+
+def test_a_task_that_is_killed_while_its_hook_is_created_submits_nothing(dag, run_task, connections, spark_submit):
+    run = run_task(KilledWithoutHook(task_id="job", application="job.py", dag=dag))
+
+    assert run.state == "failed"
+    assert "killed before its job began" in str(run.error)
+    assert spark_submit() == []

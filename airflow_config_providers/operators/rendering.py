@@ -18,6 +18,7 @@ from airflow_config_providers.job.options import listed, refuse_odd_paths
 from airflow_config_providers.job.run_notes import place_notes
 from airflow_config_providers.job.template_references import without_pushes
 from airflow_config_providers.operators.authored import checked_configuration, job_configuration, job_problems
+from airflow_config_providers.operators.own_execute import own_execute_notes
 from airflow_config_providers.operators.resuming import SEALED_VALUES, Resumption
 from airflow_config_providers.operators.shown_job import show_job, show_run
 
@@ -125,7 +126,8 @@ class Rendering:
         problems = list(job_problems(operator, fields))
         configuration = job_configuration(operator, fields, context=self.context, jinja_env=self.jinja_env)
         layered, notes = configuration.preview()
-        notes = [*problems, *notes, *place_notes(fields.spec, operator.task_type, layered)]
+        of_class = [*place_notes(fields.spec, operator.task_type, layered), *own_execute_notes(operator, fields)]
+        notes = [*problems, *notes, *of_class]
         for note in notes:
             operator.log.warning("Preview: %s", note)
         show_job(operator, fields, layered=layered, notes=notes)

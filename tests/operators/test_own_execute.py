@@ -81,3 +81,11 @@ def test_a_field_without_a_reference_is_not_warned_of(dag, run_task, reference):
     lines = shown(run_task, dag, WithBoth, "plain", **{"spark.app.token": reference})
 
     assert "has the references there" not in lines
+
+
+def test_a_preview_warns_too(dag, monkeypatch, reference):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__DYNAMIC_ENABLED", "False")  # there is no database here
+    task = WithBoth(task_id="job", application="job.py", dag=dag, token=reference)
+    task.render_template_fields({"ti": object(), "run_id": "r"})
+
+    assert f"! {WARNING.format('WithBoth')}" in "\n".join(task.effective_config)

@@ -819,3 +819,17 @@ def test_attack_33_the_real_spark_sql_has_the_key_and_lets_no_query_print_it(
     assert run.state == "success", shown[-2000:]
     assert "the value is *********(redacted)" in shown
     assert CANARY not in shown
+
+
+def test_a_query_whose_task_is_killed_while_its_hook_is_created_is_not_run(sql, run_task, spark_sql):
+    class Killed(sql.func):
+        def _get_hook(self):
+            hook = super()._get_hook()
+            if not self._try_state.is_killed:
+                self.on_kill()
+            return hook
+
+    run = run_task(Killed(**sql.keywords, sql="select 1"))
+
+    assert "killed before its job began" in str(run.error)
+    assert spark_sql() == []

@@ -266,3 +266,17 @@ def test_a_reference_that_data_brings_into_the_environment_stays_a_text(dag, run
 
     assert run.state == "success", run.error
     assert spark_pipelines.only.environ["A"] == reference
+
+
+def test_a_pipeline_whose_task_is_killed_while_its_hook_is_created_is_not_run(dag, run_task, spark_pipelines):
+    class Killed(configured(stock.SparkPipelinesOperator)):
+        @property
+        def config_conn_id(self):
+            if self._try_state.held_texts is not None and not self._try_state.is_killed:
+                self.on_kill()
+            return super().config_conn_id
+
+    run = run_task(Killed(task_id="job", dag=dag, pipeline_spec="flights.yml"))
+
+    assert "killed before its job began" in str(run.error)
+    assert spark_pipelines() == []

@@ -19,7 +19,7 @@ from airflow_config_providers.providers.vault.provider import VaultConfigProvide
 from airflow_config_providers.providers.vault.session import Sessions
 from airflow_config_providers.providers.vault.settings import VaultSettings
 from airflow_config_providers.testing import FakeClock
-from tests.limits import eventually
+from tests.limits import LONGEST, eventually
 from tests.providers.vault.opened import ManualSessions, Parameters, parameters, provider_of, refused, side_by_side
 
 ENDLESS = 999
@@ -206,7 +206,7 @@ def test_several_checks_in_a_row_send_a_refused_login_once_more(vault) -> None:
     for seconds, count in [(0, 2), (0, 2), (59, 2), (2, 3)]:
         sessions.clock.sleep(seconds)
         with (
-            contextlib.closing(provider_of({**params, "timeout": str(count)}, sessions)) as provider,
+            contextlib.closing(provider_of({**params, "timeout": f"{LONGEST - count:g}"}, sessions)) as provider,
             pytest.raises(AccessDeniedError, match="refused the login"),
         ):
             provider.check()

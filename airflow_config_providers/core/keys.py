@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
+from airflow_config_providers.core.nested import grouped
 from airflow_config_providers.core.text import half_pair, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.core.wording import of_type
@@ -142,9 +143,7 @@ def spellings(used: Iterable[str], older: Mapping[str, str]) -> Mapping[str, tup
 
     :param older: older name -> the name that took its place, which can be an older name itself
     """
-    groups: dict[str, list[str]] = {}
-    for name in sorted(older.keys() & set(used)):
-        groups.setdefault(current_name(name, older), []).append(name)
+    groups = grouped((current_name(name, older), name) for name in sorted(older.keys() & set(used)))
     names = {current: (current, *others) for current, others in groups.items()}
     return {name: group for group in names.values() for name in group}
 

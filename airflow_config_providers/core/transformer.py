@@ -12,6 +12,7 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.keys import require_texts
 from airflow_config_providers.core.lookup import ONCE, Answers, FetchOptions, Lookup, Place
+from airflow_config_providers.core.nested import grouped
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.variable import ConfigVariable, Spans, scan
 from airflow_config_providers.exceptions import LimitExceededError
@@ -44,11 +45,7 @@ class ConfigTransformerResult:
         data = self.answers.data
         if all(keys <= data.get(place, _NONE).keys() for place, keys in self._wanted.items()):  # faster than each
             return {}
-        missing: dict[str, list[ConfigVariable]] = {}
-        for name, variable, value in self._found():
-            if value is None:
-                missing.setdefault(name, []).append(variable)
-        return missing
+        return grouped((name, variable) for name, variable, value in self._found() if value is None)
 
     @cached_property
     def used(self) -> Mapping[ConfigVariable, str]:

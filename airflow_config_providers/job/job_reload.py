@@ -11,6 +11,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.concurrency.timetable import Timetable
 from airflow_config_providers.core.lookup import Place
+from airflow_config_providers.core.nested import grouped
 from airflow_config_providers.core.reload import ReloadAction, ReloadScheduler, without_reload_action
 from airflow_config_providers.core.variable import some_of
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError, SubmitError
@@ -369,9 +370,8 @@ class JobReload(ClosedOnExit):
 
     def _changes(self, run: JobRun, next_run: JobRun) -> str:
         """Return what has changed: of a place, the references whose values differ, if that is known."""
-        references: dict[str, list[str]] = {}
-        for variable in sorted(next_run.reverser.changed_from(run.reverser)):
-            references.setdefault(place_name((variable.provider, variable.path)), []).append(str(variable))
+        changed_references = sorted(next_run.reverser.changed_from(run.reverser))
+        references = grouped((place_name((one.provider, one.path)), str(one)) for one in changed_references)
         with self._lock:
             changed = sorted(self._changed)
         return " and ".join(some_of(references.get(what, [what])) for what in changed) or _SECRETS

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.nested import ITEMS
+from airflow_config_providers.core.nested import ITEMS, grouped
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, problems_of
@@ -44,20 +44,12 @@ class SourceLines:
             nodes = list(ast.walk(ast.parse(source)))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             nodes = []
-        self._tasks: dict[str, list[ast.AST]] = {}
-        self._mappings: dict[str, list[ast.AST]] = {}
-        self._makers: dict[str, list[ast.AST]] = {}
-        self._literals: dict[str, list[int]] = {}
+        self._tasks, self._mappings, self._makers = (
+            grouped((name, node) for node in nodes for name in names(node))
+            for names in (_task_names, _named_in_mapping, _made_classes)
+        )
+        self._literals = grouped(literal for node in nodes for literal in _literals(node))
         self._of_nodes: dict[ast.AST, dict[str, int]] = {}
-        for node in nodes:
-            for name in _task_names(node):
-                self._tasks.setdefault(name, []).append(node)
-            for name in _named_in_mapping(node):
-                self._mappings.setdefault(name, []).append(node)
-            for name in _made_classes(node):
-                self._makers.setdefault(name, []).append(node)
-            for name, line in _literals(node):
-                self._literals.setdefault(name, []).append(line)
 
     def of_task(self, task_id: str, kind: str = "") -> int | None:
         """

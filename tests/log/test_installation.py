@@ -56,7 +56,7 @@ def logger(out):
 
 @contextlib.contextmanager
 def _in_use(handler):
-    """Give a handler to a logger that does not propagate."""
+    """Attach a handler to a logger that does not propagate."""
     logger = logging.getLogger("tests.reversal")
     logger.propagate = False
     logger.addHandler(handler)

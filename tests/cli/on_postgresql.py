@@ -13,7 +13,7 @@ import psycopg2
 
 from tests.cli.conftest import Deployment
 from tests.cli.recorded import Records
-from tests.integration.conftest import free_port
+from tests.servers.ports import free_port
 from tests.servers.postgresql import postgresql
 
 PASSWORD: Final = "c4nary-0f/the+database"

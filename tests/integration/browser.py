@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.integration.conftest import CHROMIUM_FLAGS, free_port, stopped
+from tests.integration.conftest import CHROMIUM_FLAGS, stopped
+from tests.servers.ports import free_port
 
 _PATIENCE: Final = 120
 """Seconds that the browser waits for an element of a page to appear."""

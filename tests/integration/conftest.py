@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -24,6 +23,7 @@ import pytest
 
 from tests.limits import LONGEST, PATIENT_AIRFLOW
 from tests.servers import quick_python
+from tests.servers.ports import free_port
 
 CANARY = f"c4nary-{token_hex(8)}/val+1"
 PARTS = ("scheduler", "dag-processor", "triggerer", "api-server")
@@ -231,12 +231,6 @@ def _quietly(call: Any) -> Any:
         return call()
     except (OSError, sqlite3.Error):
         return None
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

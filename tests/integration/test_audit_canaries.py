@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import stat
 import subprocess
 import time
@@ -25,6 +24,7 @@ import airflow_config_providers
 from airflow_config_providers.deployment.known_secrets import FINGERPRINTS
 from airflow_config_providers.job.value_hashes import deployment_key
 from tests.integration.audit_command import AuditCommand, places, written_forms
+from tests.servers.ports import free_port
 from tests.servers.spark_cluster import SparkCluster, Watcher, read_url, spark_cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("audit-cluster")]
@@ -98,12 +98,6 @@ class Traces:
             identity = json.loads(read_url(f"{self.ui}/{PAGES[-1]}"))[0]["id"]
             for page in OF_APPLICATION:
                 self.add("REST", read_url(f"{self.ui}/api/v1/applications/{identity}/{page}").encode(), page)
-
-
-def free_port() -> int:
-    """Return a port that nobody uses now."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -13,9 +13,10 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.integration.conftest import CANARY, WithoutTriggerer, free_port, stopped
+from tests.integration.conftest import CANARY, WithoutTriggerer, stopped
 from tests.limits import eventually
 from tests.servers import quick_java
+from tests.servers.ports import free_port
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("java")]
 

@@ -15,8 +15,8 @@ pytest.importorskip("psycopg2")
 from sqlalchemy import create_engine, text
 
 from airflow_config_providers.deployment.database_tables import database_of_connection
-from tests.integration.conftest import free_port
 from tests.servers.mysql import emptied, mysql, mysql_server
+from tests.servers.ports import free_port
 from tests.servers.postgresql import postgresql, required_postgresql
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]

@@ -14,9 +14,10 @@ from contextlib import closing
 import pytest
 
 from dags_examples.demo.search import Search, Secret
-from tests.integration.conftest import CANARY, WithoutTriggerer, free_port
+from tests.integration.conftest import CANARY, WithoutTriggerer
 from tests.limits import LONGEST, eventually
 from tests.operators.conftest import SPARK_SUBMIT
+from tests.servers.ports import free_port
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 

@@ -13,8 +13,8 @@ import pyspark
 import pytest
 
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from tests.integration.conftest import free_port
 from tests.limits import LONGEST, eventually
+from tests.servers.ports import free_port
 from tests.servers.spark_cluster import read_url, spark_cluster
 
 pytestmark = [

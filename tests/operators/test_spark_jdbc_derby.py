@@ -18,7 +18,7 @@ from airflow_config_providers.operators.configure import configure_task, configu
 from airflow_config_providers.spark.applications import jdbc
 from dags_examples.demo import database
 from dags_examples.demo.java import require_java
-from tests.integration.conftest import free_port
+from tests.servers.ports import free_port
 from tests.servers.quick_java import QUICK_JAVA
 from tests.servers.spark_cluster import Watcher, read_url
 

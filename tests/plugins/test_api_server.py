@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,16 +15,11 @@ import pytest
 from tests.cli.conftest import Deployment, Ended
 from tests.limits import LONGEST, eventually
 from tests.plugins.serving import Server, environ, password
+from tests.servers.ports import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration]
 
 CANARY = f"c4nary-{token_hex(8)}"
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def wait_until_it_answers(address: str, process: subprocess.Popen[bytes]) -> None:

@@ -21,7 +21,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -37,6 +36,7 @@ import pytest
 from tests.limits import eventually
 from tests.servers import quick_java
 from tests.servers.build import cache_folder
+from tests.servers.ports import free_ports
 from tests.servers.spark_cluster import SparkEnvironment, Watcher, read_url
 
 PACKAGES: Final = (
@@ -83,7 +83,7 @@ class Yarn:
         for directory in (self.conf, self.bin, self.staging, self.events):
             directory.mkdir(parents=True)
         self._spark = SparkEnvironment.of()
-        ports = dict(zip(("scheduler.", "resource-tracker.", "admin.", "webapp.", ""), _free_ports(5), strict=True))
+        ports = dict(zip(("scheduler.", "resource-tracker.", "admin.", "webapp.", ""), free_ports(5), strict=True))
         self.page = f"http://127.0.0.1:{ports['webapp.']}"
         self._write_site(ports)
         self._write_command()
@@ -243,14 +243,6 @@ def yarn(folder: Path) -> Iterator[Yarn]:
     with contextlib.closing(Yarn(folder, jars)) as cluster:
         cluster.wait()
         yield cluster
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
 
 
 if __name__ == "__main__":

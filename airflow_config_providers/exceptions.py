@@ -39,9 +39,8 @@ _Error = TypeVar("_Error", bound="ConfigProvidersError")
 _MOST_LISTED: Final = 100
 """How many problems a message lists: a file of 1 MiB can have tens of thousands."""
 
-
-_UNTOLD: Final = "it does not say why."
-"""The problem of an error without any text, or whoever collects problems would take it for none."""
+_NO_REASON: Final = "it does not say why."
+"""The problem of an error that was raised without one: code that collects problems must not miss it."""
 
 
 class ConfigProvidersError(Exception):
@@ -53,7 +52,7 @@ class ConfigProvidersError(Exception):
 
     def __init__(self, *problems: str) -> None:
         super().__init__(*problems)
-        self.problems: tuple[str, ...] = problems if any(problems) else (_UNTOLD,)
+        self.problems: tuple[str, ...] = problems if any(problems) else (_NO_REASON,)
 
     def again(self) -> Self:
         """

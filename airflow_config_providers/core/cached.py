@@ -1,5 +1,5 @@
 """
-What is made at its first use, without a lock: a property, once for each object, and a pattern.
+A property and a pattern that are made on first use, and then kept, without a lock.
 
 In Python 3.11, ``functools.cached_property`` has one lock for all objects: threads wait for each other, and a child
 that is forked while the lock is held waits forever. It is used only where one thread has each object, in the plugin,

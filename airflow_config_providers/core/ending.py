@@ -1,4 +1,4 @@
-"""Ends what belongs to an object when that is gone, or when the process ends."""
+"""Calls that clean up after an object when it is garbage-collected, or when the process ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes by their names: entry points of this package's own groups, which few distributions have, and dotted paths."""
+"""Classes by name: short names, which are entry points in this package's groups, and allowed dotted paths."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class NamedClasses(Generic[_T]):
     :param base: what each of them extends
     :param kind: of the errors
     :param group: entry points, whose names are short names; empty for none
-    :param own: further short names, which count before those -> what makes the object
+    :param own: further short names, which win over those of the group -> what makes the object
     :param allowed: dotted paths; any other is refused, and its module not imported
     :param setting: where paths are allowed, for messages
     :param importing: returns a context manager that is entered while a class is imported

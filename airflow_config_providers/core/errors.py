@@ -1,4 +1,4 @@
-"""Errors that can hold values: what is said of one in the code of others, and how the frames of one are cleared."""
+"""Errors that can hold values: messages about those of foreign code, and the clearing of their frames."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def kind_and_place(error: BaseException) -> str:
 
 def foreign_failure(place: tuple[str, str], failure: BaseException) -> ConfigProvidersError:
     """
-    Return what is said of an error of a provider that is not ours. Its message can contain a value.
+    Return our error for one that a provider of another package has raised, whose message can contain a value.
 
     :param place: the name of the provider, and the path
     """

@@ -1,4 +1,4 @@
-"""The environment variables of this process, some of which a child must not inherit, or must inherit as another."""
+"""The environment variables of this process, some of which a child must not inherit, or with another value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions of providers in ``config.providers.*`` (KIP-297, KIP-421), and what is said of one that has none."""
+"""Definitions of providers in ``config.providers.*`` (KIP-297, KIP-421), and the message about an unknown one."""
 
 from __future__ import annotations
 

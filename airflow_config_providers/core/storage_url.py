@@ -11,7 +11,7 @@ GOOGLE: Final = ("gs", "gcs")
 AZURE: Final = ("abfs", "abfss")
 
 HAS_COLON: Final = "has a colon before the bucket, as if a password followed. Write SCHEME://CONNECTION_ID@BUCKET/PATH."
-"""What is said of an address that could hold a password, and nothing else of it."""
+"""The problem of an address that could hold a password; the message must show nothing else of it."""
 
 _URL: Final = re.compile(
     r"\s*(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<place>[^/?#]*)(?P<key>.*)", re.DOTALL | re.IGNORECASE | re.ASCII
@@ -49,7 +49,8 @@ class StorageUrl:
         """
         Whether there is a colon before the bucket, as if a password followed.
 
-        Such a password can have a ``?`` or ``#``, with which the key begins then, so all up to the first slash counts.
+        Such a password can have a ``?`` or ``#``, with which the key begins then. So all up to the first slash is
+        searched.
         """
         before, _, host = f"{self.connection}@{self.host}{self.key}".partition("/")[0].rpartition("@")
         return ":" in before or _HOST.fullmatch(host) is None

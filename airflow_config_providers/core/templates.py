@@ -33,8 +33,8 @@ def can_become(template: str, text: str) -> bool:
     """
     Return whether a run could make ``text`` of ``template``: its literals appear in ``text``, in the same order.
 
-    What is between the statements of a template can be left out by a run, and counts as one expression. Comments are
-    left out by every run.
+    What is between the statements of a template can be left out by a run, and is treated as one expression. Comments
+    are left out by every run.
     """
     return fits(literals(template), text)
 

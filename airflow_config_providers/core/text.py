@@ -54,16 +54,16 @@ def several(one_or_more: Iterable[str] | str) -> list[str]:
     return [one_or_more] if isinstance(one_or_more, str) else list(one_or_more)
 
 
-def once(tell: Callable[[str], object]) -> Callable[[str], None]:
-    """Return ``tell`` that leaves out a text that it has told before."""
-    told: set[str] = set()
+def once(report: Callable[[str], object]) -> Callable[[str], None]:
+    """Return a function that calls ``report`` only for strings that it has not been called with before."""
+    reported: set[str] = set()
 
-    def tell_once(text: str) -> None:
-        if text not in told:
-            told.add(text)
-            tell(text)
+    def report_once(text: str) -> None:
+        if text not in reported:
+            reported.add(text)
+            report(text)
 
-    return tell_once
+    return report_once
 
 
 def one_line(text: str) -> str:

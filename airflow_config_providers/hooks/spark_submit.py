@@ -50,9 +50,9 @@ def runs_in_cluster(hook: SparkSubmitHook, configs: Mapping[str, str], variables
     """
     Return whether spark-submit starts the driver in the cluster, by its own order: option, configuration, environment.
 
-    A mode that ``spark-env.sh`` sets is not known here: ``doubt_of_mode`` tells of it when the job is submitted.
+    A mode that ``spark-env.sh`` sets is not known here: ``doubt_of_mode`` warns of it when the job is submitted.
 
-    A mode that is a reference counts as well, because it can become ``cluster``. The master needs no such search:
+    A mode that is a reference is taken for ``cluster``, because it can become that. The master needs no such search:
     ``hook`` always gives it as an option, which wins.
 
     :param configs: the settled configuration, with the defaults file

@@ -229,5 +229,5 @@ def _inserted(written: str, value: str) -> frozenset[str]:
 
 
 def _is_in_command(item: PlacedText) -> bool:
-    """Return whether spark-submit gets a string as an argument; other operators have fields such as application_id."""
+    """Return whether a string is in a field that is an argument of spark-submit, which ``application_id`` is not."""
     return field_of(item.key) in IN_COMMAND

@@ -1,4 +1,4 @@
-"""The connection that a hook of Airflow's is about to ask for, handed to it instead of being asked for again."""
+"""Hands a connection that was already read to the hook of Airflow's that would ask for it again."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class JobLayers:
 
 
 def without_effect(origin: str) -> str:
-    """Return what is said of a ``spark.master`` from ``origin`` if the operator passes another one."""
+    """Return the warning about a ``spark.master`` from ``origin`` if the operator passes another one."""
     return (
         f"'{MASTER}' in {printable(origin)} has no effect: the operator passes the master of its Spark connection. "
         f"Set it there."

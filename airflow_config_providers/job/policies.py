@@ -47,7 +47,7 @@ class TaskVerdict:
 
 
 NO_VERDICT: Final = TaskVerdict()
-"""What is said without policies, or before they are asked."""
+"""The verdict without policies, or before they are asked."""
 
 
 def verdict_on(

@@ -1,4 +1,4 @@
-"""The configuration of one run of a Spark job."""
+"""The values of one run of a Spark job, from rendering until the job has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values of a job, sealed for a later process of its task, which can find others."""
+"""The values of a job, sealed for a later process of its task: until then, its references can get other values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layers that others than the author of a DAG steer: the dynamic configuration of a task, and that of a run."""
+"""The layers that someone other than the author of a DAG controls: the dynamic configuration, and that of a run."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ def _is_compared(tokens: Sequence[Token], i: int) -> bool:
     """
     Return whether a string is next to a comparison, as in ``'?' in u``, so that it cannot be a part of the result.
 
-    With a mark, it would compare differently. Without one, it counts as data, so this can only refuse more.
+    With a mark, it would compare differently. Without one, it is taken for data, so this can only refuse more.
     """
     before, after, *later = (f"{token.type} {token.value}" for token in (tokens[i - 1], *tokens[i + 1 : i + 3]))
     return before in _EQUALITY or after in _COMPARISON or [after, *later] == _NOT_IN

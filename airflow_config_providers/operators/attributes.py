@@ -1,4 +1,4 @@
-"""The attributes of an operator, and what shows references in place of the values that code has left in them."""
+"""The attributes of an operator, and the reversal of the values that code has left in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A class with an ``execute`` of its own, derived from one of ours: its fields have values only inside of ours."""
+"""Notes about a class that overrides ``execute`` of one of ours, in which its own fields still have references."""
 
 from __future__ import annotations
 

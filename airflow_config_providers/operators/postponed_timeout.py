@@ -1,4 +1,4 @@
-"""``execution_timeout``, which interrupts a job, but not what removes its values from what others see."""
+"""Postpones ``execution_timeout`` while the values of a job are removed from what others can see."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class RecordKeeper:
         """
         Keep the record of a try that was refused, unless the same try submitted a job before it was deferred.
 
-        If it ``is_late``, the try has begun and goes on before a job, so that only the id of another job counts.
+        If it ``is_late``, the try has begun and goes on before a job: it has submitted one only if it kept its id.
         """
         self._guarded(lambda: self._keep_new(without_values(make(), _NOTHING), job_key if is_late else record_key))
 

@@ -1,4 +1,4 @@
-"""A task that goes on after a deferral, whose job can have been submitted, and have ended, before."""
+"""A task that goes on after a deferral, when its job can already have been submitted, or have ended."""
 
 from __future__ import annotations
 

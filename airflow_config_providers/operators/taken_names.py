@@ -1,4 +1,4 @@
-"""The names of arguments and attributes that this package gives to an operator, where a class has its own."""
+"""Conflicts of the arguments and attributes that this package adds to an operator with those of its class."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
 Records as rows of a table, for the audit on Spark: from files, or put together from their entries in a database.
 
-Runs in executors, and so needs no Airflow. Others write records: whatever is wrong with one is said in its row.
+Runs in executors, and so needs no Airflow. Others can write records: the row of a broken one says what is wrong.
 """
 
 from __future__ import annotations

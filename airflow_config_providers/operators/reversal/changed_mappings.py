@@ -11,7 +11,7 @@ from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 
 _Contents = dict[Any, int | list[object]]
-"""Key -> a hash of its value, or the keys and values that are nested in it, which tell whether that changes."""
+"""Key -> a hash of its value, or the keys and values that are nested in it, by which a change is noticed."""
 
 
 class ChangedMappings:

@@ -59,10 +59,11 @@ class DurableMixin(ConfiguredOperator):
         """Return whether ``job`` still runs or has succeeded, which its own configuration says where to ask."""
         from airflow_config_providers.operators.shown_job import show_conf
 
-        before = {name: getattr(self, name) for name in self._job_fields().names}
+        fields = self._job_fields()
+        before = {name: getattr(self, name) for name in fields.names}
         try:
             if submitted is not None:
-                show_conf(self, submitted.layered)
+                show_conf(self, fields, submitted.layered)
             return self._can_follow(job, context)
         finally:
             for name, value in before.items():
@@ -100,7 +101,7 @@ class DurableMixin(ConfiguredOperator):
         from airflow_config_providers.operators.shown_job import show_conf
 
         if submitted is not None:
-            show_conf(self, submitted.layered)
+            show_conf(self, self._job_fields(), submitted.layered)
         used = submitted.conf.values() if submitted else ()
         self._try_state.begin(following_run(self._job_options, self._texts_afterwards(), used=used))
         sealed = submitted.sealed if submitted else None

@@ -48,14 +48,14 @@ def show_job(
 ) -> Sequence[str]:
     """Set the fields that people see, and return all lines of ``effective_config``."""
     lines = [*(f"! {one_line(note)}" for note in notes), *layered.lines()]
-    show_conf(operator, layered)
+    show_conf(operator, fields, layered)
     show_lines(operator, lines, rest="see the task log, or raise [core] max_templated_field_length")
     return lines
 
 
-def show_conf(operator: JobOperator, layered: LayeredConfig) -> None:
+def show_conf(operator: JobOperator, fields: JobFields, layered: LayeredConfig) -> None:
     """Put the settled configuration into the field that people see."""
-    for name, value in operator._job_fields().shown(layered).items():
+    for name, value in fields.shown(layered).items():
         setattr(operator, name, value)
 
 

@@ -51,10 +51,11 @@ def job_problems(operator: JobOperator, fields: JobFields) -> Iterator[str]:
 def job_configuration(operator: JobOperator, fields: JobFields, *, context: Any, jinja_env: Any) -> JobConfiguration:
     """Return the configuration of the job, whose fields were checked or are only previewed."""
     spark = spark_of(operator)
+    job = AuthoredJob.of(fields, operator._job_options, is_written=operator._authorship.is_written)
     return JobConfiguration(
         resource=ConfigResource.of_task(operator.dag_id, operator.task_id),
-        job=AuthoredJob.of(fields, operator._job_options, is_written=operator._authorship.is_written),
-        files=_properties_files(operator, fields, spark),
+        job=job,
+        files=_properties_files(operator, job, spark),
         driver=operator._job_driver(fields),
         run_conf=getattr(context.get("dag_run"), "conf", None),
         collector=JobLayers(
@@ -69,15 +70,13 @@ def job_configuration(operator: JobOperator, fields: JobFields, *, context: Any,
     )
 
 
-def _properties_files(
-    operator: JobOperator, fields: JobFields, spark: SparkInstallation | None
-) -> Sequence[ConfigFile]:
+def _properties_files(operator: JobOperator, job: AuthoredJob, spark: SparkInstallation | None) -> Sequence[ConfigFile]:
     """Return the properties files, strongest last."""
     bounds = operator._authorship.bounds
     of_deployment = [ConfigFile(path, path, is_template=True, bounds=bounds("")) for path in settings.config_files()]
     own = [
-        ConfigFile(text, text, is_template=label != "properties_file", bounds=bounds(label), label=label)
-        for label, text in ((file.label, file.text) for file in fields.files())
+        ConfigFile(path, path, is_template=label != "properties_file", bounds=bounds(label), label=label)
+        for label, path in job.files.items()
     ]
     return [*operator._default_files(spark), *of_deployment, *own]
 

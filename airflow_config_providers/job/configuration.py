@@ -160,16 +160,11 @@ class JobConfiguration:
 
     def _collect(self, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> list[ConfigLayer]:
         """Return all layers, without the keys that each of several clusters overrides."""
-        clusters = self.job.clusters
-        problems = (problem for layer in clusters for problem in layer_problems(layer))
-        refuse(ConfigException, (text for problem in problems for text in problem.problems))
-        require_unreserved(
-            PlacedText(label_below(layer.name, key), key, text)
-            for layer in clusters
-            for key, text in layer.configs.items()
-        )
-        layers = self.collector.collect(files, [*self.job.layers, *dynamic], self.run_conf)
-        return _without_beaten(layers, clusters) if clusters else layers
+        clusters, others = self.job.clusters, [*self.job.layers, *dynamic]
+        if not clusters:
+            return self.collector.collect(files, others, self.run_conf)
+        _refuse_odd_clusters(clusters)
+        return _without_beaten(self.collector.collect(files, others, self.run_conf), clusters)
 
     def _verdict_on_all(self, layers: Sequence[ConfigLayer]) -> TaskVerdict:
         if not (clusters := self.job.clusters):
@@ -199,6 +194,14 @@ def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterab
         resolver = JobResolver.of(stack.enter_context(JobProviders(options.conn_id)), options)
         resolver.providers.needed_by(used)
         return JobRun(resolver.resolve(JobStrings(LayeredConfig([]), texts)), resolver, end=stack.pop_all().close)
+
+
+def _refuse_odd_clusters(clusters: Sequence[ConfigLayer]) -> None:
+    problems = (problem for layer in clusters for problem in layer_problems(layer))
+    refuse(ConfigException, (text for problem in problems for text in problem.problems))
+    require_unreserved(
+        PlacedText(label_below(layer.name, key), key, text) for layer in clusters for key, text in layer.configs.items()
+    )
 
 
 def _without_beaten(layers: list[ConfigLayer], clusters: Sequence[ConfigLayer]) -> list[ConfigLayer]:
@@ -253,6 +256,8 @@ class SettledJob:
 
     def strings(self) -> JobStrings:
         """Return all strings of the job."""
+        if not self.job.clusters:
+            return JobStrings(self.layered, self.job.texts)
         names = {label_below(cluster.name, key) for cluster in self.job.clusters for key in cluster.configs}
         texts = {label: text for label, text in self.job.texts.items() if label not in names}
         own = [

@@ -158,16 +158,22 @@ def is_exposed(key: str, text: str = "") -> bool:
 
     :param text: the value as it is written, with its references; empty if it is not known
     """
-    known = spark_definition().config_keys.get(key)
-    if known is not None and known.type in _NUMBERS:
-        return False
-    if key == "spark.authenticate.secret" or (key.startswith("spark.ssl.") and "Password" in key):
-        return False
     if key in _FOLDERS:
         return not _REMOTE.match(text)
-    written_out_below = (*_ENVIRONMENTS, *_NEEDED_BEFORE_EXECUTORS_CONNECT)
-    is_below = key.startswith(written_out_below) or any(one.match(key) for one in (_OF_OBJECTS, _OF_RESOURCES))
+    return _is_written_out(key) and not _is_number(key)
+
+
+def _is_written_out(key: str) -> bool:
+    if key == "spark.authenticate.secret" or (key.startswith("spark.ssl.") and "Password" in key):
+        return False
+    below = (*_ENVIRONMENTS, *_NEEDED_BEFORE_EXECUTORS_CONNECT)
+    is_below = key.startswith(below) or any(one.match(key) for one in (_OF_OBJECTS, _OF_RESOURCES))
     return key in _WRITTEN_OUT or is_below or key.endswith(".port")
+
+
+def _is_number(key: str) -> bool:
+    known = spark_definition().config_keys.get(key)
+    return known is not None and known.type in _NUMBERS
 
 
 def is_early(key: str, text: str = "") -> bool:

@@ -450,9 +450,10 @@ def _odd_references(texts: Mapping[str, str], place: Callable[[str], str]) -> It
 
 def _failures(parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
     """Yield each failure with the keys that it affects; one shared by several paths of a provider is reported once."""
-    found = _shared_failures(parts[0].result.answers.failures)
-    if not found:
+    failures = parts[0].result.answers.failures
+    if not failures:
         return
+    found = _shared_failures(failures)
     for part in parts:
         for name, places in part.result.failed():
             for failure in dict.fromkeys(map(found.__getitem__, places)):

@@ -203,6 +203,8 @@ def with_kept_redaction(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:
     If they replaced them, permission to set a pattern would be permission to read what the DAG, the files and Spark's
     default hide, such as passwords among the options of the JVM and in Hadoop's own files.
     """
+    if not any(layer.source.is_steered for layer in layers):
+        return list(layers)
     kept: dict[str, str] = {}
     for layer in sorted(layers, key=attrgetter("source")):
         if not layer.source.is_steered:

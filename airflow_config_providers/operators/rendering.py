@@ -95,7 +95,7 @@ class Rendering:
             if (own := with_own_objects(value := getattr(operator, name, None), skip)) is not value:
                 setattr(operator, name, own)
         fields = operator._job_fields()
-        authorship = Authorship(operator._authorship)  # the original of this copy can run again
+        authorship = Authorship(vars(operator).get("_authorship"))  # the original of this copy can run again
         vars(operator)["_authorship"] = authorship
         before = fields.texts(skip=skip)
         authorship.render(operator, render, before=before, after=fields.texts, is_plain=is_plain)

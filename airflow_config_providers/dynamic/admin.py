@@ -198,8 +198,8 @@ class ConfigAdmin:
         return self._alterer.alter(
             "alter",
             ChangeRequest(
-                edits,
-                validate_only,
+                edits=edits,
+                validate_only=validate_only,
                 if_version=if_version or {},
                 static=self._static_layers(),
                 written=written,
@@ -217,7 +217,14 @@ class ConfigAdmin:
         """Replace the whole configuration of resources. For the rest, see ``incremental_alter_configs``."""
         edits = {resource: replacing(wanted) for resource, wanted in configs.items()}
         return self._alterer.alter(
-            "replace", ChangeRequest(edits, validate_only, if_version or {}, self._static_layers(), configs)
+            "replace",
+            ChangeRequest(
+                edits=edits,
+                validate_only=validate_only,
+                if_version=if_version or {},
+                static=self._static_layers(),
+                written=configs,
+            ),
         )
 
     def refresh(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, int]:
@@ -277,7 +284,11 @@ class ConfigAdmin:
         versions = recorded(snapshot.history(resource), changes, snapshot.base(resource).version)
         edit = returning(version, changes, versions=versions, name=str(resource))
         request = ChangeRequest(
-            {resource: edit}, validate_only, {resource: current}, self._static_layers(), restored=version
+            edits={resource: edit},
+            validate_only=validate_only,
+            if_version={resource: current},
+            static=self._static_layers(),
+            restored=version,
         )
         return self._alterer.alter("rollback", request)[resource]
 

@@ -1,5 +1,5 @@
 """
-Makes the changes that requests ask for: planned, judged by policies, written, and told to followers.
+Makes the changes that requests ask for: planned, judged by policies, written, and announced to followers.
 
 If others write meanwhile, all of that happens again on top of their change.
 """
@@ -86,7 +86,7 @@ class StaticLayers:
     unknown: UnknownResourceError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRequest:
     """
     A requested change, the same in each attempt.

@@ -17,7 +17,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, is_like, some_of, variables
 from airflow_config_providers.core.wording import counted
 from airflow_config_providers.deployment.object_stores import stores_of
-from airflow_config_providers.deployment.records import kept, reading, recent_tries
+from airflow_config_providers.deployment.records import reading, recent_tries, stored_record
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, system_reason
 from airflow_config_providers.job.providers_connection import deployment_registry
 from airflow_config_providers.job.records.files import RecordFiles
@@ -86,7 +86,7 @@ def references_of_records() -> list[ConfigVariable]:
     """
 
     def read(session: Any) -> dict[str, None]:
-        found = (kept(session, one.task) for one in recent_tries(session))
+        found = (stored_record(session, one.task) for one in recent_tries(session))
         return dict.fromkeys(text for record in found if record for text in record.references)
 
     texts = reading(read)

@@ -142,7 +142,7 @@ def _of_try(one: TaskTry) -> TryRecord | None:
         return _of_files(lambda files: files.read(one))
 
     try:
-        return reading(lambda session: kept(session, one)) or filed()
+        return reading(lambda session: stored_record(session, one)) or filed()
     except ConfigException:  # a custom backend of the workers keeps it
         if (found := filed()) is None:
             raise
@@ -197,7 +197,7 @@ def _is_in(model: Any, one: TaskTry) -> Any:
     return model.region_id == UUID(one.region) if one.region else region_of(model).is_(None)
 
 
-def kept(session: Any, one: TaskTry) -> TryRecord | None:
+def stored_record(session: Any, one: TaskTry) -> TryRecord | None:
     """
     Return the record of a try in the database.
 
@@ -223,7 +223,7 @@ def stored_entries(session: Any, one: TaskTry) -> Iterator[Mapping[str, Any]]:
 
 def _submitted(session: Any, task: ConfigResource) -> Iterator[TryRecord]:
     for one in recent_tries(session, task, limit=_RECENT):
-        record = kept(session, one.task)
+        record = stored_record(session, one.task)
         if record is not None and not record.problems:
             yield record
 
@@ -415,7 +415,7 @@ def _last_job(session: Any, last: StoredTry) -> _Stored | None:
     task = ConfigResource.of_task(last.task.dag_id, last.task.task_id)
     tries = recent_tries(session, task, map_index=last.task.map_index)
     for one in chain((last,), (one for one in tries if one != last)):
-        record = kept(session, one.task)
+        record = stored_record(session, one.task)
         if record is not None and not record.problems and record.follows is None:
             return one.at, record
     return None

@@ -10,7 +10,7 @@ from airflow_config_providers.airflow_compat import region_of
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
 from airflow_config_providers.core.resource import ConfigResource
-from airflow_config_providers.deployment.records import hex_of, kept, reading
+from airflow_config_providers.deployment.records import hex_of, reading, stored_record
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.deployed_task import Warn
@@ -82,7 +82,7 @@ def _tries(session: Any) -> list[tuple[TaskTry, str]]:
 
 def _record(session: Any, one: TaskTry, warn: Warn) -> TryRecord | None:
     try:
-        return kept(session, one)
+        return stored_record(session, one)
     except ConfigException as error:  # it is kept elsewhere
         warn(f"What running jobs have is not known. {' '.join(error.problems)}")
         return None

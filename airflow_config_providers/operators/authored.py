@@ -28,13 +28,14 @@ _NONE: Final = (
 )
 
 
-def checked_configuration(operator: JobOperator, context: Any, jinja_env: Any) -> JobConfiguration:
+def checked_configuration(
+    operator: JobOperator, fields: JobFields, *, context: Any, jinja_env: Any
+) -> JobConfiguration:
     """
     Return the configuration of the job.
 
     :raises ConfigException: fields are wrong, or what fills in a template brought a reference
     """
-    fields = operator._job_fields()
     refuse(ConfigException, job_problems(operator, fields))
     return job_configuration(operator, fields, context=context, jinja_env=jinja_env)
 

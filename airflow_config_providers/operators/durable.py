@@ -76,7 +76,9 @@ class DurableMixin(ConfiguredOperator):
         from airflow_config_providers.operators.authored import checked_configuration
 
         try:
-            return checked_configuration(self, context, jinja_env).resolve_if_restarted()
+            fields = self._job_fields()
+            found = checked_configuration(self, fields, context=context, jinja_env=jinja_env)
+            return found.resolve_if_restarted()
         except ConfigProvidersError as error:
             problem = "; ".join(error.problems)
         except Exception as error:  # noqa: BLE001 - following the job is more important; the message can hold a value

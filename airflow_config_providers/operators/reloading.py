@@ -88,8 +88,8 @@ class Restarts:
         added = self._added()
         self._restore(before)
         self._state.begin_anew(run)
-        show_run(self.operator, run)
         fields = self.operator._job_fields()
+        show_run(self.operator, fields, run)
         if added and (conf := fields.conf) is not None:
             setattr(self.operator, conf.field, conf.put(fields.read(conf.field), {**fields.configs, **added}))
         self.operator._forget_job(self.context)

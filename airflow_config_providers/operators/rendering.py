@@ -24,6 +24,7 @@ from airflow_config_providers.operators.shown_job import show_job, show_run
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
+    from airflow_config_providers.job.fields import JobFields
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.operators.held_texts import HeldTexts
     from airflow_config_providers.operators.job_operator import JobOperator
@@ -136,7 +137,8 @@ class Rendering:
         """Get the values of this run, and show where they come from. Values of an earlier one stay hidden."""
         operator, resumption = self.operator, Resumption(self.operator, self.context)
         operator._complete_fields()
-        before, run = operator._try_state.run, self._resolved_run(resumption)
+        fields = operator._job_fields()
+        before, run = operator._try_state.run, self._resolved_run(fields, resumption)
         if before.reverser:  # code renders or runs once more
             run.know(before.reverser)
         else:
@@ -146,10 +148,10 @@ class Rendering:
             from airflow_config_providers.operators.reversing import TaskReversal
 
             TaskReversal(operator).begin(self.context)
-        show_run(operator, run, resumption.notes(run))
+        show_run(operator, fields, run, notes=resumption.notes(run))
 
-    def _resolved_run(self, resumption: Resumption) -> JobRun:
-        configuration = checked_configuration(self.operator, self.context, self.jinja_env)
+    def _resolved_run(self, fields: JobFields, resumption: Resumption) -> JobRun:
+        configuration = checked_configuration(self.operator, fields, context=self.context, jinja_env=self.jinja_env)
         resumption.prepare()
         layered: LayeredConfig | None = None
         try:

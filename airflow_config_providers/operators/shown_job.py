@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from airflow_config_providers.operators.job_operator import JobOperator
 
 
-def show_run(operator: JobOperator, run: JobRun, notes: Sequence[str] = ()) -> None:
+def show_run(operator: JobOperator, fields: JobFields, run: JobRun, *, notes: Sequence[str] = ()) -> None:
     """Show where the values of ``run`` come from."""
-    fields = operator._job_fields()
     notes = [*notes, *_notes(operator, fields, run)]
     for note in notes:
         operator.log.warning("%s", note)

@@ -13,7 +13,7 @@ from airflow_config_providers.operators.added_later import configs_for, refuse_l
 from airflow_config_providers.operators.attributes import attributes, forget_values
 from airflow_config_providers.operators.held_texts import HeldTexts
 from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
-from airflow_config_providers.operators.resuming import Resumption
+from airflow_config_providers.operators.resuming import know_sealed
 from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
 from airflow_config_providers.operators.reversal.task_output import AddedContext, guard_output
 from airflow_config_providers.operators.reversing import TaskReversal, keep_out
@@ -58,7 +58,7 @@ def go_on(operator: JobOperator, context: Any, run: Run, *, sealed: object) -> A
     :param sealed: the values that it had before; None if they are known already
     """
     state = operator._try_state
-    Resumption(operator, context).know_sealed(state.run, sealed)
+    know_sealed(operator, context, state.run, sealed)
     try:
         return run_once(operator, context, run)
     finally:

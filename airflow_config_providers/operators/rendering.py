@@ -19,7 +19,7 @@ from airflow_config_providers.job.run_notes import place_notes
 from airflow_config_providers.job.template_references import without_pushes
 from airflow_config_providers.operators.authored import checked_configuration, job_configuration, job_problems
 from airflow_config_providers.operators.own_execute import own_execute_notes
-from airflow_config_providers.operators.resuming import SEALED_VALUES, Resumption
+from airflow_config_providers.operators.resuming import SEALED_VALUES, Resumption, know_sealed
 from airflow_config_providers.operators.shown_job import show_job, show_run
 
 if TYPE_CHECKING:
@@ -135,14 +135,14 @@ class Rendering:
 
     def resolve(self) -> None:
         """Get the values of this run, and show where they come from. Values of an earlier one stay hidden."""
-        operator, resumption = self.operator, Resumption(self.operator, self.context)
+        operator, resumption = self.operator, Resumption.of(self.operator, self.context)
         operator._complete_fields()
         fields = operator._job_fields()
         before, run = operator._try_state.run, self._resolved_run(fields, resumption)
         if before.reverser:  # code renders or runs once more
             run.know(before.reverser)
         else:
-            resumption.know_sealed(run, resuming_argument(self.context.get("ti"), SEALED_VALUES))
+            know_sealed(operator, self.context, run, resuming_argument(self.context.get("ti"), SEALED_VALUES))
         operator._try_state.begin(run)
         if run.reverser:
             from airflow_config_providers.operators.reversing import TaskReversal

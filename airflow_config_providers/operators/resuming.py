@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers.airflow_compat import resuming_method
 from airflow_config_providers.core.text import printable
@@ -42,43 +42,55 @@ def deferral_seal(operator: JobOperator, context: Any) -> ValueSeal:
     return ValueSeal.of_task(ti, "deferral", getattr(ti, "try_number", ""), log=operator.log)
 
 
+def know_sealed(operator: JobOperator, context: Any, run: JobRun, sealed: object) -> None:
+    """
+    Have ``run`` show references also in place of the values that its job had before a deferral.
+
+    :param sealed: these values; None if there are none
+    """
+    earlier = None if sealed is None else deferral_seal(operator, context).open(sealed)
+    if earlier is not None:
+        run.know(earlier)
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Resumption:
     """
     How ``operator`` begins, or goes on after a deferral.
 
     The policies are asked once for each job, however often its task goes on.
+
+    :param method: the method in which it goes on; None if it begins
     """
 
     operator: JobOperator
     context: Any
+    method: str | None
 
-    def know_sealed(self, run: JobRun, sealed: object) -> None:
-        """Have ``run`` show references also in place of the values that its job had before a deferral."""
-        earlier = None if sealed is None else deferral_seal(self.operator, self.context).open(sealed)
-        if earlier is not None:
-            run.know(earlier)
+    @classmethod
+    def of(cls, operator: JobOperator, context: Any) -> Self:
+        """Return how an operator begins or goes on that is rendered with ``context``."""
+        return cls(operator, context, resuming_method(context.get("ti")))
 
     def verdict_on(self, configuration: JobConfiguration, layers: Sequence[ConfigLayer]) -> TaskVerdict:
         """Return what the policies say; nothing if the job has run, so that they are asked only if another begins."""
         from airflow_config_providers.job.policies import NO_VERDICT
 
-        ask = partial(configuration.verdict, layers)
         if not self._has_run_its_job:
-            return ask()
-        self.operator._try_state.before_submit = partial(self._begin_late, ask)
+            return configuration.verdict(layers)
+        self.operator._try_state.before_submit = partial(self._begin_late, partial(configuration.verdict, layers))
         return NO_VERDICT
 
     def prepare(self) -> None:
         """Have the record of a task that goes on kept only before it submits a job."""
         # Another method than execute can be called after the job, too.
-        if self._method is not None and (self._method != "execute" or self._is_known(self._method)):
+        if self.method is not None and (self.method != "execute" or self._is_known):
             self.operator._try_state.before_submit = self._begin_late
 
     @property
     def submits_late(self) -> bool:
         """Whether the task goes on in its ``execute``, before its job."""
-        return self._method == "execute" and self.operator._try_state.before_submit is not None
+        return self.method == "execute" and self.operator._try_state.before_submit is not None
 
     def notes(self, run: JobRun) -> Sequence[str]:
         """Return how what is shown differs from what the job got, if that was submitted before a deferral."""
@@ -94,22 +106,19 @@ class Resumption:
         return [_SETTLED_ANEW.format(differs)] if changed else []
 
     @property
-    def _method(self) -> str | None:
-        return resuming_method(self.context.get("ti"))
-
-    @property
     def _has_run_its_job(self) -> bool:
         """
         Whether the task goes on after its job.
 
         In ``execute``, as on EMR Serverless, it goes on before it. A method of a class outside Airflow's providers and
-        this package can submit a job in any way, so it does not count as going on after the job either.
+        this package can submit a job in any way, so a task that goes on in one is not known to have run its job.
         """
-        name = self._method
-        return name not in {None, "execute"} and self._is_known(name)
+        return self.method not in {None, "execute"} and self._is_known
 
-    def _is_known(self, name: str | None) -> bool:
-        """Return whether it is known what a method of this task does: only known packages define it."""
+    @property
+    def _is_known(self) -> bool:
+        """Whether it is known what the method does: only known packages define it."""
+        name = self.method
         owners = [one.__module__ for one in type(self.operator).__mro__ if name and defines(one, name)]
         return bool(owners) and all(owner.startswith(_KNOWN) for owner in owners)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.field_path import FieldPath, conf_paths, ends, put
 from airflow_config_providers.job.nested_texts import NestedString, field_of, with_templates, without_results
 from airflow_config_providers.job.operator_specs import SUBMIT_FIELDS, JvmSign, OperatorSpec
-from airflow_config_providers.job.options import paths_of
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
@@ -157,7 +157,7 @@ class JobFields:
 
     def files(self) -> list[NestedString]:
         """Return the paths of the properties files that the author named, strongest last."""
-        return [text for name in self.spec.paths for text in nested_texts.texts(paths_of(self.read(name), name), name)]
+        return [text for name in self.spec.paths for text in nested_texts.texts(_paths_of(self.read(name), name), name)]
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables for Spark; empty if they are not a mapping, as before a run."""
@@ -289,6 +289,40 @@ class JobFields:
             without = self._with_arguments(fields[conf.field], dict.fromkeys(self.spec.named.keys.values()))
             fields[conf.field] = conf.put(without, None)
         return fields
+
+
+def path_list(paths: Any) -> Any:
+    """
+    Return the paths of properties files as a list of strings, also if they are one path, or objects of ``pathlib``.
+
+    The output of another task is returned unchanged.
+    """
+    if isinstance(paths, str | PurePath):
+        return [str(paths)]
+    if paths is not None and isinstance(paths, Sequence):
+        return [str(path) if isinstance(path, PurePath) else path for path in paths]
+    return paths
+
+
+def refuse_odd_paths(paths: Any) -> None:
+    """
+    Make sure that ``config_files``, the result of ``path_list``, are paths.
+
+    :raises ConfigException: something else is among them
+    """
+    items = paths if isinstance(paths, list) else () if paths is None else (paths,)
+    if odd := [type(item).__name__ for item in items if not isinstance(item, str)]:
+        raise ConfigException(f"config_files: expected paths of files, found {', '.join(odd)}. Write strings.")
+
+
+def _paths_of(value: Any, name: str) -> Any:
+    """
+    Return the paths in ``value``; what another task returns becomes its template.
+
+    :param name: the field that has it
+    """
+    found = path_list(value) if name == "config_files" else value
+    return [str(path) for path in found] if isinstance(found, list) else str(found) if found else None
 
 
 def _places(spec: OperatorSpec, own_field: Callable[[str], str]) -> dict[str, FieldPath]:

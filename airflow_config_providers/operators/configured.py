@@ -15,10 +15,10 @@ from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.foreign import require_bases
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.authored_job import STORED, stored_text
-from airflow_config_providers.job.fields import OURS, JobFields
+from airflow_config_providers.job.fields import OURS, JobFields, path_list
 from airflow_config_providers.job.nested_texts import NestedString, refuse_unstorable
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
-from airflow_config_providers.job.options import NO_OPTIONS, JobOptions, listed
+from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.operators.chosen_option import ChosenOption
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_methods
@@ -126,7 +126,7 @@ class ConfiguredOperator(BaseOperator):
         if options is not NO_OPTIONS:
             self._job_options = options
         if config_files is not None:
-            self.config_files = listed(config_files)
+            self.config_files = path_list(config_files)
         if self.params:
             self.written_params = getattr(self.params, "dump", dict)()  # dump() never raises
         if self.start_from_trigger:

@@ -13,8 +13,8 @@ from airflow_config_providers.airflow_compat import BaseOperator, resuming_argum
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require
 from airflow_config_providers.job.authorship import Authorship
+from airflow_config_providers.job.fields import path_list, refuse_odd_paths
 from airflow_config_providers.job.nested_texts import with_own_objects
-from airflow_config_providers.job.options import listed, refuse_odd_paths
 from airflow_config_providers.job.run_notes import place_notes
 from airflow_config_providers.job.template_references import without_pushes
 from airflow_config_providers.operators.authored import checked_configuration, job_configuration, job_problems
@@ -100,7 +100,7 @@ class Rendering:
         vars(operator)["_authorship"] = authorship
         before = fields.texts(skip=skip)
         authorship.render(operator, render, before=before, after=fields.texts, is_plain=is_plain)
-        operator.config_files = listed(operator.config_files)  # what another task returned can be a string
+        operator.config_files = path_list(operator.config_files)  # what another task returned can be a string
         refuse_odd_paths(operator.config_files)
         environment = self.jinja_env or operator.get_template_env()
         authorship.determine_bounds(operator, operator._job_paths(fields), self.context, environment)

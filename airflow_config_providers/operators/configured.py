@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -19,7 +19,6 @@ from airflow_config_providers.job.fields import OURS, JobFields, path_list
 from airflow_config_providers.job.nested_texts import NestedString, refuse_unstorable
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
-from airflow_config_providers.operators.chosen_option import ChosenOption
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_methods
 from airflow_config_providers.operators.taken_names import refuse_taken
@@ -38,6 +37,19 @@ _OWN: Final = ("config_files", "effective_config", "written_params", "_authorshi
 """The attributes of a configured operator."""
 
 _NONE_CHOSEN: Final = astuple(NO_OPTIONS)
+
+
+class _ChosenOption:
+    """An attribute of an operator with the option of that name, as its author chose it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, operator: Any, owner: type | None = None) -> Any:
+        return self if operator is None else getattr(operator._job_options, self._name)
+
+    def __set__(self, operator: Any, chosen: str | None) -> None:
+        operator._job_options = replace(operator._job_options, **{self._name: chosen})
 
 
 class ConfiguredOperator(BaseOperator):
@@ -134,9 +146,9 @@ class ConfiguredOperator(BaseOperator):
 
     # What Airflow asks for while it reads, stores and copies a DAG
 
-    unresolved = ChosenOption()
+    unresolved = _ChosenOption()
     """What to do with a reference that no provider answers; None for the default of the deployment."""
-    resolve_in = ChosenOption()
+    resolve_in = _ChosenOption()
     """Where to resolve; None for the default of the deployment."""
 
     @property

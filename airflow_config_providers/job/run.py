@@ -105,7 +105,7 @@ class JobRun:
         self._installation = installation = install(self.reverser)
         end = self._end
         let_go = partial(_let_go, installation, self.reverser, end)
-        self._let_go = Ending(self, let_go, is_quick=lambda: not end and not installation.is_active)
+        self._ending = Ending(self, let_go, is_quick=lambda: not end and not installation.is_active)
 
     def __reduce__(self) -> tuple[type[JobRun], tuple[()]]:
         return JobRun, ()
@@ -194,10 +194,10 @@ class JobRun:
 
     def know(self, earlier: ReverseTransformer) -> None:
         """Show references also in place of the values of ``earlier``, which the job had in an earlier process."""
-        before, let_go = self._installation, self._let_go
+        before, ending = self._installation, self._ending
         self.reverser = self.reverser.knowing(earlier)
         self._install()
-        let_go.give_up()
+        ending.give_up()
         before.uninstall()
         mask_secrets([*(value for _, value in earlier.pairs), *earlier.hidden])
 
@@ -247,7 +247,7 @@ class JobRun:
         """Forget all values, in a process that continues."""
         if self._resolved:
             self.clear()
-            self._let_go()
+            self._ending()
 
 
 def _let_go(installation: Installation, reverser: ReverseTransformer, end: Once) -> None:

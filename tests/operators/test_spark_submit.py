@@ -719,12 +719,37 @@ def test_environment_variables_that_become_configuration_go_the_private_way(
     if master.startswith("k8s"):
         pytest.importorskip("kubernetes", reason="pip install apache-airflow-providers-cncf-kubernetes")
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", f'{{"conn_type": "spark", "host": "{master}"}}')
-    run_task(operator(dag, env_vars={"LOGIN": password, "PLAIN": "x"}))
+    run_task(operator(dag, env_vars={"LOGIN": password, "PLAIN": "x"}, allow_exposed_arguments=True))
 
     assert spark_submit.spark_conf[f"{prefix}.LOGIN"] == CANARY
     assert "LOGIN" in spark_submit.spark_conf["spark.redaction.regex"].split("|")[0]
     assert spark_submit.only.conf == {f"{prefix}.PLAIN": "x"}
     assert CANARY not in str(spark_submit.only.arguments)
+
+
+@pytest.mark.parametrize(
+    ("master", "mode", "is_refused"),
+    [
+        pytest.param("yarn", "client", True, id="yarn"),
+        pytest.param("yarn", "cluster", True, id="yarn, cluster mode"),
+        pytest.param("k8s://h", "cluster", True, id="k8s, cluster mode"),
+        pytest.param("k8s://h", "client", False, id="k8s, where it stays on the worker"),
+        pytest.param("local[1]", "client", False, id="local"),
+    ],
+)
+def test_a_reference_in_a_variable_is_refused_where_others_can_read_the_environment_of_the_driver(
+    dag, run_task, password, spark_submit, monkeypatch, master, mode, is_refused
+):
+    if master.startswith("k8s"):
+        pytest.importorskip("kubernetes", reason="pip install apache-airflow-providers-cncf-kubernetes")
+    fields = {"conn_type": "spark", "host": master, "extra": {"deploy-mode": mode}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
+
+    run = run_task(operator(dag, env_vars={"LOGIN": password}, conf={"spark.kubernetes.namespace": "n"}))
+
+    refused = f"env_vars['LOGIN']: the value of {password} would be readable by every user of the machine or of Spark's"
+    assert (refused in str(run.error)) is is_refused
+    assert bool(spark_submit()) is not is_refused
 
 
 @pytest.mark.parametrize(

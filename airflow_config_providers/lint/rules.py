@@ -40,6 +40,7 @@ from airflow_config_providers.lint.finding import (
     MISSPELT_KEY,
     REFUSED_KEY,
     REPEATED_KEY,
+    TAKEN_FOR_VALUE,
     UNCONFIGURED,
     UNKNOWN,
     UNRESOLVED,
@@ -98,10 +99,11 @@ def _type_findings(entry: WrittenEntry, spark_version: str | None) -> Iterator[F
 
 
 def refused_findings(job: WrittenJob) -> Iterator[Finding]:
-    """Yield a finding for each value, and each reference, that Airflow or the run of a configured task refuses."""
+    """Yield a finding for each value and reference that Airflow or the run of a configured task refuses or doubts."""
     if job.is_configured:
         yield from (Finding(WRONG_TYPE, entry.place, entry.text) for entry in job.refused)
         yield from (Finding(UNRESOLVED, entry.place, entry.text) for entry in job.unresolved)
+        yield from (Finding(TAKEN_FOR_VALUE, entry.place, entry.text) for entry in job.taken_for_values)
         yield from (Finding(UNSTORABLE, entry.place, entry.text) for entry in job.unstorable)
 
 

@@ -93,6 +93,12 @@ def test_a_reference_in_an_argument_that_is_not_resolved_is_found():
     assert codes(rules.refused_findings(job(unresolved=unresolved))) == ["CP104"]
 
 
+def test_a_reference_that_a_class_would_use_as_a_value_is_found():
+    taken = (in_conf("token", "token: execute of Report has the references there."),)
+
+    assert codes(rules.refused_findings(job(taken_for_values=taken))) == ["CP106"]
+
+
 def test_a_string_that_the_database_cannot_store_is_found():
     unstorable = (in_conf("conf", "conf: a string contains a NUL character"),)
 

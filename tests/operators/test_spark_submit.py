@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from airflow.sdk import BaseOperator
 
 from airflow_config_providers.exceptions import (
     ConfigException,
@@ -1124,6 +1125,33 @@ def test_a_preview_leaves_references_of_the_driver_to_it(notes_of_preview, conne
     )
 
     assert notes_of_preview(conf={"spark.app.x": "${late:X}"}, resolve_in="driver") == []
+
+
+@pytest.mark.parametrize("is_expanded", [True, False], ids=["expand", "expand_kwargs"])
+def test_a_reference_that_a_function_of_map_returns_is_refused(dag, run_task, password, spark_submit, is_expanded):
+    """The function is the author's, and what it returns can come from its argument."""
+    upstream = BaseOperator(task_id="upstream", dag=dag).output
+    partial = ConfiguredSparkSubmitOperator.partial(task_id="job", application="job.py", dag=dag)
+    if is_expanded:
+        task = partial.expand(conf=upstream.map(lambda n: {"spark.app.x": password, "spark.app.n": n}))
+    else:
+        task = partial.expand_kwargs(upstream.map(lambda n: {"conf": {"spark.app.x": password, "spark.app.n": n}}))
+    run = run_task(task, map_index=0, results={"upstream": ["1"]})
+
+    assert "conf['spark.app.x']: a reference came from the result of a template in a file, or from" in str(run.error)
+    assert "a task or its group is mapped over, also through a function of .map()" in str(run.error)
+    assert spark_submit() == []
+
+
+def test_a_reference_in_partial_goes_with_what_a_function_of_map_returns(dag, run_task, password, spark_submit):
+    names = BaseOperator(task_id="upstream", dag=dag).output.map(lambda n: f"report-{n}")
+    partial = ConfiguredSparkSubmitOperator.partial(
+        task_id="job", application="job.py", dag=dag, conf={"spark.app.x": password}
+    )
+    run = run_task(partial.expand(name=names), map_index=0, results={"upstream": ["1"]})
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf.items() >= {"spark.app.x": CANARY, "spark.app.name": "report-1"}.items()
 
 
 def test_no_spark_submit_is_an_error_that_says_how_to_get_it(dag, run_task, monkeypatch, tmp_path):

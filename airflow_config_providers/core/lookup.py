@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.errors import foreign_failure, kind_and_place
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.concurrency.workers import Workers
 
 _T = TypeVar("_T")
+
+_NUMBERS: Final = (int, float, type(None))
+"""The types of a plain number, or of none."""
 
 _HEAD_START: Final = 0.002
 """
@@ -301,7 +304,7 @@ def _only_text(name: str, answer: ConfigData) -> ConfigData:
     """
     Return the answer of provider ``name``, without keys that have None; raise if a part of it has another type.
 
-    What is not made of plain dicts and plain strings is copied: a mapping could answer otherwise the next time, and a
+    What is not made of plain dicts, strings and numbers is copied: a mapping could answer otherwise later, and a
     subclass of ``str`` could show itself as stars, hide from the reversal, or raise an error when it is compared. A key
     that is not a string is left out, since no reference has it.
     """
@@ -321,18 +324,24 @@ def _only_text(name: str, answer: ConfigData) -> ConfigData:
             f"A provider returns only strings; correct the provider."
         )
     denials = _plain((answer.denials or {}).items())
-    return ConfigData(_plain(found), answer.ttl, str.__str__(answer.absence or ""), denials)
+    return ConfigData(_plain(found), _plain_number(answer.ttl), str.__str__(answer.absence or ""), denials)
 
 
 def _is_plain(answer: ConfigData) -> bool:
     parts: tuple[object, ...] = (answer.data, answer.denials)
-    if type(answer) is not ConfigData or type(answer.absence) is not str:
+    if type(answer) is not ConfigData or type(answer.absence) is not str or type(answer.ttl) not in _NUMBERS:
         return False
     return all(type(one) is dict and {*map(type, one), *map(type, one.values())} <= {str} for one in parts)
 
 
 def _plain(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {str.__str__(key): str.__str__(value) for key, value in pairs if isinstance(key, str)}
+
+
+def _plain_number(number: Any) -> Any:
+    if type(number) in _NUMBERS:
+        return number
+    return float.__float__(number) if isinstance(number, float) else int.__int__(number)
 
 
 def _misfit(ttl: object, absence: object, denials: object) -> str:

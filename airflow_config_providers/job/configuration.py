@@ -36,7 +36,7 @@ from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.steered_layers import TaskDynamic, dynamic_config, previewed_layers, refresh_mark
 from airflow_config_providers.settings import ResolveIn
 from airflow_config_providers.spark import specification
-from airflow_config_providers.spark.arguments import ANYWHERE
+from airflow_config_providers.spark.arguments import ANYWHERE, ENVIRONMENT_ON_KUBERNETES, ENVIRONMENT_ON_YARN
 from airflow_config_providers.spark.layer_files import ConfigFile
 
 
@@ -51,7 +51,7 @@ class JobConfiguration:
     :param run_conf: ``dag_run.conf``
     :param collector: collects the layers
     :param words: labels of strings, or of lists of strings, that are later split into words, or read as a program
-    :param environment_prefixes: returns the prefixes under which environment variables are keys; called for policies
+    :param environment_prefixes: returns the prefixes under which environment variables are keys; called only if needed
     """
 
     resource: ConfigResource
@@ -156,7 +156,14 @@ class JobConfiguration:
         return JobResolver.of(providers, self.job.options, spark_version=self.collector.spark_version)
 
     def _settle(self, worker: JobResolver, layers: Sequence[ConfigLayer]) -> SettledJob:
-        return SettledJob(self.job, self.driver, worker=worker, layers=layers, layered=worker.settle(layers))
+        return SettledJob(
+            self.job,
+            self.driver,
+            worker=worker,
+            layers=layers,
+            layered=worker.settle(layers),
+            environment_prefixes=self.environment_prefixes,
+        )
 
     def _collect(self, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> list[ConfigLayer]:
         """Return all layers, without the keys that each of several clusters overrides."""
@@ -227,6 +234,7 @@ class SettledJob:
     :param layered: the same, settled
     :param dynamic: which of them are dynamic
     :param providers_open: closes the worker's providers
+    :param environment_prefixes: as for ``JobConfiguration``
     """
 
     job: AuthoredJob
@@ -236,6 +244,7 @@ class SettledJob:
     layered: LayeredConfig
     dynamic: TaskDynamic = field(default_factory=TaskDynamic)
     providers_open: ExitStack = field(default_factory=ExitStack)
+    environment_prefixes: Callable[[], Collection[str]] = lambda: ()
 
     @property
     def restarts(self) -> bool:
@@ -266,7 +275,15 @@ class SettledJob:
             for key, text in cluster.configs.items()
             if cluster_wins(self.layered, key)
         ]
-        return JobStrings(self.layered, texts, own)
+        return JobStrings(self.layered, texts, own, self._environment_keys())
+
+    def _environment_keys(self) -> dict[str, str]:
+        """Return label -> the key that sets it for the driver, for variables with references that others could read."""
+        labels = {label_below("env_vars", name): name for name, text in self.job.environment.items() if scan(text)}
+        prefixes = self.environment_prefixes() if labels else ()  # asking for the connection takes time
+        is_shown = {ENVIRONMENT_ON_YARN: lambda _: True, ENVIRONMENT_ON_KUBERNETES: self.driver.is_remote}
+        shown = [prefix for prefix in prefixes if is_shown[prefix](self.layered.settled)]
+        return {label: f"{prefix}{name}" for prefix in shown for label, name in labels.items()}
 
     def resolver(self) -> JobResolver:
         """

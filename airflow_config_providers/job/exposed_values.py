@@ -74,7 +74,8 @@ def exposed_texts(
             for variable in dict.fromkeys(variables(item.text)):
                 if variable.provider in providers:
                     value = f"the value of {printable(str(variable))}"
-                    elsewhere = "through conf" if _is_in_command(item) else "under another key"
+                    is_outside = _is_in_command(item) or field_of(item.name) == "env_vars"
+                    elsewhere = "through conf" if is_outside else "under another key"
                     yield item, _problem(printable(item.name), value, f"Pass it {elsewhere}")
     for item, key in substituted_secrets(texts, providers, secrets):
         yield item, put_in_problem(item.name, key)

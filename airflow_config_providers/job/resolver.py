@@ -46,15 +46,21 @@ class JobStrings:
     :param layered: its settled layers
     :param texts: name -> string for those outside the layers
     :param own: the own configuration of each of several clusters, as far as no layer overrides it
+    :param keys: name -> Spark's key, for those ``texts`` that are delivered as a key
     """
 
     layered: LayeredConfig
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     own: Sequence[PlacedText] = ()
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     def configs(self) -> list[PlacedText]:
         """Return the strings of the Spark configuration, each with its place."""
         return [*placed_texts(self.layered.settled), *self.own]
+
+    def other_texts(self) -> list[PlacedText]:
+        """Return the strings outside the Spark configuration, each with its place."""
+        return [PlacedText(name, self.keys.get(name, name), text) for name, text in self.texts.items()]
 
     def own_texts(self) -> dict[str, str]:
         """Return name -> string of ``own``."""
@@ -109,7 +115,7 @@ class JobResolver:
         :raises ExposedValueError: other people could read a value
         :raises ProviderDefinitionError: the connection is missing, or its definitions cannot be read
         """
-        placed = [*strings.configs(), *placed_texts(strings.texts)]
+        placed = [*strings.configs(), *strings.other_texts()]
         providers = self.providers.needed_by(item.text for item in placed)
         if not self.allow_exposed:
             refuse_exposed(placed, providers, strings.layered.secrets)
@@ -231,7 +237,7 @@ class DriverResolver(JobResolver):
         providers = self.providers.needed_by(strings.texts.values())
         if not self.allow_exposed:
             refuse_shown(strings.layered)
-            refuse_exposed(placed_texts(strings.texts), providers)
+            refuse_exposed(strings.other_texts(), providers)
         return providers
 
     def _resolved_here(self, strings: JobStrings) -> list[tuple[str, str]]:

@@ -234,16 +234,24 @@ _OF_INTERPRETER: Final[Mapping[str, re.Pattern[str]]] = {
 """Type of an error -> what Python itself writes in the message, with names."""
 
 _NOT_HERE: Final = (
-    "it reads a {0} that is not known here. Airflow's database is not read: for this command, set {1}, with the {2} in "
-    "capitals, to any {3}."
+    "it reads a {} that is not known here. Airflow's database is not read: for this command, set {}{} to any {}."
 )
-_ANY_VARIABLE: Final = ("variable", "AIRFLOW_VAR_NAME", "name of the variable", "string, or to JSON if it is read so")
-_ANY_CONNECTION: Final = ("connection", "AIRFLOW_CONN_ID", "id of the connection", "URI, such as generic://x:x@x")
+_VARIABLE: Final = (
+    *("variable", "AIRFLOW_VAR_", "NAME, with the name of the variable in capitals,"),
+    "string, or to JSON if it is read so",
+)
+_CONNECTION: Final = (
+    *("connection", "AIRFLOW_CONN_", "ID, with the id of the connection in capitals,"),
+    "URI, such as generic://x:x@x",
+)
 _MISSING: Final = {
-    re.compile(r"^VARIABLE_NOT_FOUND\b|^'Variable .* does not exist"): _NOT_HERE.format(*_ANY_VARIABLE),
-    re.compile(r"^CONNECTION_NOT_FOUND\b|^The conn_id .* isn't defined"): _NOT_HERE.format(*_ANY_CONNECTION),
+    re.compile(r"^VARIABLE_NOT_FOUND\b|^'Variable .* does not exist"): _VARIABLE,
+    re.compile(r"^CONNECTION_NOT_FOUND\b|^The conn_id .* isn't defined"): _CONNECTION,
 }
-"""What Airflow writes if it does not find something, and what is said in its place, without values."""
+"""What Airflow writes if it does not find something -> the parts of what is said in its place, without values."""
+
+_MISSING_NAME: Final = re.compile(r"(?:Variable |The conn_id `)(\w+)(?: not found|`| does not exist)", re.ASCII)
+"""Where Airflow has the name of what it does not find, if a shell can set a variable of that name."""
 
 
 def import_error(path: str, trace: str) -> Finding:
@@ -259,10 +267,31 @@ def import_error(path: str, trace: str) -> Finding:
     error = _TYPE.search(last, frames[-1].end() if frames else 0)
     kind, message = (error[1], error[2] or "") if error else ("an error", "")
     known = _without_values(kind, message, frames[-1]) if frames else ""
-    said = next((said for pattern, said in _MISSING.items() if pattern.match(message)), "")
+    said = _missing(path, message)
     policy = _policy(trace, frames)
     problem = f"The DAG file cannot be imported: {said}" if said else _sentence(kind, known, policy)
     return Finding(DAG_IMPORT, SourcePlace(path, lines[-1] if lines else None), problem)
+
+
+def _missing(path: str, message: str) -> str:
+    """Return what is said of what Airflow does not find, with its name if the file at ``path`` has that in quotes."""
+    parts = next((parts for pattern, parts in _MISSING.items() if pattern.match(message)), None)
+    if parts is None:
+        return ""
+    kind, prefix, any_name, content = parts
+    named = _MISSING_NAME.search(message)
+    is_shown = named is not None and _quotes(path, named[1])
+    return _NOT_HERE.format(kind, prefix, named[1].upper() if named and is_shown else any_name, content)
+
+
+def _quotes(path: str, name: str) -> bool:
+    """Return whether a file of source code has ``name`` in quotes, so that it is no value from elsewhere."""
+    try:
+        with tokenize.open(path) as file:
+            source = file.read()
+    except (OSError, SyntaxError, UnicodeDecodeError):
+        return False
+    return f"'{name}'" in source or f'"{name}"' in source
 
 
 def _own_traceback(trace: str) -> str:

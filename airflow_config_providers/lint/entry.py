@@ -48,6 +48,8 @@ class WrittenJob:
     :param allows_exposed: whether values may be where other people can read them
     :param refused: the keys with values that no layer can have, such as lists; the text of each is the reason
     :param unresolved: the arguments with references that nothing resolves; the text of each is the reason
+    :param taken_for_values: the arguments whose references the class of the task would use as values; the text of each
+        is the reason
     :param unstorable: the arguments that Airflow's database cannot store; the text of each is the reason
     :param literals: the strings without references in the environment and the arguments of its program
     """
@@ -65,6 +67,7 @@ class WrittenJob:
     allows_exposed: bool = False
     refused: tuple[WrittenEntry, ...] = ()
     unresolved: tuple[WrittenEntry, ...] = ()
+    taken_for_values: tuple[WrittenEntry, ...] = ()
     unstorable: tuple[WrittenEntry, ...] = ()
     literals: tuple[WrittenEntry, ...] = ()
 

@@ -53,6 +53,9 @@ UNRESOLVED: Final = Rule(
     "CP104", "unresolved-argument", _ERROR, "An argument in which nothing is resolved holds a reference."
 )
 EXPOSED: Final = Rule("CP105", "exposed-reference", _ERROR, "A reference is where other people could read its value.")
+TAKEN_FOR_VALUE: Final = Rule(
+    "CP106", "reference-for-value", _WARNING, "A class would use a reference as the value of a field of its own."
+)
 LITERAL_SECRET: Final = Rule("CP201", "literal-secret", _ERROR, "A secret is written out.")
 IGNORED_KEY: Final = Rule("CP301", "ignored-key", _ERROR, "Spark ignores the key.")
 MISSPELT_KEY: Final = Rule("CP302", "misspelt-key", _WARNING, "The name of a key is probably misspelt.")
@@ -68,7 +71,7 @@ DEAD_OVERRIDE: Final = Rule("CP402", "dead-override", _NOTE, "A value loses in e
 
 RULES: Final = (
     *(DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE, POLICY_FILE),
-    *(MALFORMED, UNKNOWN, UNCONFIGURED, UNRESOLVED, EXPOSED),
+    *(MALFORMED, UNKNOWN, UNCONFIGURED, UNRESOLVED, EXPOSED, TAKEN_FOR_VALUE),
     LITERAL_SECRET,
     *(IGNORED_KEY, MISSPELT_KEY, DEPRECATED_KEY, WRONG_TYPE, REFUSED_KEY, ABSENT_KEY, UNSTORABLE),
     *(REPEATED_KEY, DEAD_OVERRIDE),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from airflow_config_providers.core.definition.config_type import ConfigType
+from airflow_config_providers.core.definition.config_type import ConfigType, reason_of
 from airflow_config_providers.core.keys import current_name, key_problem, older_names
 from airflow_config_providers.core.nested import grouped
 from airflow_config_providers.core.provider_definition import unknown_provider
@@ -40,6 +40,7 @@ from airflow_config_providers.lint.finding import (
     MISSPELT_KEY,
     REFUSED_KEY,
     REPEATED_KEY,
+    TAKEN_FOR_VALUE,
     UNCONFIGURED,
     UNKNOWN,
     UNRESOLVED,
@@ -93,14 +94,16 @@ def _type_findings(entry: WrittenEntry, spark_version: str | None) -> Iterator[F
     if entry.key not in definition.config_keys or is_known_only_in_run(entry.text):
         return
     for problem in definition.misfits(entry.key, entry.text):
-        yield Finding(WRONG_TYPE, entry.place, problem)
+        reason = reason_of(entry.key, problem)
+        yield Finding(WRONG_TYPE, entry.place, f"{entry.name} has a value that is not valid for this key. {reason}.")
 
 
 def refused_findings(job: WrittenJob) -> Iterator[Finding]:
-    """Yield a finding for each value, and each reference, that Airflow or the run of a configured task refuses."""
+    """Yield a finding for each value and reference that Airflow or the run of a configured task refuses or doubts."""
     if job.is_configured:
         yield from (Finding(WRONG_TYPE, entry.place, entry.text) for entry in job.refused)
         yield from (Finding(UNRESOLVED, entry.place, entry.text) for entry in job.unresolved)
+        yield from (Finding(TAKEN_FOR_VALUE, entry.place, entry.text) for entry in job.taken_for_values)
         yield from (Finding(UNSTORABLE, entry.place, entry.text) for entry in job.unstorable)
 
 

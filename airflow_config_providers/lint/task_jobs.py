@@ -187,10 +187,21 @@ class _TaskReader:
             allows_exposed=bool(options.allows_exposed),
             keeps_unresolved=options.keeps_unresolved,
             refused=tuple(WrittenEntry(key, why, self._at(key, conf.argument)) for conf, key, why in self._refused),
-            unresolved=tuple(WrittenEntry(name, why, self._at(name)) for name, why in self._unresolved),
-            unstorable=tuple(WrittenEntry(name, why, self._at(name)) for name, why in self._unstorable),
+            unresolved=self._arguments(self._unresolved),
+            taken_for_values=self._arguments(self._taken_for_values()),
+            unstorable=self._arguments(self._unstorable),
             literals=tuple(self._literals()),
         )
+
+    def _arguments(self, found: Iterable[tuple[str, str]]) -> tuple[WrittenEntry, ...]:
+        """Return an entry for each argument with the reason why it is a mistake."""
+        return tuple(WrittenEntry(name, why, self._at(name)) for name, why in found)
+
+    def _taken_for_values(self) -> Iterable[tuple[str, str]]:
+        kind = self._task.operator_class if self._task.is_mapped else type(self._task)
+        with suppress(ConfigException):  # a reference in a key, which the run refuses
+            return list(kind.own_execute_problems(self._fields)) if is_configured(self._task) else ()
+        return ()
 
     def _layers(self, read: Any) -> tuple[tuple[WrittenEntry, ...], ...]:
         with suppress(ConfigException):  # known only in a run

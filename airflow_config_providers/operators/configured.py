@@ -275,6 +275,13 @@ class ConfiguredOperator(BaseOperator):
     def _job_fields(self) -> JobFields:
         return JobFields.of_operator(self, self._operator_spec())
 
+    @classmethod
+    def own_execute_problems(cls, fields: JobFields) -> Iterable[tuple[str, str]]:
+        """Return each field with a reference that the class would take for the value, with a sentence."""
+        from airflow_config_providers.operators.own_execute import own_execute_problems
+
+        return own_execute_problems(cls, fields)
+
     # What differs in a subclass: its job
 
     def _complete_fields(self) -> None:

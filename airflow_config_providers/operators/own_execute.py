@@ -17,21 +17,27 @@ if TYPE_CHECKING:
 
 _PACKAGE: Final = f"{__name__.partition('.')[0]}."
 
+_TAKEN: Final = (
+    "{}: execute of {} has the references there, and the values only inside of super().execute(). Derive the class "
+    "from the stock operator, and decorate it with @configured."
+)
 
-def own_execute_notes(operator: JobOperator, fields: JobFields) -> Iterator[str]:
-    """Yield a sentence if fields of the class have references, which its ``execute`` would take for the values."""
-    order = type(operator).__mro__
+
+def own_execute_problems(kind: type, fields: JobFields) -> Iterator[tuple[str, str]]:
+    """Yield each field of a class that has a reference, which ``execute`` would take for the value, and a sentence."""
+    order = kind.__mro__
     derived = list(takewhile(lambda kind: not kind.__module__.startswith(_PACKAGE), order))
     if not any(defines(kind, "execute") for kind in derived):
         return
     inherited = _template_fields(*order[len(derived) :])
     referring = {field_of(text.label) for text in fields.texts() if scan(text.text)}
-    if own := sorted((_template_fields(*derived) - inherited) & referring):
-        yield (
-            f"{', '.join(map(printable, own))}: execute of {printable(operator.task_type)} has the references there, "
-            "and the values only inside of super().execute(). Derive the class from the stock operator, and decorate "
-            "it with @configured."
-        )
+    for name in sorted((_template_fields(*derived) - inherited) & referring):
+        yield name, _TAKEN.format(printable(name), printable(kind.__name__))
+
+
+def own_execute_notes(operator: JobOperator, fields: JobFields) -> list[str]:
+    """Return the sentences of ``own_execute_problems``."""
+    return [note for _, note in own_execute_problems(type(operator), fields)]
 
 
 def _template_fields(*kinds: Any) -> set[str]:

@@ -57,6 +57,6 @@ class SparkPipelinesMixin(ConfiguredOperator):
         """Return what spark-pipelines gets; of what spark-submit takes beside its configuration, only variables."""
         from airflow_config_providers.operators.added_later import check_added
 
-        self._try_state.refuse_after_kill()  # as for spark-submit, its hook can be another one than was killed
+        self._try_state.begin_submission()
         check_added(self, conf, "env_vars")
         return self._try_state.handover.submission({"env_vars": self.env_vars}.get, conf, environment_prefix, values)

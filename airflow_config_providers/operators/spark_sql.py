@@ -45,7 +45,7 @@ class SparkSqlMixin(ConfiguredOperator):
     def _delivery(self) -> Delivery:
         from airflow_config_providers.operators.added_later import check_added
 
-        self._try_state.refuse_after_kill()  # as for spark-submit, its hook can be another one than was killed
+        self._try_state.begin_submission()
         conf = self._job_fields().configs
         check_added(self, conf)
         return self._try_state.handover.delivery(conf)

@@ -174,11 +174,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     ) -> Submission:
         from airflow_config_providers.operators.added_later import check_added
 
-        self._try_state.refuse_after_kill()  # a kill while execute created this hook has reached another one
-        self._try_state.has_submitted = True
-        self._try_state.begin_late()
-        if self._try_state.reload is not None:
-            self._try_state.reload.refuse_after_kill()
+        self._try_state.begin_submission()
         check_added(self, {**self._job_fields().configs, **conf}, "env_vars", *IN_COMMAND)
         return self._try_state.handover.submission(self._job_fields().read, conf, environment_prefix, values)
 

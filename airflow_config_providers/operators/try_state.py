@@ -51,7 +51,7 @@ class TryState:
         self.reload: JobReload | None = None
         """What watches the values of the job while it runs."""
         self.has_submitted = False
-        """Whether the job was submitted with the operator's hook, where it could be with another one."""
+        """Whether the operator's hook has begun to submit the job, which another hook could do as well."""
         self.is_killed = False
 
     def __reduce__(self) -> tuple[type[TryState], tuple[()], dict[str, object]]:
@@ -104,6 +104,19 @@ class TryState:
         """
         if self.is_killed:
             raise SubmitError("The task was killed before its job began. No job is left.")
+
+    def begin_submission(self) -> None:
+        """
+        Begin what the operator's hook submits: last check for a kill, which can have reached another hook than this.
+
+        :raises SubmitError: the task was killed
+        :raises PolicyViolation: the task went on after a deferral, and policies deny the configuration
+        """
+        self.refuse_after_kill()
+        self.has_submitted = True
+        self.begin_late()
+        if (reload := self.reload) is not None:
+            reload.refuse_after_kill()
 
     def begin_late(self) -> None:
         """

@@ -30,10 +30,12 @@ class Delivery:
 
     :param plain: key -> value for ``--conf``, where every user of the machine can read it
     :param private: key -> value for a properties file that no other user can read
+    :param sensitive: the keys whose values must not be seen; a key can be private because it came from a file
     """
 
     plain: Mapping[str, str] = field(repr=False)
     private: Mapping[str, str] = field(repr=False)
+    sensitive: Collection[str] = ()
 
     @property
     def configs(self) -> dict[str, str]:
@@ -42,8 +44,9 @@ class Delivery:
 
     @property
     def has_secrets(self) -> bool:
-        """Whether the private keys can hold a secret. Patterns and the definitions of a driver's providers do not."""
-        return not all(key in PATTERN_KEYS or is_specification(key) for key in self.private)
+        """Whether there can be a secret. Patterns and the definitions of a driver's providers are none."""
+        found = self.private.keys() & self.sensitive
+        return not all(key in PATTERN_KEYS or is_specification(key) for key in found)
 
     def doubt_of_yarn(self, master: object) -> str:
         """Return the warning that Spark in client mode writes secrets down; empty if it has none, or no YARN."""
@@ -109,7 +112,7 @@ def plan(  # noqa: PLR0913 - the first is split, and the others say how
         moved = {key: value for key, value in plain.items() if key not in _KEPT and fidelity.survives_file(key, value)}
         private, plain = private | moved, {key: value for key, value in plain.items() if key not in moved}
         _refuse_too_long(plain, room)
-    return Delivery(plain, private)
+    return Delivery(plain, private, frozenset(sensitive))
 
 
 def private_properties(

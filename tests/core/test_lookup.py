@@ -767,6 +767,35 @@ def test_explanations_of_another_type_are_refused_with_the_name_of_the_provider(
     assert VALUE not in str(answers)
 
 
+class Incomparable(int):
+    """A number of a third party that raises an error when it is compared."""
+
+    def __ge__(self, other: object) -> bool:
+        raise ValueError(VALUE)
+
+
+class OddFloat(float):
+    """A number of another class than ``float``."""
+
+
+@pytest.mark.parametrize(
+    ("ttl", "expected"),
+    [
+        pytest.param(Incomparable(5), 5, id="an int that cannot be compared"),
+        pytest.param(True, 1, id="bool"),
+        pytest.param(OddFloat(5.5), 5.5, id="a float of another class"),
+    ],
+)
+def test_a_ttl_of_an_odd_class_is_taken_as_a_plain_number(ttl: Any, expected: float):
+    class Odd(InMemoryConfigProvider):
+        def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+            return ConfigData({"k": VALUE}, ttl)
+
+    found = Lookup({"p": Odd()}).fetch({("p", ""): {"k"}}).ttls["p", ""]
+
+    assert (found, type(found)) == (expected, type(expected))
+
+
 @pytest.mark.parametrize("nothing", [None, ""])
 def test_an_answer_without_explanations_is_taken(nothing: Any):
     class Silent(InMemoryConfigProvider):

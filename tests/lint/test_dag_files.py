@@ -75,6 +75,20 @@ with DAG("flights", schedule=None):
         task_id="set", application="x.py", application_args=frozenset(["${{vault:apps/db:url}}", "--url", "a\\0"])
     )
 
+    class Report(ConfiguredSparkSubmitOperator):
+        template_fields = (*ConfiguredSparkSubmitOperator.template_fields, "token")
+
+        def __init__(self, *, token, **kwargs):
+            super().__init__(**kwargs)
+            self.token = token
+
+        def execute(self, context):
+            super().execute(context)
+
+    Report(task_id="report", application="x.py", token="${{vault:apps/chat:token}}")
+    Report.partial(task_id="reports", application="x.py", token="${{vault:apps/chats:token}}").expand(name=["a"])
+    Report(task_id="without", application="x.py", token="plain", conf={{"spark.app.x": "${{vault:a:b}}"}})
+
     for name in ("looped",):
         ConfiguredSparkSubmitOperator(task_id=name, application="x.py")
 
@@ -85,6 +99,7 @@ with DAG("flights", schedule=None):
     ConfigChangeSensor(task_id="watches", references=["${{vault:a:b}}"])
     TriggerDagRunOperator(task_id="passes_on", trigger_dag_id="x", conf={{"spark.app.x": "${{vault:a:b}}"}})
 """
+OF_REPORT = ("report", "reports", "without")
 OFF = f"""\
 {HEAD}
 with DAG("off", schedule=None, tags=["config_providers:off"]):
@@ -189,6 +204,18 @@ def test_a_reference_in_an_argument_that_is_not_resolved_is_found(read: Read):
     ]
 
 
+@pytest.mark.parametrize(("name", "text"), [("report", "apps/chat:"), ("reports", "apps/chats:")])
+def test_a_reference_that_a_class_below_ours_would_use_as_its_value_is_found(read: Read, name: str, text: str):
+    ((argument, why, line, _),) = shown(read.job(name).taken_for_values)
+
+    assert (argument, line) == ("token", read.line(text))
+    assert why.startswith("token: execute of Report has the references there, and the values only inside of super()")
+
+
+def test_a_class_below_ours_without_a_reference_in_its_own_field_is_not_found(read: Read):
+    assert read.job("without").taken_for_values == ()
+
+
 def test_strings_that_the_database_cannot_store_are_found(read: Read):
     line = read.line("spark.app.nul")
 
@@ -238,7 +265,7 @@ def test_a_mapped_task_has_what_its_instances_share(read: Read):
 def test_tasks_of_other_operators_are_no_jobs(read: Read):
     tasks = {job.place.task for job in read.found["jobs.py"].jobs}
 
-    names = ("stock", "ours", "mapped", "listed", "list", "class", "nul", "set", "looped")
+    names = ("stock", "ours", "mapped", "listed", "list", "class", "nul", "set", "looped", *OF_REPORT)
     assert tasks == {f"flights.{name}" for name in names}
 
 

@@ -91,8 +91,33 @@ def test_what_is_only_in_the_database_of_airflow_is_said_not_to_be_read(
 
     (found,) = file.findings
     assert found.place.line == 2
-    assert f"Airflow's database is not read: for this command, set {shown}," in found.message
+    assert f"Airflow's database is not read: for this command, set {shown}, with the " in found.message
     assert CANARY not in found.message
+
+
+NAMED = {
+    "variable": "AirflowRuntimeError: VARIABLE_NOT_FOUND: {'message': 'Variable api_token not found'}",
+    "variable of models": "KeyError: 'Variable api_token does not exist.'",
+    "connection": "AirflowNotFoundException: The conn_id `api_token` isn't defined",
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_what_the_file_names_in_quotes_is_named_as_the_variable_to_set(tmp_path: Path, kind: str):
+    (path := tmp_path / "dag.py").write_text("read('api_token')")
+    trace = f'Traceback (most recent call last):\n  File "{path}", line 1, in <module>\n{NAMED[kind]}\n'
+
+    found = import_error(str(path), trace).message
+
+    assert f"for this command, set AIRFLOW_{'CONN' if kind == 'connection' else 'VAR'}_API_TOKEN to any " in found
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_a_name_that_the_file_has_from_elsewhere_is_not_shown(tmp_path: Path, kind: str):
+    (path := tmp_path / "dag.py").write_text("read('api_' + token)")
+    trace = f'Traceback (most recent call last):\n  File "{path}", line 1, in <module>\n{NAMED[kind]}\n'
+
+    assert "api_token" not in import_error(str(path), trace).message.lower()
 
 
 @pytest.mark.slow

@@ -20,8 +20,12 @@ from tests.lint.making import codes, in_conf, job, messages
         pytest.param(
             "spark.yarn.max.worker.failures", "3", "CP303", "Use 'spark.executor.maxNumFailures'", id="renamed twice"
         ),
-        pytest.param("spark.executor.memory", "lots", "CP304", "spark.executor.memory: Expected", id="size"),
-        pytest.param("spark.executor.cores", "two", "CP304", "spark.executor.cores", id="number"),
+        pytest.param(
+            *("spark.executor.memory", "lots", "CP304"),
+            "'spark.executor.memory' (conf) has a value that is not valid for this key. Expected a whole number with a",
+            id="size",
+        ),
+        pytest.param("spark.executor.cores", "two", "CP304", "key. Not a number of type INT.", id="number"),
         pytest.param("spark.dynamicAllocation.enabled", "yes", "CP304", "dynamicAllocation", id="boolean"),
         pytest.param("config.providers", "vault", "CP305", "belong to the deployment", id="reserved"),
         pytest.param("spark.app.${vault:a:b}", "x", "CP305", "cannot contain a reference", id="reference in a key"),
@@ -87,6 +91,12 @@ def test_a_reference_in_an_argument_that_is_not_resolved_is_found():
     unresolved = (in_conf("java_class", "java_class: a reference is not resolved here."),)
 
     assert codes(rules.refused_findings(job(unresolved=unresolved))) == ["CP104"]
+
+
+def test_a_reference_that_a_class_would_use_as_a_value_is_found():
+    taken = (in_conf("token", "token: execute of Report has the references there."),)
+
+    assert codes(rules.refused_findings(job(taken_for_values=taken))) == ["CP106"]
 
 
 def test_a_string_that_the_database_cannot_store_is_found():

@@ -75,6 +75,26 @@ def test_a_job_that_carries_no_secret_is_not_warned_of_one(dag, run_task, define
     assert "In cluster mode, Spark copies" not in capfd.readouterr().out
 
 
+DEFAULTS = [
+    pytest.param("spark.app.x 1", False, id="no secret"),
+    pytest.param("spark.app.password hunter2", True, id="a secret"),
+]
+
+
+@pytest.mark.parametrize(("line", "is_warned"), DEFAULTS)
+def test_only_secrets_of_the_defaults_file_are_said_to_be_copied_to_the_cluster(
+    dag, run_task, define, spark_submit, tmp_path, capfd, line, is_warned
+):
+    (tmp_path / "spark-conf").mkdir()
+    (tmp_path / "spark-conf" / "spark-defaults.conf").write_text(line)
+
+    run = run_task(job(dag, {"spark.app.url": REFERENCE}))
+
+    assert run.state == "success", run.error
+    assert line.partition(" ")[0] in spark_submit.only.properties
+    assert ("In cluster mode, Spark copies" in capfd.readouterr().out) is is_warned
+
+
 def test_no_provider_of_the_worker_is_asked(dag, run_task, define, secrets_dir, spark_submit):
     (secrets_dir / "key").write_text(CANARY)
     define({**DRIVER, "driver.config.providers": "dir", "driver.config.providers.dir.class": "directory"})

@@ -239,6 +239,28 @@ def test_policies_are_asked_before_each_kind_of_operator_submits_after_a_deferra
     assert bool(jobs()) is not is_denied
 
 
+class PastOurs(SparkSqlOperator):
+    """Submits its query with the ``execute`` of Airflow itself."""
+
+    __module__ = Following.__module__
+
+    def call_that_of_spark(self, context, event):
+        return SparkSqlOperator.execute(self, context)
+
+
+def test_policies_are_asked_before_a_query_that_goes_past_our_execute_after_a_deferral(
+    dag, run_task, deny, tmp_path, monkeypatch
+):
+    queries = recording("spark-sql", tmp_path, monkeypatch)
+    operator = configured(PastOurs)(task_id="job", dag=dag, conf={"spark.app.x": "1"}, sql="select 1")
+    deny()
+
+    run = run_task(operator, state={}, resumed_with=("call_that_of_spark", {"event": "it is time"}))
+
+    assert isinstance(run.error, PolicyViolation)
+    assert queries() == []
+
+
 def test_the_page_of_a_task_that_goes_on_says_which_keys_were_changed_since(go_on):
     run = go_on("end", **{"spark.app.x": "changed", "spark.app.y": "2"})
 

@@ -76,7 +76,8 @@ def test_attack_30_on_yarn_the_environment_of_the_driver_goes_by_the_file(
     dag, no_leak, password, spark_pipelines, monkeypatch
 ):
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "yarn"}))
-    run = no_leak(job(dag, env_vars={"APP_PASSWORD": password, "OPEN": "yes"}))
+    variables = {"APP_PASSWORD": password, "OPEN": "yes"}
+    run = no_leak(job(dag, env_vars=variables, allow_exposed_arguments=True))
 
     assert run.state == "success", run.error
     assert spark_pipelines.spark_conf["spark.yarn.appMasterEnv.APP_PASSWORD"] == CANARY

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from airflow.sdk import BaseOperator
 
 from airflow_config_providers.exceptions import (
     ConfigException,
@@ -719,12 +720,37 @@ def test_environment_variables_that_become_configuration_go_the_private_way(
     if master.startswith("k8s"):
         pytest.importorskip("kubernetes", reason="pip install apache-airflow-providers-cncf-kubernetes")
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", f'{{"conn_type": "spark", "host": "{master}"}}')
-    run_task(operator(dag, env_vars={"LOGIN": password, "PLAIN": "x"}))
+    run_task(operator(dag, env_vars={"LOGIN": password, "PLAIN": "x"}, allow_exposed_arguments=True))
 
     assert spark_submit.spark_conf[f"{prefix}.LOGIN"] == CANARY
     assert "LOGIN" in spark_submit.spark_conf["spark.redaction.regex"].split("|")[0]
     assert spark_submit.only.conf == {f"{prefix}.PLAIN": "x"}
     assert CANARY not in str(spark_submit.only.arguments)
+
+
+@pytest.mark.parametrize(
+    ("master", "mode", "is_refused"),
+    [
+        pytest.param("yarn", "client", True, id="yarn"),
+        pytest.param("yarn", "cluster", True, id="yarn, cluster mode"),
+        pytest.param("k8s://h", "cluster", True, id="k8s, cluster mode"),
+        pytest.param("k8s://h", "client", False, id="k8s, where it stays on the worker"),
+        pytest.param("local[1]", "client", False, id="local"),
+    ],
+)
+def test_a_reference_in_a_variable_is_refused_where_others_can_read_the_environment_of_the_driver(
+    dag, run_task, password, spark_submit, monkeypatch, master, mode, is_refused
+):
+    if master.startswith("k8s"):
+        pytest.importorskip("kubernetes", reason="pip install apache-airflow-providers-cncf-kubernetes")
+    fields = {"conn_type": "spark", "host": master, "extra": {"deploy-mode": mode}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
+
+    run = run_task(operator(dag, env_vars={"LOGIN": password}, conf={"spark.kubernetes.namespace": "n"}))
+
+    refused = f"env_vars['LOGIN']: the value of {password} would be readable by every user of the machine or of Spark's"
+    assert (refused in str(run.error)) is is_refused
+    assert bool(spark_submit()) is not is_refused
 
 
 @pytest.mark.parametrize(
@@ -1099,6 +1125,33 @@ def test_a_preview_leaves_references_of_the_driver_to_it(notes_of_preview, conne
     )
 
     assert notes_of_preview(conf={"spark.app.x": "${late:X}"}, resolve_in="driver") == []
+
+
+@pytest.mark.parametrize("is_expanded", [True, False], ids=["expand", "expand_kwargs"])
+def test_a_reference_that_a_function_of_map_returns_is_refused(dag, run_task, password, spark_submit, is_expanded):
+    """The function is the author's, and what it returns can come from its argument."""
+    upstream = BaseOperator(task_id="upstream", dag=dag).output
+    partial = ConfiguredSparkSubmitOperator.partial(task_id="job", application="job.py", dag=dag)
+    if is_expanded:
+        task = partial.expand(conf=upstream.map(lambda n: {"spark.app.x": password, "spark.app.n": n}))
+    else:
+        task = partial.expand_kwargs(upstream.map(lambda n: {"conf": {"spark.app.x": password, "spark.app.n": n}}))
+    run = run_task(task, map_index=0, results={"upstream": ["1"]})
+
+    assert "conf['spark.app.x']: a reference came from the result of a template in a file, or from" in str(run.error)
+    assert "a task or its group is mapped over, also through a function of .map()" in str(run.error)
+    assert spark_submit() == []
+
+
+def test_a_reference_in_partial_goes_with_what_a_function_of_map_returns(dag, run_task, password, spark_submit):
+    names = BaseOperator(task_id="upstream", dag=dag).output.map(lambda n: f"report-{n}")
+    partial = ConfiguredSparkSubmitOperator.partial(
+        task_id="job", application="job.py", dag=dag, conf={"spark.app.x": password}
+    )
+    run = run_task(partial.expand(name=names), map_index=0, results={"upstream": ["1"]})
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf.items() >= {"spark.app.x": CANARY, "spark.app.name": "report-1"}.items()
 
 
 def test_no_spark_submit_is_an_error_that_says_how_to_get_it(dag, run_task, monkeypatch, tmp_path):

@@ -173,6 +173,7 @@ def test_in_client_mode_the_task_log_has_references_and_yarn_keeps_values(
             "print",
             conf={"spark.app.password": references["password"]},
             env_vars={"APP_TOKEN": references["token"]},
+            allow_exposed_arguments=True,
         )
     )
 

@@ -40,7 +40,16 @@ class ConfigType(Enum):
 
 def invalid_value(name: str, reason: str) -> ConfigException:
     """Return the error for an invalid value of ``name``; ``reason`` must not quote the value."""
-    return ConfigException(f"Invalid value for configuration {printable(name)}: {reason}")
+    return ConfigException(f"{_beginning(name)}{reason}")
+
+
+def reason_of(name: str, problem: str) -> str:
+    """Return the reason in ``problem``, the message of an ``invalid_value`` of ``name``."""
+    return problem.removeprefix(_beginning(name))
+
+
+def _beginning(name: str) -> str:
+    return f"Invalid value for configuration {printable(name)}: "
 
 
 def parse_type(name: str, value: object, type: ConfigType) -> Any:  # noqa: A002 - Kafka's name

@@ -177,6 +177,7 @@ def _lost(text: str) -> Iterator[str]:
         re.sub(r"[^\x00-\uffff]", "??", text).encode("ascii", "replace").decode(),
         data.decode("ascii", "replace"),
         data.decode("ascii", "replace").replace("\ufffd", "?"),
+        text.encode("latin-1", "replace").decode("utf-8", "replace"),
     ):
         if sum(map(str.isalnum, form)) >= _FEWEST_KNOWN:  # or it would match many texts
             yield form

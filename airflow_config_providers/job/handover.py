@@ -13,8 +13,8 @@ from airflow_config_providers.core.nested import ITEMS
 from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse
-from airflow_config_providers.job.exposed_values import refuse_added
-from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, map_texts
+from airflow_config_providers.job.exposed_values import refuse_added, refuse_broken_words
+from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, map_texts, texts
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.arguments import ENVIRONMENT_ON_KUBERNETES, IN_COMMAND
 from airflow_config_providers.spark.processes.child_process import refuse_unpassable, room
@@ -22,6 +22,8 @@ from airflow_config_providers.spark.redaction import OF_SESSION, REDACTION_KEY, 
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.delivery import Delivery, Submission
+
+_COMMANDS: Final = "post_submit_commands"
 
 _JAVA_COMMAND: Final = "sun.java.command"
 """The property with the command that started Spark, which Spark shows."""
@@ -88,6 +90,7 @@ class Handover:
             in_process = {name: str(value) for name, value in in_process.items()}
         refuse_unpassable(in_process, _words(read, arguments))
         _refuse_option(arguments.get("application", read("application")))
+        self._refuse_broken_commands(read(_COMMANDS) or ())
         hidden = {*variables, *([_JAVA_COMMAND] if arguments else [])}
         delivery = self._planned({**configs, **variables}, added, hidden=hidden)
         return Submission(delivery, arguments, environment, properties_file=bool(read("properties_file")))
@@ -114,10 +117,22 @@ class Handover:
         Return the commands that run after the job with their values, also after a kill; nothing is asked for them.
 
         :param written: the commands of the operator, with references
-        :raises ConfigProvidersError: the values are no longer known
+        :raises ConfigProvidersError: the values are no longer known, or would change what a command does
         """
-        resolved: Sequence[str] | None = self._field("post_submit_commands", written)
+        resolved: Sequence[str] | None = self._field(_COMMANDS, written)
+        self._refuse_broken_commands(written)
         return written if resolved is None else resolved
+
+    def _refuse_broken_commands(self, written: Sequence[str]) -> None:
+        """
+        Make sure that no value changes how a command after the job is split into words, or what a shell in it does.
+
+        :raises ExposedValueError: values do; all such commands are reported
+        """
+        found = texts(written, _COMMANDS)
+        values = {one.label: self.value(one) for one in found}
+        shown = {one.label: one.text for one in found}
+        refuse_broken_words((_COMMANDS,), written=shown, values=values, allow_exposed=True)  # or rendering refuses them
 
     def _with_added(self, conf: Mapping[str, Any], more: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
         """Return the values of ``conf`` with ``more`` values, and the keys that were added since rendering."""

@@ -990,6 +990,20 @@ def test_post_submit_commands_get_their_values(dag, run_task, password, tmp_path
     assert CANARY not in repr(vars(run.task._hook))
 
 
+@pytest.mark.parametrize("value", ["two words", "it's", "x;id", "$(id)", "a\\b", '"'])
+def test_a_value_that_would_change_a_post_submit_command_is_refused(
+    dag, run_task, secrets_dir, spark_submit, tmp_path, value
+):
+    (secrets_dir / "odd").write_text(value)
+    command = f"sh -c 'printf %s ${{dir:{secrets_dir}:odd}} > {tmp_path}/after'"
+    run = run_task(operator(dag, post_submit_commands=["true", command], allow_exposed_arguments=True))
+
+    assert isinstance(run.error, ExposedValueError)
+    assert str(run.error).startswith("post_submit_commands[1]: a value has characters that would change the meaning")
+    assert spark_submit() == []
+    assert not (tmp_path / "after").exists()
+
+
 def test_each_post_submit_command_of_a_set_runs_with_its_own_value(dag, run_task, password, tmp_path):
     commands = {f"sh -c 'printf %s {password} > {tmp_path}/{name}'" for name in "abc"}
     commands |= {f"touch {tmp_path}/{name}" for name in "def"}

@@ -574,6 +574,7 @@ MOJIBAKE = [
     pytest.param(lambda text: text.encode("latin-1", "replace").decode("latin-1"), id="question-marks-latin-1"),
     pytest.param(lambda text: text.encode().decode("ascii", "replace"), id="replacement-characters"),
     pytest.param(lambda text: re.sub("[^ -~]+", lambda odd: "?" * len(odd[0].encode()), text), id="a-mark-an-octet"),
+    pytest.param(lambda text: text.encode("latin-1", "replace").decode("utf-8", "replace"), id="latin-1-as-utf-8"),
     pytest.param(_octets_as("latin-1"), id="latin-1"),
     pytest.param(_octets_as("cp1252"), id="cp1252"),
 ]

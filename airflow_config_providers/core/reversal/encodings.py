@@ -23,7 +23,7 @@ def forms(text: str, encodings: Iterable[str] | None = None) -> list[bytes]:
     Return each distinct form of ``text`` in ``encodings``, names from ``ENCODINGS``; None for all, plain first.
 
     If an encoding allows choices (quotes, case, characters to escape), there is a form for each choice that common
-    tools make. There are no forms for text that was encoded twice.
+    tools make. Text that was encoded twice has forms only for JSON inside a string, and for Python inside JSON.
     """
     names = ENCODINGS if encodings is None else encodings
     if _UNCHANGED.issuperset(text):
@@ -42,13 +42,29 @@ _DELETE: Final = "\x7f"
 
 
 def _json(text: str) -> Iterator[str]:
-    import json  # noqa: PLC0415 - slow to import, and few processes have a value that JSON changes
-
-    for ensure_ascii in (False,) if text.isascii() and _DELETE not in text else (False, True):
-        body = json.dumps(text, ensure_ascii=ensure_ascii)[1:-1]
+    for body in _json_bodies(text):
         for form in (body, body.replace("/", r"\/")):
             yield form
             yield _upper_escapes(form)
+
+
+def _json_bodies(text: str) -> Iterator[str]:
+    import json  # noqa: PLC0415 - slow to import, and few processes have a value that JSON changes
+
+    for ensure_ascii in (False,) if text.isascii() and _DELETE not in text else (False, True):
+        yield json.dumps(text, ensure_ascii=ensure_ascii)[1:-1]
+
+
+def _json_in_string(text: str) -> Iterator[str]:
+    """Yield JSON inside a string of JSON, of Python, or of what escapes backslashes alone; and Python inside JSON."""
+    for body in _json_bodies(text):
+        doubled = body.replace("\\", r"\\")
+        yield doubled
+        yield doubled.replace("'", r"\'")
+        yield doubled.replace('"', r"\"")
+    written = repr('"' + text)[2:-1]
+    for body in (written, written.replace(r"\'", "'")):
+        yield from _json_bodies(body)
 
 
 def _python(text: str) -> Iterator[str]:
@@ -177,6 +193,7 @@ def _lost(text: str) -> Iterator[str]:
         re.sub(r"[^\x00-\uffff]", "??", text).encode("ascii", "replace").decode(),
         data.decode("ascii", "replace"),
         data.decode("ascii", "replace").replace("\ufffd", "?"),
+        text.encode("latin-1", "replace").decode("utf-8", "replace"),
     ):
         if sum(map(str.isalnum, form)) >= _FEWEST_KNOWN:  # or it would match many texts
             yield form
@@ -197,7 +214,7 @@ _UNCHANGED: Final = frozenset("_.-").union(filter(str.isalnum, _PRINTABLE))
 """The characters that no encoding changes, except those of ``EVEN``."""
 
 _SIMPLE: Final = _PRINTABLE.difference("\"'\\<>&")
-_OF_QUOTES: Final = ("Python", "XML and HTML", "YAML", "C and protobuf")
+_OF_QUOTES: Final = ("JSON in a string", "Python", "XML and HTML", "YAML", "C and protobuf")
 """The encodings that change no text of ``_SIMPLE``."""
 
 _UNRESERVED: Final = _UNCHANGED.union("~")  # RFC 3986
@@ -247,6 +264,7 @@ def _upper_escapes(text: str) -> str:
 ENCODINGS: Final[Mapping[str, Encoding]] = {
     "plain": _plain,
     "JSON": _json,
+    "JSON in a string": _json_in_string,
     "Python": _python,
     "URL": _url,
     "base64": _base64,

@@ -40,12 +40,21 @@ def in_yaml(text, **options):
     return yaml.safe_dump({"k": text}, default_style='"', width=math.inf, **options)
 
 
+def in_json(content):
+    return json.dumps(content, ensure_ascii=False)
+
+
 VALUE = "Zq8 s3cr3t/é+'1\"=\\&<$%\n~x*"
 
 TOOLS = [
     pytest.param(lambda text: text, id="plain"),
     pytest.param(lambda text: json.dumps({"k": text}, ensure_ascii=False), id="json"),
     pytest.param(lambda text: json.dumps({"k": text}), id="json-ascii"),
+    pytest.param(lambda text: json.dumps(json.dumps({"k": text})), id="json-in-json-ascii"),
+    pytest.param(lambda text: in_json(in_json({"k": text})), id="json-in-json"),
+    pytest.param(lambda text: repr(json.dumps({"k": text})), id="json-in-repr"),
+    pytest.param(lambda text: in_json({"k": text}).replace("\\", r"\\"), id="json-in-properties"),
+    pytest.param(lambda text: in_json(repr([text])), id="repr-in-json"),
     pytest.param(lambda text: json.dumps(text).replace("/", r"\/"), id="json-slashes"),
     pytest.param(lambda text: re.sub(r"\\u....", _upper, json.dumps(text)), id="json-upper-case"),
     pytest.param(lambda text: repr([text]), id="repr"),

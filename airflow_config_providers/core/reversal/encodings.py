@@ -49,14 +49,24 @@ def _json(text: str) -> Iterator[str]:
 
 
 def _json_bodies(text: str) -> Iterator[str]:
-    import json  # noqa: PLC0415 - slow to import, and few processes have a value that JSON changes
+    as_it_is, in_ascii = _json_encoders()
+    yield as_it_is(text)[1:-1]
+    if not text.isascii() or _DELETE in text:
+        yield in_ascii(text)[1:-1]
 
-    for ensure_ascii in (False,) if text.isascii() and _DELETE not in text else (False, True):
-        yield json.dumps(text, ensure_ascii=ensure_ascii)[1:-1]
+
+@cache
+def _json_encoders() -> tuple[Callable[[str], str], Callable[[str], str]]:
+    from json import JSONEncoder  # noqa: PLC0415 - slow to import, and few processes have a value that JSON changes
+
+    return JSONEncoder(ensure_ascii=False).encode, JSONEncoder().encode
 
 
 def _json_in_string(text: str) -> Iterator[str]:
     """Yield JSON inside a string of JSON, of Python, or of what escapes backslashes alone; and Python inside JSON."""
+    if text.isascii() and text.isprintable() and _QUOTING.isdisjoint(text):
+        yield text
+        return
     for body in _json_bodies(text):
         doubled = body.replace("\\", r"\\")
         yield doubled
@@ -213,7 +223,8 @@ _PRINTABLE: Final = frozenset(map(chr, range(ord(" "), 0x7F)))
 _UNCHANGED: Final = frozenset("_.-").union(filter(str.isalnum, _PRINTABLE))
 """The characters that no encoding changes, except those of ``EVEN``."""
 
-_SIMPLE: Final = _PRINTABLE.difference("\"'\\<>&")
+_QUOTING: Final = frozenset("\"'\\")
+_SIMPLE: Final = _PRINTABLE - _QUOTING.union("<>&")
 _OF_QUOTES: Final = ("JSON in a string", "Python", "XML and HTML", "YAML", "C and protobuf")
 """The encodings that change no text of ``_SIMPLE``."""
 

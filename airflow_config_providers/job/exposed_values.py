@@ -74,15 +74,20 @@ def exposed_texts(
             for variable in dict.fromkeys(variables(item.text)):
                 if variable.provider in providers:
                     value = f"the value of {printable(str(variable))}"
-                    is_outside = _is_in_command(item) or field_of(item.name) == "env_vars"
-                    elsewhere = "through conf" if is_outside else "under another key"
-                    yield item, _problem(printable(item.name), value, f"Pass it {elsewhere}")
+                    yield item, _problem_of(item, value)
     for item, key in substituted_secrets(texts, providers, secrets):
         yield item, put_in_problem(item.name, key)
 
 
-def _problem(place: str, value: str, way_out: str) -> str:
-    readable = "would be readable by every user of the machine or of Spark's UI"
+def _problem_of(item: PlacedText, value: str) -> str:
+    is_variable = field_of(item.name) == "env_vars"
+    reason = f", because Spark gets it as {printable(item.key)}" if is_variable else ""
+    elsewhere = "through conf" if is_variable or _is_in_command(item) else "under another key"
+    return _problem(printable(item.name), value, f"Pass it {elsewhere}", reason)
+
+
+def _problem(place: str, value: str, way_out: str, reason: str = "") -> str:
+    readable = f"would be readable by every user of the machine or of Spark's UI{reason}"
     return f"{place}: {value} {readable}. {way_out}, or set allow_exposed_arguments=True."
 
 
@@ -199,7 +204,7 @@ def refuse_broken_words(
     changed = [label for label, text in _words(labels, written).items() if values.get(label, text) != text]
     if not allow_exposed:
         refuse(ExposedValueError, map(_readable_word, changed))
-    broken = (label for label in changed if _inserted(written[label], values[label]) - _SAFE)
+    broken = (label for label in changed if _marks(values[label]) != _marks(_left(written[label], values[label])))
     refuse(ExposedValueError, map(_broken_word, broken))
 
 
@@ -222,11 +227,19 @@ def _broken_word(label: str) -> str:
     )
 
 
-def _inserted(written: str, value: str) -> frozenset[str]:
-    """Return the characters of ``value`` from the first reference of ``written`` to the last, with those in between."""
-    spans = scan(written)
-    head, tail = written[: spans[0][0]], written[spans[-1][1] :]
-    return frozenset(value[len(head) : len(value) - len(tail)])
+def _marks(text: str) -> list[str]:
+    """Return the characters of a string that have a special meaning in a command or a program, in their order."""
+    return [character for character in text if character not in _SAFE]
+
+
+def _left(written: str, value: str) -> str:
+    """Return what ``value`` has of ``written``: all but its references, except those that were not replaced."""
+    spans, end, parts = scan(written), 0, []
+    for span in spans:
+        reference = written[span[0] : span[1]]
+        parts += [written[end : span[0]], reference if reference in value else ""]
+        end = span[1]
+    return "".join([*parts, written[end:]])
 
 
 def _is_in_command(item: PlacedText) -> bool:

@@ -39,3 +39,23 @@ def test_strings_with_values_that_are_words_are_taken_where_they_may_be_readable
     values = {"sql": "SELECT 1", "keytab": "/b", "principal": "me", "name": "x"}
 
     refuse_broken_words(WRITTEN, written=WRITTEN, values=values, allow_exposed=True)
+
+
+TWO = "sh -c 'mount ${v:a} --as ${v:b}'"
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        pytest.param(TWO, "sh -c 'mount /x --as me'", id="marks of the author between two references"),
+        pytest.param("cd ${HOME:-/x}; echo ${v:a}", "cd ${HOME:-/x}; echo me", id="a reference that stays"),
+    ],
+)
+def test_what_an_author_writes_beside_references_is_not_taken_for_a_value(written, value):
+    refuse_broken_words(["after"], written={"after": written}, values={"after": value}, allow_exposed=True)
+
+
+@pytest.mark.parametrize("value", ["sh -c 'mount a b --as me'", "sh -c 'mount a --as me;id'", "sh -c 'mount  --as ''"])
+def test_a_mark_in_one_of_several_values_is_refused(value):
+    with pytest.raises(ExposedValueError):
+        refuse_broken_words(["after"], written={"after": TWO}, values={"after": value}, allow_exposed=True)

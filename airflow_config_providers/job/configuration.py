@@ -66,6 +66,10 @@ class JobConfiguration:
     def preview(self) -> tuple[LayeredConfig, list[str]]:
         """Return what would be submitted, and notes about what would fail or differ in a run."""
         notes: list[str] = []
+        prefixes = partial(_prefixes_if_known, self.environment_prefixes, notes.append)
+        return replace(self, environment_prefixes=prefixes)._previewed(notes)
+
+    def _previewed(self, notes: list[str]) -> tuple[LayeredConfig, list[str]]:
         files = [file for file in self.files if not scan(file.path)]
         notes += [f"{place} contains a reference, so the file is not shown." for place in self._referring_paths()]
         layers = self._collect(files, previewed_layers(self.resource, warn=notes.append))
@@ -201,6 +205,16 @@ def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterab
         resolver = JobResolver.of(stack.enter_context(JobProviders(options.conn_id)), options)
         resolver.providers.needed_by(used)
         return JobRun(resolver.resolve(JobStrings(LayeredConfig([]), texts)), resolver, end=stack.pop_all().close)
+
+
+def _prefixes_if_known(prefixes: Callable[[], Collection[str]], warn: Callable[[str], object]) -> Collection[str]:
+    """Return ``prefixes()``; none, with a warning, if the stock hook of the job cannot be made on this machine."""
+    try:
+        return prefixes()
+    except Exception as error:  # noqa: BLE001 - only a run needs the hook; the message can quote the connection
+        reason = type(error).__name__
+    warn(f"It is not known here where the job runs ({reason}), so it is not checked who could read env_vars.")
+    return ()
 
 
 def _refuse_odd_clusters(clusters: Sequence[ConfigLayer]) -> None:

@@ -750,7 +750,19 @@ def test_a_reference_in_a_variable_is_refused_where_others_can_read_the_environm
 
     refused = f"env_vars['LOGIN']: the value of {password} would be readable by every user of the machine or of Spark's"
     assert (refused in str(run.error)) is is_refused
+    assert ("UI, because Spark gets it as spark." in str(run.error)) is is_refused
     assert bool(spark_submit()) is not is_refused
+
+
+def test_a_preview_of_a_job_whose_hook_cannot_be_made_says_that_it_does_not_know_who_could_read_env_vars(
+    notes_of_preview, password, monkeypatch
+):
+    fields = {"conn_type": "spark", "host": "local", "extra": {"spark-home": "/opt/spark"}}  # the stock hook refuses it
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
+
+    (note,) = notes_of_preview(env_vars={"LOGIN": password})
+
+    assert note.startswith("! It is not known here where the job runs (ValueError)")
 
 
 @pytest.mark.parametrize(

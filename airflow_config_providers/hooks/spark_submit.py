@@ -45,6 +45,12 @@ _LEFT: Final = (
     "Their ids: %s"
 )
 
+_NO_APPLICATION: Final = (
+    "spark-submit has not named the application on YARN, so this task can neither follow nor kill it. It perhaps goes "
+    "on: look in YARN before you try again. The name is in a line of level INFO: let the log4j2.properties of this "
+    "worker's Spark show those of org.apache.spark.deploy.yarn.Client."
+)
+
 
 def runs_in_cluster(hook: SparkSubmitHook, configs: Mapping[str, str], variables: Mapping[str, Any]) -> bool:
     """
@@ -364,6 +370,13 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             self._is_read = False
         if self._late_kill.is_due:
             self._kill()
+        if self._lacks_application():
+            self.log.warning(_NO_APPLICATION)
+
+    def _lacks_application(self) -> bool:
+        """Return whether spark-submit has succeeded without naming the application on YARN that should be followed."""
+        is_followed = getattr(self, "_yarn_track_via_rm_api", False) and self._is_yarn_cluster_mode
+        return bool(is_followed and not self._yarn_application_id and self._submit_sp and not self._submit_sp.wait())
 
     @contextmanager
     def _finding_applications(self) -> Iterator[None]:

@@ -19,6 +19,7 @@ from airflow_config_providers.exceptions import system_reason
 from airflow_config_providers.foreign import FIND_SPARK, GATEWAY, SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.delivery import Delivery, private_properties
+from airflow_config_providers.spark.held_file import held, path_in
 from airflow_config_providers.spark.private_file import PrivateFile
 
 _ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
@@ -70,7 +71,7 @@ def reading_properties(
     """
     Make the JVM that PySpark starts in this block read ``configs`` from a file that no other user can read.
 
-    It is in memory if the JVM can open the files of this process; otherwise it is a named file.
+    It is in memory if the JVM can open the files of this process, or of a child; otherwise it is a named file.
 
     :param environ: the environment of this process, which is restored when the block ends
     :param anonymous: see ``private_file``
@@ -133,26 +134,29 @@ def _properties(configs: Mapping[str, str], *, anonymous: bool | None) -> Iterat
     """Yield the path of a private file for the JVM, which inherits none of our descriptors."""
     with ExitStack() as files:
         file = files.enter_context(private_properties(configs, anonymous=anonymous))
-        if anonymous is None and not _opens_in_another_process(file):
-            file = files.enter_context(private_properties(configs, anonymous=False))
-        yield _path(file)
+        own = path_in(os.getpid(), file)
+        is_open = anonymous is not None or _opens_in_another_process(file, own)
+        path = own if is_open else _path_in_child(file, files)
+        yield path or files.enter_context(private_properties(configs, anonymous=False)).path
 
 
-def _path(file: PrivateFile) -> str:
-    """Return a path that processes of the same user can open, if the system lets them see our descriptors."""
-    return f"/proc/{os.getpid()}/fd/{file.pass_fds[0]}" if file.pass_fds else file.path
+def _path_in_child(file: PrivateFile, files: ExitStack) -> str | None:
+    """Return the path of ``file`` in a child that has it open until ``files`` end; None if it opens there neither."""
+    with suppress(OSError):
+        path = files.enter_context(held(file))
+        return path if _opens_in_another_process(file, path) else None
+    return None
 
 
-def _opens_in_another_process(file: PrivateFile) -> bool:
+def _opens_in_another_process(file: PrivateFile, path: str) -> bool:
     """
-    Return whether another process can open the path of ``file``, and opens this file.
+    Return whether another process can open the ``path`` of ``file``, and opens this file.
 
-    It cannot if this process is closed to others of its user, as after ``setcap`` on Python, and opens another file if
-    /proc is that of other processes.
+    It cannot if the process that has it open is closed to others of its user, as Airflow 3.3 closes its tasks, and
+    opens another file if /proc is that of other processes.
     """
     if not file.pass_fds:
         return True
-    path = _path(file)
     try:
         is_this = os.path.samestat(os.stat(path), os.fstat(file.pass_fds[0]))  # noqa: PTH116 - as for the descriptor
         opened = subprocess.run([*_OPEN, path], env={}, stderr=subprocess.DEVNULL, check=False)  # noqa: S603 - ours

@@ -18,8 +18,7 @@ from airflow_config_providers.decorators.pyspark import configured_pyspark_task
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.get_provider_info import get_provider_info
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY
-
-CANARY = "c4nary/s3cret+value"
+from tests.canary import CANARY
 
 pytestmark = pytest.mark.usefixtures("connections")
 

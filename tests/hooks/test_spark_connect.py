@@ -11,8 +11,7 @@ import pytest
 from airflow_config_providers.airflow_compat import BaseHook, Connection
 from airflow_config_providers.exceptions import ConfigException, UndeliverableValueError, UnresolvedReferenceError
 from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
-
-CANARY = "c4nary/s3cret+value"
+from tests.canary import CANARY
 
 
 @pytest.fixture

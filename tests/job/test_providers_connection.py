@@ -12,10 +12,10 @@ from airflow_config_providers.exceptions import ProviderDefinitionError, Provide
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.job.providers_connection import ProvidersConnection, misspelt_fields
 from airflow_config_providers.testing import InMemoryConfigProvider
+from tests.canary import CANARY
 from tests.providers.airflow_process import connection_result
 from tests.providers.conftest import configure_backend, in_task  # noqa: F401 - fixtures
 
-CANARY = "c4nary/s3cret+value"
 DEFINED = {"config.providers": "env", "config.providers.env.class": "env"}
 BROKEN = {
     "malformed": '{"conn_type": "config_providers", "password": "' + CANARY + '",}',

@@ -16,8 +16,8 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.job import sealed_values
 from airflow_config_providers.job.sealed_values import ValueSeal
+from tests.canary import CANARY
 
-CANARY = "c4nary/s3cret+value"
 OLD = "c4nary/f0rmer+value"
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 SECRET = "a secret of thirty-two bytes ...."

@@ -9,7 +9,7 @@ from structlog.contextvars import bind_contextvars, clear_contextvars, get_conte
 
 from airflow_config_providers.core import ConfigVariable, ReverseTransformer
 from airflow_config_providers.log.installation import reverse_bound, reversing
-from tests.operators.stock import CANARY
+from tests.canary import CANARY
 
 REFERENCE = "${vault:apps/db:password}"
 

@@ -13,9 +13,9 @@ import pytest
 from airflow_config_providers.core.reversal.active_reversers import ActiveReversers
 from airflow_config_providers.log.descriptors import join_all, pass_on
 from airflow_config_providers.testing import FakeClock
+from tests.canary import CANARY
 from tests.limits import LONGEST
 
-CANARY = "c4nary/s3cret+value"
 BEGIN = f"""
 import os, subprocess, sys, threading
 from airflow_config_providers.core import ConfigVariable, ReverseTransformer

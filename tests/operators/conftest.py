@@ -23,13 +23,12 @@ from pydantic import TypeAdapter
 from airflow_config_providers.job.records.entries import PREFIX
 from airflow_config_providers.operators.try_state import TryState
 from airflow_config_providers.testing import InMemoryConfigStore
+from tests.canary import CANARY
 from tests.limits import LONGEST
 from tests.operators.standalone_master import Master
 from tests.reversal import reversing_nothing, storing_as_it_is
 from tests.servers.own_jvm import own_jvm
 from tests.servers.web import WebServer
-
-CANARY = "c4nary/s3cret+value"
 
 
 @contextmanager

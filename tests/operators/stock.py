@@ -10,8 +10,6 @@ from airflow.sdk import BaseOperator
 
 from airflow_config_providers.operators.configure import configured
 
-CANARY = "c4nary/s3cret+value"
-
 NOT_DURABLE = {"durable": False} if "durable" in inspect.signature(SparkSubmitOperator.__init__).parameters else {}
 """Arguments of an operator that never follows the job of an earlier try, which Spark's provider does since 6.2."""
 

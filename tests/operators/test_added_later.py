@@ -16,7 +16,8 @@ from airflow_config_providers.job.operator_specs import ConfLocation, OperatorSp
 from airflow_config_providers.operators.configure import configure_task, configured
 from airflow_config_providers.operators.configured import ConfiguredOperator
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from tests.operators.stock import CANARY, StockOperator, everything_shown
+from tests.canary import CANARY
+from tests.operators.stock import StockOperator, everything_shown
 
 pytestmark = pytest.mark.usefixtures("connections", "spark_submit")
 

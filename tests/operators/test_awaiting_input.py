@@ -9,7 +9,8 @@ from airflow.sdk import DAG, exceptions
 from airflow.sdk.serde import deserialize
 
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from tests.operators.stock import CANARY, NOT_DURABLE, OurOperator, everything_shown
+from tests.canary import CANARY
+from tests.operators.stock import NOT_DURABLE, OurOperator, everything_shown
 from tests.operators.test_configured import Trigger
 
 pytestmark = [

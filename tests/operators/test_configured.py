@@ -16,7 +16,8 @@ from airflow_config_providers.exceptions import ConfigException, ExposedValueErr
 from airflow_config_providers.job.operator_specs import ConfLocation, OperatorSpec
 from airflow_config_providers.operators.configure import configure_task, configured
 from airflow_config_providers.operators.configured import ConfiguredOperator
-from tests.operators.stock import CANARY, STOPPED, OurOperator, StockOperator, everything_shown
+from tests.canary import CANARY
+from tests.operators.stock import STOPPED, OurOperator, StockOperator, everything_shown
 
 pytestmark = pytest.mark.usefixtures("connections")
 

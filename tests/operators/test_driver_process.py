@@ -11,6 +11,7 @@ import pytest
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.limits import LONGEST
+from tests.operators.stock import NOT_DURABLE
 
 K8S, YARN, STANDALONE = "k8s://https://10.0.0.1", "yarn", "spark://10.0.0.1:7077"
 
@@ -82,6 +83,29 @@ def test_a_kill_waits_for_the_name_of_a_driver_that_can_have_begun_elsewhere(
 )
 def test_a_driver_has_begun_when_it_runs_here_or_can_be_killed_in_the_cluster(job, process, attributes, has_begun):
     assert job(STANDALONE, _submit_sp=process, **attributes)._has_begun() is has_begun
+
+
+@pytest.mark.skipif(not NOT_DURABLE, reason="this Spark provider does not ask YARN's resource manager")
+@pytest.mark.parametrize(
+    ("status", "follows", "is_told"),
+    [
+        pytest.param("0", True, True, id="followed"),
+        pytest.param("1", True, False, id="not accepted by YARN"),
+        pytest.param("0", False, False, id="not followed"),
+    ],
+)
+def test_it_is_said_why_an_application_on_yarn_cannot_be_followed(
+    dag, run_task, spark_submit, monkeypatch, capfd, status, follows, is_told
+):
+    extra = {"deploy-mode": "cluster", "yarn_resourcemanager_webapp_address": "http://127.0.0.1:9"}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "yarn", "extra": extra}))
+    monkeypatch.setenv("FAKE_SPARK_EXIT", status)
+    how = {"yarn_track_via_rm_api": True} if follows else NOT_DURABLE
+
+    run_task(ConfiguredSparkSubmitOperator(task_id="job", application="job.py", dag=dag, **how), state={})
+
+    assert len(spark_submit()) == 1
+    assert ("spark-submit has not named the application on YARN" in capfd.readouterr().out) is is_told
 
 
 def test_nothing_has_begun_before_spark_submit_has(job):

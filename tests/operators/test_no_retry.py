@@ -25,7 +25,8 @@ from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.spark_jdbc import ConfiguredSparkJDBCOperator
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from tests.operators.stock import CANARY, NOT_DURABLE, OurOperator
+from tests.canary import CANARY
+from tests.operators.stock import NOT_DURABLE, OurOperator
 
 PROVIDER = "tests.operators.failing.FailingConfigProvider"
 DENIED = "${failing:AccessDeniedError:key}"

@@ -16,8 +16,9 @@ from kubernetes.client import V1EnvVar, V1HostPathVolumeSource, V1ResourceRequir
 
 from airflow_config_providers.job.nested_texts import with_own_objects
 from airflow_config_providers.operators.configure import configure_task, configured
+from tests.canary import CANARY
 from tests.docs.pages import ROOT, snippets
-from tests.operators.stock import CANARY, everything_shown
+from tests.operators.stock import everything_shown
 from tests.servers.web import Response, WebServer
 
 pytestmark = pytest.mark.usefixtures("connections", "kubernetes")

@@ -11,7 +11,8 @@ import pytest
 from airflow.sdk.exceptions import AirflowTaskTimeout
 
 from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
-from tests.operators.stock import CANARY, OurOperator, everything_shown
+from tests.canary import CANARY
+from tests.operators.stock import OurOperator, everything_shown
 
 log = logging.getLogger(__name__)
 

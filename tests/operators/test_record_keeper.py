@@ -15,8 +15,8 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.job.records.entries import record_key, unpacked
 from airflow_config_providers.job.records.record import RecordedValue, TaskTry, TryRecord
 from airflow_config_providers.operators.record_keeper import RecordKeeper, refused_try
+from tests.canary import CANARY
 
-CANARY = "c4nary/s3cret+value"
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 TASK = TaskTry("flights", "job", "run-1")
 KNOWING = ReverseTransformer({}, {PASSWORD: CANARY})

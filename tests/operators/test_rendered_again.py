@@ -8,7 +8,8 @@ from airflow.sdk import Asset, task
 
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from tests.operators.stock import CANARY, Kept, OurOperator, everything_shown
+from tests.canary import CANARY
+from tests.operators.stock import Kept, OurOperator, everything_shown
 
 pytestmark = pytest.mark.usefixtures("connections")
 

@@ -14,8 +14,8 @@ from airflow.providers.apache.spark.operators.spark_jdbc import SparkJDBCOperato
 from airflow_config_providers.exceptions import ExposedValueError, UndeliverableValueError
 from airflow_config_providers.operators.configure import configure_task, configured
 from airflow_config_providers.spark.applications import jdbc
+from tests.canary import CANARY
 
-CANARY = "c4nary/s3cret+value"
 URL_CANARY = "c4nary-in-the-url"
 USER_CANARY = "c4nary-user"
 URL = f"jdbc:postgresql://db:5432/flights;sslpassword={URL_CANARY}"

@@ -20,9 +20,9 @@ from airflow_config_providers.exceptions import (
     UnresolvedReferenceError,
 )
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.canary import CANARY
 from tests.operators.stock import SHOWS_OUTPUT
 
-CANARY = "c4nary/s3cret+value"
 PASSWORD = "${{dir:{}:db-password}}"
 PATH = Path("a.properties")
 

@@ -10,7 +10,8 @@ from airflow.sdk import BaseOperator
 from airflow_config_providers.exceptions import SubmitError
 from airflow_config_providers.operators.configure import configure_task, configured
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from tests.operators.stock import CANARY, OurOperator, StockOperator, everything_shown
+from tests.canary import CANARY
+from tests.operators.stock import OurOperator, StockOperator, everything_shown
 
 COPIES = [
     pytest.param(copy.copy, id="shallow"),

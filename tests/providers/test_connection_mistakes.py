@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.providers.airflow_secrets import mistake
-
-CANARY = "c4nary/s3cret+value"
+from tests.canary import CANARY
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from airflow.providers.apache.spark.operators.spark_sql import SparkSqlOperator
 from airflow_config_providers import cluster_policy
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.canary import CANARY
 from tests.operators.conftest import recording
 from tests.operators.stock import NOT_DURABLE
 
-CANARY = "c4nary/s3cret+value"
 OTHER = "c4nary/0ther+value"
 REFERENCE = "${env:JOB_APP_PASSWORD}"
 

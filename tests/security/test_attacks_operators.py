@@ -30,8 +30,9 @@ from airflow_config_providers.log import installation
 from airflow_config_providers.operators import configure
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.canary import CANARY
 from tests.limits import LONGEST
-from tests.operators.stock import CANARY, NOT_DURABLE, OurOperator, StockOperator, everything_shown
+from tests.operators.stock import NOT_DURABLE, OurOperator, StockOperator, everything_shown
 
 pytestmark = pytest.mark.usefixtures("connections")
 since_airflow_3_3 = pytest.mark.skipif(not hasattr(comms, "SetTaskStateStore"), reason="Airflow 3.3 brought it")

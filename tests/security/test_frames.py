@@ -26,7 +26,8 @@ from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmi
 from airflow_config_providers.secrets.config_providers import ConfigProvidersBackend
 from airflow_config_providers.spark import driver, driver_configs
 from airflow_config_providers.testing import InMemoryConfigProvider
-from tests.operators.stock import CANARY, NOT_DURABLE, OurOperator, StockOperator
+from tests.canary import CANARY
+from tests.operators.stock import NOT_DURABLE, OurOperator, StockOperator
 
 
 def chain(error):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.spark.jvm import reading_properties
-from tests.limits import LONGEST
+from tests.limits import LONGEST, eventually
 
 
 def file_in(environ):
@@ -47,22 +48,37 @@ def test_the_arguments_are_as_they_were_afterwards(before):
 
 
 CLOSED = """
-import ctypes, os, shlex, subprocess
+import ctypes, os, shlex, signal, subprocess
 from airflow_config_providers.spark.jvm import reading_properties
 
 prctl = ctypes.CDLL(None).prctl
 prctl(24, 19, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_SYS_PTRACE: root's children may no longer look into other processes
-prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: no process of the same user may look into this one
+prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE, as Airflow sets it: no process of the same user may look into this one
 environ = {}
 with reading_properties({"spark.app.a": "b"}, environ):
     path = shlex.split(environ["PYSPARK_SUBMIT_ARGS"])[1]
-    print(oct(os.stat(path).st_mode)[-3:], subprocess.run(["cat", path], capture_output=True, text=True).stdout.strip())
-print(os.path.exists(path))
 """
+OF_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="prctl is a call of Linux")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="prctl is a call of Linux")
-def test_the_jvm_of_a_process_that_is_closed_to_others_reads_a_named_file():
-    done = subprocess.run([sys.executable, "-c", CLOSED], capture_output=True, text=True, check=True, timeout=LONGEST)
+def printed(block, *, after="", returncode=0):
+    """Return the lines that a process prints which no other may look into, while it has the file, and afterwards."""
+    program = f"{CLOSED}    {block}\n{after}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=LONGEST)
+    assert (done.returncode, done.stderr) == (returncode, "")
+    return done.stdout.splitlines()
 
-    assert done.stdout.splitlines() == ["600 spark.app.a=b", "False"]
+
+@OF_LINUX
+def test_the_jvm_of_a_process_that_is_closed_to_others_reads_a_file_in_memory():
+    read = 'print(oct(os.stat(path).st_mode)[-3:], subprocess.check_output(["cat", path], text=True).strip())'
+
+    assert printed(read, after="print(os.path.exists(path))") == ["400 spark.app.a=b", "False"]
+
+
+@OF_LINUX
+def test_what_holds_the_file_ends_with_a_process_that_is_killed():
+    kill = "print(path, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    (path,) = printed(kill, returncode=-signal.SIGKILL)
+
+    assert eventually(lambda: not Path(path).exists())

@@ -30,8 +30,8 @@ from airflow_config_providers.job.records.record import (
     references_of,
 )
 from airflow_config_providers.spark.catalogue import spark_definition
+from tests.canary import CANARY
 
-CANARY = "c4nary/s3cret+value"
 PASSWORD = "${vault:apps/db:password}"
 TASK = TaskTry("flights", "job", "run-1", -1, 2)
 

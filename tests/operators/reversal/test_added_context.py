@@ -20,7 +20,8 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.reversal import task_output
 from airflow_config_providers.operators.reversal.changed_mappings import ChangedMappings
-from tests.operators.stock import CANARY, OurOperator
+from tests.canary import CANARY
+from tests.operators.stock import OurOperator
 
 pytestmark = pytest.mark.usefixtures("connections")
 

@@ -10,7 +10,8 @@ from airflow.sdk import Asset, AssetAlias, Metadata
 from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
 from airflow_config_providers.operators.configure import configure_task
-from tests.operators.stock import CANARY, OurOperator, StockOperator
+from tests.canary import CANARY
+from tests.operators.stock import OurOperator, StockOperator
 
 pytestmark = pytest.mark.usefixtures("connections")
 

@@ -14,7 +14,8 @@ from airflow.sdk.execution_time import xcom
 from airflow_config_providers.job.records.entries import PREFIX, record_key, unpacked
 from airflow_config_providers.job.records.record import TaskTry
 from airflow_config_providers.operators.reversal import backend_guards
-from tests.operators.stock import CANARY, OurOperator
+from tests.canary import CANARY
+from tests.operators.stock import OurOperator
 
 pytestmark = pytest.mark.usefixtures("connections")
 

@@ -16,7 +16,8 @@ from airflow.triggers.base import BaseTrigger
 from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.reversal.author_hooks import guard_callbacks
-from tests.operators.stock import CANARY, OurOperator
+from tests.canary import CANARY
+from tests.operators.stock import OurOperator
 
 pytestmark = pytest.mark.usefixtures("connections")
 

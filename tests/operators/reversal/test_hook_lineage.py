@@ -13,7 +13,8 @@ from airflow.sdk.listener import get_listener_manager
 
 from airflow_config_providers.core import ConfigVariable, ReverseTransformer
 from airflow_config_providers.operators.reversal.hook_lineage import reverse_lineage
-from tests.operators.stock import CANARY, OurOperator
+from tests.canary import CANARY
+from tests.operators.stock import OurOperator
 
 pytestmark = pytest.mark.usefixtures("connections", "collector")
 

@@ -12,8 +12,9 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_config_providers.operators.configure import configure_task, configured
 from airflow_config_providers.operators.configured import ConfiguredOperator
+from tests.canary import CANARY
 from tests.operators.reversal.test_before_execute import CarryingTrigger
-from tests.operators.stock import CANARY, OurOperator, StockOperator
+from tests.operators.stock import OurOperator, StockOperator
 
 pytestmark = pytest.mark.usefixtures("connections")
 

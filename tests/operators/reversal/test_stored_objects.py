@@ -17,7 +17,8 @@ from airflow_config_providers.core import ConfigVariable, ReverseTransformer
 from airflow_config_providers.core.reversal.reverse import UNCHECKED
 from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.operators.reversal.stored_objects import reverse_stored
-from tests.operators.stock import CANARY, OurOperator, everything_shown
+from tests.canary import CANARY
+from tests.operators.stock import OurOperator, everything_shown
 from tests.operators.test_configured import Trigger
 
 pytestmark = pytest.mark.usefixtures("connections")

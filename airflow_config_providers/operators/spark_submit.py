@@ -175,6 +175,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         from airflow_config_providers.operators.added_later import check_added
 
         self._try_state.begin_submission()
+        self._try_state.has_submitted = True
         check_added(self, {**self._job_fields().configs, **conf}, "env_vars", *IN_COMMAND)
         return self._try_state.handover.submission(self._job_fields().read, conf, environment_prefix, values)
 

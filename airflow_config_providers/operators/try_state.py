@@ -51,7 +51,7 @@ class TryState:
         self.reload: JobReload | None = None
         """What watches the values of the job while it runs."""
         self.has_submitted = False
-        """Whether the operator's hook has begun to submit the job, which another hook could do as well."""
+        """Whether the operator's hook has begun to submit a job with all values, also those of other fields."""
         self.is_killed = False
 
     def __reduce__(self) -> tuple[type[TryState], tuple[()], dict[str, object]]:
@@ -113,7 +113,6 @@ class TryState:
         :raises PolicyViolation: the task went on after a deferral, and policies deny the configuration
         """
         self.refuse_after_kill()
-        self.has_submitted = True
         self.begin_late()
         if (reload := self.reload) is not None:
             reload.refuse_after_kill()

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.apache.spark.operators.spark_sql import SparkSqlOperator
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG, task, task_group
 
@@ -17,6 +18,7 @@ from airflow_config_providers.operators.configure import configure_task, configu
 from airflow_config_providers.operators.configured import ConfiguredOperator
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.canary import CANARY
+from tests.operators.conftest import recording
 from tests.operators.stock import StockOperator, everything_shown
 
 pytestmark = pytest.mark.usefixtures("connections", "spark_submit")
@@ -417,6 +419,24 @@ def test_the_log_tells_that_fields_had_no_values(dag, run_task, password, capfd)
     run = run_task(OwnOperator(task_id="job", dag=dag, payload=password))
 
     assert run.supervisor.sent("SetXCom")[0].value == password
+    assert "has not called super().execute()" in "".join(capfd.readouterr())
+
+
+def test_the_log_tells_that_fields_had_no_values_when_a_query_was_submitted(
+    dag, run_task, password, tmp_path, monkeypatch, capfd
+):
+    (tmp_path / "sql").mkdir()
+    queries = recording("spark-sql", tmp_path / "sql", monkeypatch)
+
+    class OwnQuery(configured(SparkSqlOperator)):
+        def execute(self, context):
+            return SparkSqlOperator.execute(self, context)
+
+    sql = f"select '{password}'"
+    run = run_task(OwnQuery(task_id="job", dag=dag, sql=sql, allow_exposed_arguments=True))
+
+    assert run.state == "success", run.error
+    assert sql in queries.only.arguments
     assert "has not called super().execute()" in "".join(capfd.readouterr())
 
 

@@ -20,6 +20,7 @@ SHARED: Final = {
     "tests/plugins": "a deployment with an API server",
     "tests/trust": "a deployment with an API server",
     "tests/differential": "a JVM with Kafka",
+    "tests/integration/shared": "an Airflow with a scheduler",
     "tests/examples": "a session of Spark, and a metadata database",
     "tests/spark/audit/records": AUDITS,
     "tests/spark/audit/leaks/test_leak_audit.py": AUDITS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -61,11 +62,14 @@ class Commands:
     Runs commands one after the other in a process, or, if what Java prints matters, each in one of its own.
 
     A JVM keeps each driver that it has once loaded. So commands without one have another process.
+
+    :param printed: the file with what the process that has the driver prints, and its JVM
     """
 
     there: OnPostgresql
     with_jar: Driver
     without_jar: Driver
+    printed: Path
 
     def __call__(self, *words: str, alone: bool = False, **environ: str) -> Ended:
         quick = [word for key, value in QUICK.items() for word in ("--conf", f"{key}={value}")]
@@ -75,13 +79,40 @@ class Commands:
         driver = self.with_jar if set(with_driver()) <= set(words) else self.without_jar
         return driver.airflow(*given, environ=environ)
 
+    @contextmanager
+    def logging_events(self, folder: Path) -> Iterator[None]:
+        """Have Spark log its events into ``folder``, in a session that ends with the block."""
+        folder.mkdir()
+        events = {
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.compress": "false",
+            "spark.eventLog.dir": f"file:{folder}",
+        }
+        with self.with_jar.session({**session_configs(), **events}):
+            yield
+        self.with_jar.ask({"session": session_configs()})
+
+    def shown_by(self, done: Ended) -> str:
+        """Return all that a command with the driver has shown."""
+        return done.out + done.err + self.printed.read_text()
+
+
+def content_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def session_configs() -> dict[str, str]:
+    """Return the configuration of the session whose executors read by JDBC."""
+    return {**CONFIGS, **QUICK, "spark.jars": str(jdbc_driver())}
+
 
 @pytest.fixture(scope="module")
-def commands(there: OnPostgresql) -> Iterator[Commands]:
-    drivers = [Driver(there.deployment) for _ in range(2)]
-    with_jar = {"spark.jars": str(jdbc_driver())}
-    with drivers[0].session({**CONFIGS, **QUICK, **with_jar}), drivers[1].session({**CONFIGS, **QUICK}):
-        yield Commands(there, *drivers)
+def commands(there: OnPostgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    printed = tmp_path_factory.mktemp("printed") / "with_jar"
+    with printed.open("w") as log:
+        drivers = [Driver(there.deployment, log), Driver(there.deployment)]
+    with drivers[0].session(session_configs()), drivers[1].session({**CONFIGS, **QUICK}):
+        yield Commands(there, *drivers, printed)
     for driver in drivers:
         driver.end()
 
@@ -119,24 +150,6 @@ class Leaks:
         done = self(*words)
         assert done.code in {0, 1}, done.err
         return sorted((json.loads(line) for line in done.out.splitlines()), key=lambda row: row["id"])
-
-
-class EventLog:
-    """What Spark logs of its jobs, if the audit gets ``words``."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir()
-        self._folder = folder
-        events = {
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.compress": "false",
-            "spark.eventLog.dir": f"file:{folder}",
-        }
-        self.words = [word for key, value in events.items() for word in ("--conf", f"{key}={value}")]
-
-    @property
-    def content(self) -> bytes:
-        return b"".join(path.read_bytes() for path in self._folder.rglob("*") if path.is_file())
 
 
 @pytest.fixture
@@ -183,17 +196,18 @@ def test_without_the_driver_a_note_names_it(leaks: Leaks) -> None:
 
 
 def test_neither_values_nor_the_password_of_the_database_are_shown(
-    leaks: Leaks, records: Records, there: OnPostgresql, tmp_path: Path
+    leaks: Leaks, commands: Commands, records: Records, there: OnPostgresql, tmp_path: Path
 ) -> None:
     plant(records)
     there.mapped_xcoms(PART + 1, at=[PART], keys=["k", VALUE], values=["quiet", "quiet"])
-    logged_by_spark = EventLog(tmp_path / "events")
 
-    done = leaks(*leaks.jdbc, *logged_by_spark.words, alone=True)
+    with commands.logging_events(tmp_path / "events"):
+        done = leaks(*leaks.jdbc)
 
     assert len(done.out.splitlines()) == 6
-    assert b"JDBCRelation" in logged_by_spark.content
-    for shown in (done.out.encode(), done.err.encode(), logged_by_spark.content):
+    logged = content_of(tmp_path / "events")
+    assert b"JDBCRelation" in logged
+    for shown in (commands.shown_by(done).encode(), logged):
         assert VALUE.encode() not in shown
         assert PASSWORD.encode() not in shown
 
@@ -367,34 +381,37 @@ def test_where_only_this_process_reaches_the_database_it_reads_records(audits: R
     assert [note for note in done.notes if note.startswith("The database cannot be read by JDBC (")]
 
 
-def test_a_failure_of_executors_is_told_without_what_they_read(audits: RecordAudits, records: Records) -> None:
+def test_a_failure_of_executors_is_told_without_what_they_read(
+    audits: RecordAudits, commands: Commands, records: Records
+) -> None:
     records(conf("unkept"))
 
-    done = audits("references", *audits.jdbc, "--parquet", "/proc/nowhere", alone=True)
+    done = audits("references", *audits.jdbc, "--parquet", "/proc/nowhere")
 
     assert (done.code, done.out) == (5, "")
     assert "Spark could not read the records in Airflow's database by JDBC, or not keep them (" in done.err
-    assert "unkept" not in done.err
-    assert PASSWORD not in done.err
+    assert "unkept" not in commands.shown_by(done)
+    assert PASSWORD not in commands.shown_by(done)
 
 
 def test_an_audit_of_records_does_not_show_the_password_of_the_database(
-    audits: RecordAudits, records: Records, there: OnPostgresql, tmp_path: Path
+    audits: RecordAudits, commands: Commands, records: Records, there: OnPostgresql, tmp_path: Path
 ) -> None:
     there.copies_of_records(entries_of(of_run("r"), "many"), count=ENTRIES + 1)
-    logged_by_spark = EventLog(tmp_path / "events")
 
-    done = audits("references", *audits.jdbc, *logged_by_spark.words, alone=True)
+    with commands.logging_events(tmp_path / "events"):
+        done = audits("references", *audits.jdbc)
 
-    assert b"JDBCRelation" in logged_by_spark.content
-    for shown in (done.out.encode(), done.err.encode(), logged_by_spark.content):
+    logged = content_of(tmp_path / "events")
+    assert b"JDBCRelation" in logged
+    for shown in (commands.shown_by(done).encode(), logged):
         assert PASSWORD.encode() not in shown
 
 
 def test_what_was_found_in_a_table_before_a_part_of_it_failed_is_kept(
     leaks: Leaks, records: Records, there: OnPostgresql
 ) -> None:
-    count = 8 * PART
+    count = 3 * PART
     there.mapped_xcoms(count, at=range(1, count, PART // 2), keys=["k", "k"], values=["quiet", VALUE])
     with there.failing_at(count):
         done = leaks(*leaks.jdbc)

@@ -81,7 +81,7 @@ def test_findings_are_a_json_object_a_line(cli: Cli, past: Past):
 def test_without_the_database_it_is_said_what_is_unknown(cli: Cli, past: Past):
     past({})
 
-    done = audit(cli, f"history --records {past.folder} --no-database")
+    done = audit(cli, f"history --kind between-runs --records {past.folder} --no-database")
 
     assert done.out == "Nothing found.\n"
     assert done.notes == [

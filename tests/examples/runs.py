@@ -24,8 +24,10 @@ in_process_api_server().app._cadwyn_initialize()
 """
 """What each ``airflow dags test`` does for ten seconds before it looks at a DAG; no thread runs after it."""
 
-INTERPRETED: Final = "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
-"""For JVMs of Spark: to compile a query takes longer than a few thousand rows do."""
+INTERPRETED: Final = (
+    "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN -Dspark.sql.adaptive.enabled=false"
+)
+"""For JVMs of Spark: to compile a query, and to plan each stage anew, takes longer than a few thousand rows do."""
 
 
 def run(workspace: Workspace, arguments: list[str], **environment: str) -> tuple[int, str]:

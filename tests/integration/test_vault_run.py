@@ -79,24 +79,29 @@ def airflow(vault, tmp_path):
 
 
 def connections(vault, role):
+    """Return the variables of a deployment whose providers are a Vault."""
+    providers, signs_in = stored_connections(vault, role, conn_id="vault_default")
+    stored = {"CONFIG_PROVIDERS_DEFAULT": providers, "VAULT_DEFAULT": signs_in}
+    return {f"AIRFLOW_CONN_{name}": json.dumps(connection) for name, connection in stored.items()}
+
+
+def stored_connections(vault, role, *, conn_id):
+    """Return the connection that defines the provider, and the one that it signs in with, whose id is ``conn_id``."""
     host, _, port = vault.address.removeprefix("http://").rpartition(":")
     providers = {
         "config.providers": "vault",
         "config.providers.vault.class": "vault",
-        "config.providers.vault.param.conn_id": "vault_default",
+        "config.providers.vault.param.conn_id": conn_id,
     }
-    stored = {
-        "CONFIG_PROVIDERS_DEFAULT": {"conn_type": "config_providers", "extra": providers},
-        "VAULT_DEFAULT": {
-            "conn_type": "vault",
-            "host": host,
-            "port": int(port),
-            "login": role.role_id,
-            "password": role.secret_id,
-            "extra": {"auth_type": "approle"},
-        },
+    signs_in = {
+        "conn_type": "vault",
+        "host": host,
+        "port": int(port),
+        "login": role.role_id,
+        "password": role.secret_id,
+        "extra": {"auth_type": "approle"},
     }
-    return {f"AIRFLOW_CONN_{name}": json.dumps(connection) for name, connection in stored.items()}
+    return {"conn_type": "config_providers", "extra": providers}, signs_in
 
 
 def test_attack_44_what_vault_lends_lasts_as_long_as_the_job(airflow, vault):

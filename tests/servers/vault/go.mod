@@ -201,3 +201,13 @@ replace github.com/hashicorp/go-kms-wrapping/wrappers/azurekeyvault/v2 => ./with
 replace github.com/hashicorp/go-kms-wrapping/wrappers/gcpckms/v2 => ./without/gcpckms
 
 replace github.com/hashicorp/go-kms-wrapping/wrappers/ocikms/v2 => ./without/ocikms
+
+replace cloud.google.com/go/monitoring => ./without/googlemonitoring
+
+replace github.com/google/go-metrics-stackdriver => ./without/stackdriver
+
+replace github.com/hashicorp/hcp-sdk-go => ./without/hcp
+
+replace github.com/okta/okta-sdk-golang/v2 => ./without/okta
+
+replace google.golang.org/api => ./without/googleapi

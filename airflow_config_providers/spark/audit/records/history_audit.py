@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.wording import how_many
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit import html_page as html
@@ -69,8 +70,8 @@ def drift_of(runs: DataFrame, changes: DataFrame) -> Drift:
     """
     weeks = changes.groupBy(week(F.col("at")).alias("name")).count().orderBy("name").collect()
     by_week = [(row["name"], row["count"]) for row in weeks]
-    tasks = runs.select(*TASK).distinct().count()
-    return Drift(by_week, _ranked(changes, F.col("key")), _ranked(changes, F.col("dag")), runs.count(), tasks)
+    [(all_runs, tasks)] = runs.agg(F.count("*"), F.count_distinct(*TASK)).collect()
+    return Drift(by_week, _ranked(changes, F.col("key")), _ranked(changes, F.col("dag")), all_runs, tasks)
 
 
 def _ranked(changes: DataFrame, name: Column) -> Ranking:
@@ -94,21 +95,39 @@ class KnownElsewhere:
     documents: Sequence[tuple[str, str, str, str, str | None, str, str, str]] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PastRuns:
     """
-    The rows from which findings are made.
+    The rows from which findings are made. What only some kinds need is planned when it is used first.
 
     :param there: what tasks have now in another environment; None if it is not compared
+    :param until_end: ends what is kept with the audit
     """
 
     runs: DataFrame
     values: DataFrame
-    changes: DataFrame
-    current: DataFrame
-    overriding: DataFrame
     there: DataFrame | None
     documents: DataFrame
+    until_end: ExitStack = field(repr=False)
+
+    @cached_property
+    def changes(self) -> DataFrame:
+        """Return the keys that changed from one run of a task instance to the next."""
+        return self._kept(findings.changes_of(self.values))
+
+    @cached_property
+    def current(self) -> DataFrame:
+        """Return what each task has now."""
+        return self._kept(findings.now(self.values))
+
+    @cached_property
+    def overriding(self) -> DataFrame:
+        """Return the tasks that have another value than a default."""
+        return self._kept(findings.overriding_defaults(self.values))
+
+    def _kept(self, rows: DataFrame) -> DataFrame:
+        (kept,) = self.until_end.enter_context(persisted(rows))
+        return kept
 
     def findings(self, kinds: Collection[str] = ()) -> list[dict[str, Any]]:
         """Return the findings of some kinds, or of all without one, by kind, DAG, task and key."""
@@ -152,13 +171,8 @@ def history_of(
     there = None if against is None else findings.now(values_of(runs_of(against, None)))
     outcomes = None if known.outcomes is None else session.createDataFrame(known.outcomes, OUTCOMES)
     documents = session.createDataFrame(known.documents, DOCUMENTS)
-    with persisted(runs_of(records, outcomes)) as (runs,):
-        values = values_of(runs)
-        frames = findings.changes_of(values), findings.now(values), findings.overriding_defaults(values)
-        with persisted(*frames) as (changes, current, overriding):
-            yield PastRuns(
-                runs, values, changes=changes, current=current, overriding=overriding, there=there, documents=documents
-            )
+    with persisted(runs_of(records, outcomes)) as (runs,), ExitStack() as until_end:
+        yield PastRuns(runs, values_of(runs), there=there, documents=documents, until_end=until_end)
 
 
 _MEANINGS: Final[Mapping[str, str]] = {

@@ -112,13 +112,18 @@ CONFIGS: Final = {"spark.sql.files.openCostInBytes": "65536", "spark.sql.shuffle
 _FEW: Final = 20_000
 """Up to so many records, Spark takes longer to plan and compile what it does than to do it."""
 
+_ADAPTIVE: Final = "spark.sql.adaptive.enabled"
+"""Whether Spark runs a query stage by stage, as a job each, and plans the rest anew after each of them."""
+
 _OF_FEW: Final = {
+    _ADAPTIVE: "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
 _OF_MANY: Final = {
+    _ADAPTIVE: "true",
     "spark.sql.shuffle.partitions": CONFIGS["spark.sql.shuffle.partitions"],
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
@@ -347,8 +352,10 @@ class RecordReader:
 
     def _keep(self, rows: DataFrame, source: str) -> None:
         """Add rows to a table. A run that is killed leaves none of its files or some, and each is whole."""
-        by_day = self.session.sql("SELECT /*+ REBALANCE(day) */ * FROM {rows}", rows=rows)  # Spark 3.5 has no other way
-        by_day.write.mode("append").partitionBy("day").parquet(self._table(source))
+        with restored(self.session):
+            self.session.conf.set(_ADAPTIVE, "true")  # without it, Spark leaves the hint out
+            by_day = self.session.sql("SELECT /*+ REBALANCE(day) */ * FROM {rows}", rows=rows)  # also in Spark 3.5
+            by_day.write.mode("append").partitionBy("day").parquet(self._table(source))
 
     def _kept(self, source: str) -> DataFrame:
         try:

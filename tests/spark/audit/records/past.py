@@ -18,9 +18,11 @@ from airflow_config_providers.spark.catalogue import spark_definition
 QUICK = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
+    "spark.sql.adaptive.enabled": "false",  # planning each stage anew takes longer than a few rows do
+    "spark.sql.ui.explainMode": "simple",  # Spark describes each plan for pages that nobody sees
     "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than a few rows do
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.maxPlanStringLength": "100",  # Spark describes each plan for pages that nobody sees
+    "spark.sql.maxPlanStringLength": "100",
     "spark.sql.maxMetadataStringLength": "10",
     "spark.sql.debug.maxToStringFields": "2",
     "spark.driver.host": "127.0.0.1",

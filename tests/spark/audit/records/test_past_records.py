@@ -341,18 +341,20 @@ def test_a_record_that_cannot_be_read_from_the_database_is_named(session: Any):
     assert of_database(session, database).unread == {"r1": "Line 1 is no record."}
 
 
-PARTITIONS = "spark.sql.shuffle.partitions"
+PARTITIONS, ADAPTIVE = "spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled"
 
 
 def test_few_records_are_audited_without_what_pays_for_many_and_the_session_is_as_before(session: Any, past: Past):
     past({"spark.a": "1"})
-    before = session.conf.get(PARTITIONS)
+    before = [session.conf.get(key) for key in (PARTITIONS, ADAPTIVE)]
 
     with restored(session):
+        session.conf.set(ADAPTIVE, "true")  # as it is where nobody has changed it
         read(session, past)
-        during = session.conf.get(PARTITIONS)
+        during = [session.conf.get(key) for key in (PARTITIONS, ADAPTIVE)]
 
-    assert (during, session.conf.get(PARTITIONS)) == ("2", before)
+    assert during == ["2", "false"]
+    assert [session.conf.get(key) for key in (PARTITIONS, ADAPTIVE)] == before
 
 
 def test_many_records_after_few_are_audited_with_what_pays_for_them(session: Any, past: Past, monkeypatch: Any):
@@ -364,3 +366,15 @@ def test_many_records_after_few_are_audited_with_what_pays_for_them(session: Any
         read(session, past)
 
         assert session.conf.get(PARTITIONS) == past_records.CONFIGS[PARTITIONS]
+        assert session.conf.get(ADAPTIVE) == "true"
+
+
+def test_records_of_a_day_are_kept_in_one_file_although_few_were_read_before(session: Any, past: Past, tmp_path: Path):
+    for number in range(8):
+        past({}, run=f"r{number}")
+
+    with restored(session):
+        read(session, past)
+        read(session, past, tmp_path / "parquet")
+
+    assert len([*(tmp_path / "parquet").rglob("*.parquet")]) == 1

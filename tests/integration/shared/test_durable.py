@@ -13,7 +13,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.integration.conftest import CANARY, WithoutTriggerer, stopped
+from tests.integration.conftest import CANARY, stopped
 from tests.limits import eventually
 from tests.servers import quick_java
 from tests.servers.ports import free_port
@@ -35,6 +35,7 @@ DAG = """
         ConfiguredSparkSubmitOperator(
             task_id="job",
             application={jar!r},
+            conn_id="durable_cluster",
             java_class="org.apache.derby.tools.sysinfo",
             conf={{"spark.app.password": {password!r}, "spark.driver.memory": "512m"}},
             retries=1,
@@ -69,7 +70,7 @@ def cluster(tmp_path_factory):
         for listening in (port, rest):
             _wait_for(listening)
         extra = {"deploy-mode": "cluster", "rest-port": str(rest)}
-        yield json.dumps({"conn_type": "spark", "host": f"spark://127.0.0.1:{port}", "extra": extra})
+        yield {"conn_type": "spark", "host": f"spark://127.0.0.1:{port}", "extra": extra}
 
 
 def _wait_for(port):
@@ -83,14 +84,13 @@ def _wait_for(port):
 
 
 @pytest.fixture(scope="module")
-def airflow(tmp_path_factory, cluster):
-    deployment = WithoutTriggerer(tmp_path_factory.mktemp("airflow"), AIRFLOW_CONN_SPARK_DEFAULT=cluster)
+def airflow(shared_airflow, cluster):
+    shared_airflow.add_connection("durable_cluster", cluster)
     (jar,) = (SPARK / "jars").glob("derbytools-*.jar")
-    dag = DAG.format(password=deployment.seal("db-password", CANARY), jar=str(jar))
-    (deployment.dags / "durable.py").write_text(textwrap.dedent(dag))
-    with deployment:
-        deployment.state = deployment.run("durable")
-        yield deployment
+    dag = DAG.format(password=shared_airflow.seal("db-password", CANARY), jar=str(jar))
+    shared_airflow.add_dags("durable", textwrap.dedent(dag))
+    shared_airflow.state = shared_airflow.run("durable")
+    return shared_airflow
 
 
 def logs(airflow):
@@ -107,7 +107,7 @@ def test_the_retry_succeeds_without_a_second_submission(airflow):
 
 
 def test_the_retry_shows_what_the_job_was_submitted_with(airflow):
-    ((shown,),) = airflow.query("select rendered_fields from rendered_task_instance_fields where task_id = 'job'")
+    ((shown,),) = airflow.query("select rendered_fields from rendered_task_instance_fields where dag_id = 'durable'")
     lines = json.loads(shown)["effective_config"]
 
     assert lines[0].startswith("! This try has submitted nothing: it follows job driver-")
@@ -116,7 +116,8 @@ def test_the_retry_shows_what_the_job_was_submitted_with(airflow):
 
 
 def test_what_is_kept_of_a_job_has_the_reference(airflow):
-    kept = str(airflow.query("select value from task_state_store where key = 'config_providers_submitted'"))
+    submitted = "select value from task_state_store where dag_id = 'durable' and key = 'config_providers_submitted'"
+    kept = str(airflow.query(submitted))
 
     assert "${dir:" in kept
     assert CANARY not in kept

@@ -17,8 +17,9 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.integration.conftest import Airflow, WithoutTriggerer
-from tests.integration.test_vault_run import connections
+from tests.integration.conftest import Airflow
+from tests.integration.shared.conftest import SharedAirflow
+from tests.integration.test_vault_run import stored_connections
 from tests.limits import eventually
 from tests.providers.vault.processes import command, is_running
 from tests.servers.fixtures import VaultServer
@@ -54,14 +55,16 @@ DAG = """
     from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
     def write_down(context):
-        pathlib.Path(f"{home}/try-{{context['ti'].try_number}}").write_text(str(os.getpid()))
+        pathlib.Path(f"{home}/lent-try-{{context['ti'].try_number}}").write_text(str(os.getpid()))
 
     with DAG("lent", schedule=None):
         ConfiguredSparkSubmitOperator(
             task_id="job",
             application={jar!r},
+            conn_id="lent_cluster",
+            config_conn_id="lent_providers",
             java_class="org.apache.spark.deploy.PythonRunner",
-            application_args=[{job!r}, {job!r}, "{home}/runs", "{home}/may-end"],
+            application_args=[{job!r}, {job!r}, "{home}/lent-runs", "{home}/lent-may-end"],
             conf={{
                 "spark.app.db.user": "${{vault:{creds}:username}}",
                 "spark.app.db.password": "${{vault:{creds}:password}}",
@@ -83,23 +86,21 @@ def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
 
 
 @pytest.fixture
-def airflow(vault: VaultServer, cluster: SparkCluster, tmp_path: Path) -> Iterator[Airflow]:
+def airflow(vault: VaultServer, cluster: SparkCluster, shared_airflow: SharedAirflow) -> Airflow:
     """A deployment that signs in to Vault with an AppRole, and submits to the cluster."""
     creds = vault.creds()
     rest = cluster.master.wait_for(r"REST server for submitting applications on \S+ with port (\d+)")
     spark = {"conn_type": "spark", "host": cluster.master_url, "extra": {"deploy-mode": "cluster", "rest-port": rest}}
-    deployment = WithoutTriggerer(
-        tmp_path / "airflow",
-        AIRFLOW_CONN_SPARK_DEFAULT=json.dumps(spark),
-        **connections(vault, vault.approle(creds)),
-    )
-    job = deployment.home / "job.py"
+    shared_airflow.add_connection("lent_cluster", spark)
+    providers, signs_in = stored_connections(vault, vault.approle(creds), conn_id="lent_vault")
+    shared_airflow.add_connection("lent_providers", providers)
+    shared_airflow.add_connection("lent_vault", signs_in)
+    job = shared_airflow.home / "lent_job.py"
     job.write_text(textwrap.dedent(JOB))
     (jar,) = (SparkEnvironment.of().home / "jars").glob("spark-core_*.jar")
-    dag = DAG.format(home=deployment.home, jar=str(jar), job=str(job), creds=creds)
-    (deployment.dags / "lent.py").write_text(textwrap.dedent(dag))
-    with deployment:
-        yield deployment
+    dag = DAG.format(home=shared_airflow.home, jar=str(jar), job=str(job), creds=creds)
+    shared_airflow.add_dags("lent", textwrap.dedent(dag))
+    return shared_airflow
 
 
 def test_what_is_lent_to_a_job_outlives_a_killed_worker_and_is_not_lent_again(
@@ -107,18 +108,18 @@ def test_what_is_lent_to_a_job_outlives_a_killed_worker_and_is_not_lent_again(
 ) -> None:
     run = airflow.trigger("lent")
     airflow.unpause("lent")
-    user = airflow.wait("the driver", (airflow.home / "runs").read_text)
+    user = airflow.wait("the driver", (airflow.home / "lent-runs").read_text)
     airflow.wait("what Airflow knows of the job", lambda: kept(airflow, "config_providers_submitted"))
     lent, tokens = only_lease(vault), vault.live_tokens()
     assert len(tokens) == 1
     vault.reset()
 
     kill_task(airflow, try_number=1)
-    airflow.wait("the retry, which is rendered then", (airflow.home / "try-2").exists)
+    airflow.wait("the retry, which is rendered then", (airflow.home / "lent-try-2").exists)
     assert only_lease(vault) == lent, "the driver runs"
     assert vault.live_tokens() == tokens
 
-    (airflow.home / "may-end").touch()
+    (airflow.home / "lent-may-end").touch()
     assert airflow.end("lent", run) == "success"
     job = kept(airflow, "spark_job_id")
     assert [job] == [folder.name for folder in cluster.work.glob("driver-*")]
@@ -152,7 +153,7 @@ def shorten(vault: VaultServer, lease: dict[str, Any]) -> None:
 
 def kill_task(airflow: Airflow, *, try_number: int) -> None:
     """Kill the process of a task, and wait until its helper has ended, and so has done its work."""
-    task = psutil.Process(int((airflow.home / f"try-{try_number}").read_text()))
+    task = psutil.Process(int((airflow.home / f"lent-try-{try_number}").read_text()))
     (helper,) = (child.pid for child in task.children() if "give_back" in command(child.pid))
     os.kill(task.pid, signal.SIGKILL)
     assert eventually(lambda: not is_running(helper))
@@ -164,11 +165,11 @@ def log(airflow: Airflow, *, try_number: int) -> str:
 
 def kept(airflow: Airflow, key: str) -> Any:
     """Return what Airflow keeps of the task under ``key``; None if there is nothing yet."""
-    rows = airflow.query("select value from task_state_store where key = ?", key)
+    rows = airflow.query("select value from task_state_store where dag_id = 'lent' and key = ?", key)
     return json.loads(rows[0][0]) if rows else None
 
 
 def shown(airflow: Airflow) -> list[str]:
     """Return the lines of the task's field ``effective_config``, as people see them."""
-    ((fields,),) = airflow.query("select rendered_fields from rendered_task_instance_fields where task_id = 'job'")
+    ((fields,),) = airflow.query("select rendered_fields from rendered_task_instance_fields where dag_id = 'lent'")
     return list(json.loads(fields)["effective_config"])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import json
 import textwrap
+from secrets import token_hex
 
 import pytest
 
-from tests.integration.conftest import CANARY, Airflow
 from tests.limits import eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+CANARY = f"rotated-{token_hex(8)}/val+1"
+"""A value of its own: other tests of this deployment look for theirs, and a variable has this one."""
 
 # Airflow fails a try whose trigger fires before the scheduler has seen that its worker has ended, hence the retries.
 DAG = """
@@ -29,22 +31,19 @@ DAG = """
 
 
 @pytest.fixture(scope="module")
-def airflow(tmp_path_factory):
+def airflow(shared_airflow):
     polled = {
         "config.providers": "variables",
         "config.providers.variables.class": "airflow_variable",
         "config.providers.variables.param.allowlist.pattern": "spark_.*",
         "config.providers.variables.param.poll.interval": "1000",
     }
-    deployment = Airflow(tmp_path_factory.mktemp("airflow"))
-    reference = deployment.seal("password", f"{CANARY}-0")
-    (deployment.dags / "waits.py").write_text(textwrap.dedent(DAG.format(own=reference)))
-    with deployment:
-        kind = {"connection_id": "of_variables", "conn_type": "config_providers", "extra": json.dumps(polled)}
-        deployment.wait("a connection", lambda: deployment.post("/api/v2/connections", kind))
-        variable = {"key": "spark_token", "value": f"{CANARY}-0"}
-        deployment.wait("a variable", lambda: deployment.post("/api/v2/variables", variable))
-        yield deployment
+    shared_airflow.add_connection("of_variables", {"conn_type": "config_providers", "extra": polled})
+    variable = {"key": "spark_token", "value": f"{CANARY}-0"}
+    shared_airflow.wait("a variable", lambda: shared_airflow.post("/api/v2/variables", variable))
+    reference = shared_airflow.seal("password", f"{CANARY}-0")
+    shared_airflow.add_dags("waits", textwrap.dedent(DAG.format(own=reference)))
+    return shared_airflow
 
 
 def ends(airflow, dag_id, change):
@@ -83,5 +82,5 @@ def test_a_changed_variable_ends_the_sensor(airflow):
 
 def test_a_reference_that_cannot_be_watched_fails_the_sensor(airflow):
     assert airflow.run("wrong") == "failed"
-    logs = "".join(path.read_text(errors="replace") for path in airflow.logs.rglob("*.log"))
+    logs = "".join(path.read_text(errors="replace") for path in airflow.logs.glob("dag_id=wrong/**/*.log"))
     assert "names the unknown provider 'vaul'" in logs

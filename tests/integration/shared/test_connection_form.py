@@ -20,16 +20,9 @@ ENTER = "\ue007"
 """The key, as WebDriver writes it."""
 
 
-class ApiServer(Airflow):
-    """A deployment of which only the API server runs."""
-
-    parts = ("api-server",)
-
-
 @pytest.fixture(scope="module")
-def airflow(tmp_path_factory):
-    with ApiServer(tmp_path_factory.mktemp("form") / "airflow", AIRFLOW__CORE__TEST_CONNECTION="Enabled") as airflow:
-        yield airflow
+def airflow(shared_airflow):
+    return shared_airflow
 
 
 @pytest.fixture(scope="module")

@@ -292,7 +292,9 @@ class SettledJob:
         return JobStrings(self.layered, texts, own, self._environment_keys())
 
     def _environment_keys(self) -> dict[str, str]:
-        """Return label -> the key that sets it for the driver, for variables with references that others could read."""
+        """Return label -> the key that sets it, for variables with references that others could but may not read."""
+        if self.worker.allow_exposed:
+            return {}
         labels = {label_below("env_vars", name): name for name, text in self.job.environment.items() if scan(text)}
         prefixes = self.environment_prefixes() if labels else ()  # asking for the connection takes time
         is_shown = {ENVIRONMENT_ON_YARN: lambda _: True, ENVIRONMENT_ON_KUBERNETES: self.driver.is_remote}

@@ -765,6 +765,13 @@ def test_a_preview_of_a_job_whose_hook_cannot_be_made_says_that_it_does_not_know
     assert note.startswith("! It is not known here where the job runs (ValueError)")
 
 
+def test_where_a_job_runs_is_not_asked_for_env_vars_that_others_may_read(notes_of_preview, password, monkeypatch):
+    fields = {"conn_type": "spark", "host": "local", "extra": {"spark-home": "/opt/spark"}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
+
+    assert notes_of_preview(env_vars={"LOGIN": password}, allow_exposed_arguments=True) == []
+
+
 @pytest.mark.parametrize(
     ("master", "env_vars", "told"),
     [

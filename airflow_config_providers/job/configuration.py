@@ -266,7 +266,7 @@ class SettledJob:
     def strings(self) -> JobStrings:
         """Return all strings of the job."""
         if not self.job.clusters:
-            return JobStrings(self.layered, self.job.texts)
+            return JobStrings(self.layered, self.job.texts, keys=self._environment_keys())
         names = {label_below(cluster.name, key) for cluster in self.job.clusters for key in cluster.configs}
         texts = {label: text for label, text in self.job.texts.items() if label not in names}
         own = [

@@ -213,6 +213,7 @@ def _advice(
     missing = set() if "spark" in known else families - known
     if missing and not request.uses_classes:
         yield f"Set apply_to = {', '.join(sorted(known | missing))} in [config_providers], or use --operators classes."
+    yield from _advice_on_environments(proposals)
     for layer in layers:
         yield f"{layer.reduction}."
         if layer.is_of_deployment:
@@ -226,3 +227,14 @@ def _advice(
                 f"Define the provider '{printable(name)}' of class {kind} in the connection '{home}', unless it is "
                 f"there, and let its allowlist.pattern match the names in the references."
             )
+
+
+def _advice_on_environments(proposals: Sequence[FileProposal]) -> Iterator[str]:
+    """Yield what to do about references in ``env_vars``: which connection a task has is known only when it runs."""
+    found = [one for one in proposals if not all(replaced.is_conf for replaced in one.replacements)]
+    if found:
+        names = ", ".join(sorted(printable(Path(one.path).name) for one in found))
+        yield (
+            f"The patch has references in env_vars ({names}). They are refused on YARN, and on Kubernetes in cluster "
+            f"mode: for tasks that run there, use a key of conf instead, and have the job read it with spark.conf.get."
+        )

@@ -12,11 +12,19 @@ from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ExposedValueError, refuse
 from airflow_config_providers.job.nested_texts import field_of, label_below
 from airflow_config_providers.spark import exposed_keys
-from airflow_config_providers.spark.arguments import IN_COMMAND
+from airflow_config_providers.spark.arguments import ENVIRONMENT_ON_KUBERNETES, ENVIRONMENT_ON_YARN, IN_COMMAND
 from airflow_config_providers.spark.expansion import ANY_KEY, Substitutions
 
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./~-")
 """Characters without special meaning in a string that is split into words, or that is a program."""
+
+_ELSEWHERE: Final = "Pass it under another key"
+_ANYONE: Final = "by every user of the machine or of Spark's UI"
+_READERS: Final = {
+    ENVIRONMENT_ON_YARN: "by everyone who can read the logs of the application on YARN",
+    ENVIRONMENT_ON_KUBERNETES: "by everyone who can see the pod of the driver",
+}
+"""Prefix of a key -> who reads what it holds, if it is neither a user of the machine nor of Spark's UI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,7 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
     :raises ExposedValueError: other people could read a value
     """
     exposed = filter(exposed_keys.is_exposed, secrets)
-    problems = (_problem(printable(key), "its secret", "Pass it under another key") for key in exposed)
+    problems = (_problem(printable(key), "its secret", _ELSEWHERE, readers=_readers(key)) for key in exposed)
     refuse(ExposedValueError, [*problems, *(problem for _, problem in exposed_texts([*texts], providers, secrets))])
 
 
@@ -62,7 +70,8 @@ def refuse_added(added: Mapping[str, str]) -> None:
     """
     found = (key for key, text in added.items() if exposed_keys.is_exposed(key, text))
     value = "the value that the code of the operator has put there"
-    refuse(ExposedValueError, (_problem(printable(key), value, "Pass it under another key") for key in found))
+    problems = (_problem(printable(key), value, _ELSEWHERE, readers=_readers(key)) for key in found)
+    refuse(ExposedValueError, problems)
 
 
 def exposed_texts(
@@ -74,21 +83,23 @@ def exposed_texts(
             for variable in dict.fromkeys(variables(item.text)):
                 if variable.provider in providers:
                     value = f"the value of {printable(str(variable))}"
-                    yield item, _problem_of(item, value)
+                    yield item, _problem(printable(item.name), value, _way_out(item), readers=_readers(item.key))
     for item, key in substituted_secrets(texts, providers, secrets):
         yield item, put_in_problem(item.name, key)
 
 
-def _problem_of(item: PlacedText, value: str) -> str:
-    is_variable = field_of(item.name) == "env_vars"
-    reason = f", because Spark gets it as {printable(item.key)}" if is_variable else ""
-    elsewhere = "through conf" if is_variable or _is_in_command(item) else "under another key"
-    return _problem(printable(item.name), value, f"Pass it {elsewhere}", reason)
+def _way_out(item: PlacedText) -> str:
+    if field_of(item.name) == "env_vars":
+        return "Pass it as a key of conf that the job reads"
+    return "Pass it through conf" if _is_in_command(item) else _ELSEWHERE
 
 
-def _problem(place: str, value: str, way_out: str, reason: str = "") -> str:
-    readable = f"would be readable by every user of the machine or of Spark's UI{reason}"
-    return f"{place}: {value} {readable}. {way_out}, or set allow_exposed_arguments=True."
+def _readers(key: str) -> str:
+    return next((readers for prefix, readers in _READERS.items() if key.startswith(prefix)), _ANYONE)
+
+
+def _problem(place: str, value: str, way_out: str, *, readers: str = _ANYONE) -> str:
+    return f"{place}: {value} would be readable {readers}. {way_out}, or set allow_exposed_arguments=True."
 
 
 def _replaced(key: str) -> str:

@@ -865,6 +865,28 @@ def test_the_provider_of_the_references_is_advised(origin: AirflowProcess, tmp_p
     ) in json.loads(out)["advice"]
 
 
+@pytest.mark.parametrize(
+    ("argument", "is_advised"),
+    [
+        pytest.param('env_vars={"TOKEN": "{{ conn.db.password }}"}', True, id="env_vars"),
+        pytest.param('conf={"spark.app.db.password": "{{ conn.db.password }}"}', False, id="conf"),
+    ],
+)
+def test_the_advice_says_where_references_in_variables_are_refused(
+    origin: AirflowProcess, tmp_path: Path, argument: str, is_advised: bool
+):
+    (tmp_path / "one.py").write_text(
+        f"{STOCK}from airflow.sdk import DAG\n\n"
+        'with DAG("one", schedule=None):\n'
+        f'    SparkSubmitOperator(task_id="o", {argument})\n'
+    )
+
+    _, out, _ = run(tmp_path, origin)
+
+    advice = json.loads(out)["advice"]
+    assert any("env_vars (one.py). They are refused on YARN" in one for one in advice) is is_advised
+
+
 def test_every_family_of_a_file_is_named_in_the_advice(origin: AirflowProcess, tmp_path: Path):
     (tmp_path / "x.py").write_text(
         f'{STOCK}from airflow.sdk import DAG, task\n\nwith DAG("x", schedule=None):\n'

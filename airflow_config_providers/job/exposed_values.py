@@ -19,6 +19,10 @@ _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 """Characters without special meaning in a string that is split into words, or that is a program."""
 
 _ELSEWHERE: Final = "Pass it under another key"
+_WAYS_OUT: Final = {
+    "env_vars": "Pass it as a key of conf that the job reads",
+    "post_submit_commands": "Call a script that reads it",
+}
 _ANYONE: Final = "by every user of the machine or of Spark's UI"
 _READERS: Final = {
     ENVIRONMENT_ON_YARN: "by everyone who can read the logs of the application on YARN",
@@ -89,8 +93,9 @@ def exposed_texts(
 
 
 def _way_out(item: PlacedText) -> str:
-    if field_of(item.name) == "env_vars":
-        return "Pass it as a key of conf that the job reads"
+    for label in (item.name, item.key):  # that of a variable is its name, and that of a command its key
+        if way := _WAYS_OUT.get(field_of(label)):
+            return way
     return "Pass it through conf" if _is_in_command(item) else _ELSEWHERE
 
 

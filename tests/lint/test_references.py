@@ -202,6 +202,7 @@ def test_the_class_behind_a_decorator_is_the_one_to_configure():
 
 JARS = in_conf("spark.jars", "${vault:a:b}")
 ARGUMENT = WrittenEntry("application_args[1]", "${vault:a:b}", DAG, "application_args[1]")
+COMMAND = WrittenEntry("post_submit_commands[0]", "curl ${vault:a:b}", DAG, "post_submit_commands[0]")
 
 
 @pytest.mark.parametrize(
@@ -209,6 +210,7 @@ ARGUMENT = WrittenEntry("application_args[1]", "${vault:a:b}", DAG, "application
     [
         pytest.param(job([JARS]), "Pass it under another key", id="key"),
         pytest.param(job([], texts=(ARGUMENT,)), "Pass it through conf", id="argument"),
+        pytest.param(job([], texts=(COMMAND,)), "Call a script that reads it", id="command after the job"),
         pytest.param(job([], clusters=((JARS,),)), "Pass it under another key", id="cluster"),
     ],
 )

@@ -27,9 +27,8 @@ os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 os.environ.update(quick_java.ENVIRONMENT)
 
 slow = [hypothesis.HealthCheck.too_slow]  # a machine may be slow, and no test is timed
-hypothesis.settings.register_profile("thorough", deadline=None, suppress_health_check=slow)
-for name, examples in {"project": 30, "again": 10}.items():
-    hypothesis.settings.register_profile(name, hypothesis.settings.get_profile("thorough"), max_examples=examples)
+for name, examples in {"project": 30, "thorough": 60, "again": 10}.items():
+    hypothesis.settings.register_profile(name, max_examples=examples, deadline=None, suppress_health_check=slow)
 hypothesis.settings.load_profile("project")  # `.ci/run` has `thorough`, and `again` for other versions of what we use
 
 logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still logs when the streams are closed

@@ -296,12 +296,12 @@ class DriverResolver(JobResolver):
             for item, key in substituted_secrets(placed, names, ()):
                 name = printable(item.name)
                 yield f"{name}: Spark replaces {printable(key)} in it by its secret, and shows the result. Remove it."
-        worker = " Otherwise, set resolve_in='worker'." if self.allow_exposed else ""  # the worker refuses it if not
         for name, text in strings.texts.items():
             if name.startswith("env_vars[") and variables(text):
+                or_worker = "" if name in strings.keys else ", or set resolve_in='worker'"  # which would refuse these
                 yield (
                     f"{printable(name)}: the environment of the driver is not resolved there, and its values would "
-                    f"leave the machine. Pass it as a key of conf that the job reads.{worker}"
+                    f"leave the machine. Pass it as a key of conf that the job reads{or_worker}."
                 )
 
 

@@ -19,8 +19,7 @@ from airflow_config_providers.exceptions import system_reason
 from airflow_config_providers.foreign import FIND_SPARK, GATEWAY, SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.delivery import Delivery, private_properties
-from airflow_config_providers.spark.held_file import held, path_in
-from airflow_config_providers.spark.private_file import PrivateFile
+from airflow_config_providers.spark.private_file import PrivateFile, held, path_in
 
 _ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 

@@ -1,4 +1,4 @@
-"""A temporary file that only this process and its children can read."""
+"""A temporary file that no other user can read; one in memory has a path for as long as a process has it open."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import fcntl
 import logging
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from pathlib import Path
 from typing import Final
 
 _log: Final = logging.getLogger(__name__)
+
+_HOLD: Final = ("/bin/sh", "-c", "read _")
+"""Ends when its input does."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -45,6 +49,25 @@ def private_file(content: bytes, *, anonymous: bool | None = None) -> Iterator[P
         anonymous = _has_anonymous_files()
     with _anonymous(content) if anonymous else _named(content) as file:
         yield file
+
+
+@contextmanager
+def held(file: PrivateFile) -> Iterator[str]:
+    """
+    Yield a path by which processes of the same user can open the anonymous ``file``, until the block ends.
+
+    A child has the file open, since others may not look into this process. It ends with the block, and also with this
+    process, even if that is killed.
+
+    :raises OSError: the child cannot be started
+    """
+    with subprocess.Popen(_HOLD, stdin=subprocess.PIPE, env={}, pass_fds=file.pass_fds) as holder:  # noqa: S603 - ours
+        yield path_in(holder.pid, file)
+
+
+def path_in(process: int, file: PrivateFile) -> str:
+    """Return the path of a file that a process has open; of a named file, its own."""
+    return f"/proc/{process}/fd/{file.pass_fds[0]}" if file.pass_fds else file.path
 
 
 def _has_anonymous_files() -> bool:

@@ -350,6 +350,21 @@ def test_what_the_driver_could_not_do_is_refused_before_anything_leaves(
     assert spark_submit() == []
 
 
+@pytest.mark.parametrize(
+    ("spark", "way_out"),
+    [
+        pytest.param(CLUSTER, "Pass it as a key of conf that the job reads.", id="YARN"),
+        pytest.param(CLIENT, "conf that the job reads, or set resolve_in='worker'.", id="the worker's machine"),
+    ],
+)
+def test_the_worker_is_proposed_for_a_variable_unless_it_would_refuse_it_too(dag, run_task, define, spark, way_out):
+    define(DRIVER, spark)
+
+    run = run_task(job(dag, {}, env_vars={"A": REFERENCE}, resolve_in="driver"))
+
+    assert way_out in str(run.error)
+
+
 @pytest.fixture
 def of_deployment(tmp_path, monkeypatch):
     """A file of the deployment that names another file with the driver's definitions."""

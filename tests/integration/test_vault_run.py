@@ -156,8 +156,7 @@ def state(airflow: Airflow, dag_id: str) -> str:
 def kill(airflow: Airflow, dag_id: str, number: signal.Signals) -> None:
     """Signal the process of a task: the nearest Python above the spark-submit that runs this DAG's job."""
     mark = str(airflow.home / f"{dag_id}-runs")
-    submits = [
-        p for p in psutil.process_iter(["name", "cmdline"]) if p.info["name"] == "java" and mark in p.info["cmdline"]
-    ]
+    found = psutil.process_iter(["name", "cmdline"])  # a process that has just ended has no words
+    submits = [p for p in found if p.info["name"] == "java" and mark in (p.info["cmdline"] or ())]
     task = next(parent for parent in submits[0].parents() if parent.name().startswith(("python", "airflow")))
     os.kill(task.pid, number)

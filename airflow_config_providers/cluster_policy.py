@@ -8,7 +8,7 @@ from weakref import ref
 
 import pluggy
 
-from airflow_config_providers.job.operator_specs import ALL, FAMILIES, require_known, spec_of
+from airflow_config_providers.job.operator_specs import ALL, FAMILIES, class_of, require_known, spec_of
 
 hookimpl: Final = pluggy.HookimplMarker("airflow.policy")
 """Like ``airflow.policies.hookimpl``. Importing that would make Airflow load this module before it is complete."""
@@ -26,7 +26,7 @@ def task_policy(task: Any) -> None:
 
     :raises ConfigException: the setting names an unknown family; Airflow then shows an import error of the DAG
     """
-    spec = spec_of(task.operator_class if task.is_mapped else type(task))
+    spec = spec_of(class_of(task))
     if spec is not None and spec.family in _LATEST.families(task.get_dag()):
         from airflow_config_providers.operators.configure import configure_task  # noqa: PLC0415 - few DAGs need it
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.arguments import NamedArguments
@@ -353,6 +353,12 @@ PROGRAMS: Final = {
 def spec_of_path(path: str) -> OperatorSpec | None:
     """Return the description of the operator's class at ``path``; None for a custom class."""
     return SUPPORTED.get(_SAME_AS.get(path, path))
+
+
+def class_of(task: Any) -> type:
+    """Return the class of the operator of a task, also of one that is mapped."""
+    kind: type = task.operator_class if task.is_mapped else type(task)
+    return kind
 
 
 def spec_of(kind: type) -> OperatorSpec | None:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final
@@ -280,18 +281,23 @@ def _missing(path: str, message: str) -> str:
         return ""
     kind, prefix, any_name, content = parts
     named = _MISSING_NAME.search(message)
-    is_shown = named is not None and _quotes(path, named[1])
-    return _NOT_HERE.format(kind, prefix, named[1].upper() if named and is_shown else any_name, content)
+    name = named[1].upper() if named and _quotes(path, named[1]) else any_name
+    return _NOT_HERE.format(kind, prefix, name, content)
 
 
 def _quotes(path: str, name: str) -> bool:
     """Return whether a file of source code has ``name`` in quotes, so that it is no value from elsewhere."""
+    source = _source(path)
+    return f"'{name}'" in source or f'"{name}"' in source
+
+
+def _source(path: str | Path) -> str:
+    """Return the text of a file of source code; empty if it cannot be read as such."""
     try:
         with tokenize.open(path) as file:
-            source = file.read()
+            return file.read()
     except (OSError, SyntaxError, UnicodeDecodeError):
-        return False
-    return f"'{name}'" in source or f'"{name}"' in source
+        return ""
 
 
 def _own_traceback(trace: str) -> str:
@@ -348,9 +354,10 @@ def _without_values(kind: str, message: str, frame: re.Match[str]) -> str:
 
 def _written_names(path: Path) -> set[str]:
     """Return the names in a file of source code, without its strings, and those of its modules; none if it is none."""
+    if not (source := _source(path)):
+        return set()
     try:
-        with tokenize.open(path) as file:
-            tokens = list(tokenize.generate_tokens(file.readline))
-    except (OSError, SyntaxError, UnicodeDecodeError, tokenize.TokenError):
+        tokens = list(tokenize.generate_tokens(StringIO(source).readline))
+    except (SyntaxError, tokenize.TokenError):
         return set()
     return {token.string for token in tokens if token.type == tokenize.NAME} | {path.stem, *path.parts}

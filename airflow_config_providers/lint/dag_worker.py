@@ -32,7 +32,7 @@ from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.job.authored_job import STORED
 from airflow_config_providers.job.deployed_task import deployed_job, is_configured
-from airflow_config_providers.job.operator_specs import spec_or_default
+from airflow_config_providers.job.operator_specs import class_of, spec_or_default
 from airflow_config_providers.lint.dag_process import LARGEST_MESSAGE
 from airflow_config_providers.lint.entry import StoredJob, StoredTexts
 
@@ -62,7 +62,7 @@ def stored_parts(dag: Any) -> Iterator[StoredJob | StoredTexts]:
 
 def _family(task: Any) -> str:
     """Return the family of a stock operator, or of a class below one, that is configured; empty for a class of ours."""
-    kind = task.operator_class if task.is_mapped else type(task)
+    kind = class_of(task)
     modules = (
         one.__module__ for base in kind.__bases__ for one in base.__mro__
     )  # its own name is that of the stock one

@@ -19,7 +19,7 @@ from airflow_config_providers.job.field_path import FieldPath
 from airflow_config_providers.job.fields import JobFields
 from airflow_config_providers.job.mapped_task import shared_arguments
 from airflow_config_providers.job.nested_texts import NestedString, field_of, in_order, unstorable_arguments
-from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
+from airflow_config_providers.job.operator_specs import OperatorSpec, class_of, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
 from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
@@ -133,7 +133,7 @@ def _literals(node: ast.AST) -> Iterator[tuple[str, int]]:
 def jobs(dag: Any, path: str, lines: SourceLines) -> Iterator[WrittenJob]:
     """Yield the job of each task that is configured, or whose operator could be."""
     for task in dag.tasks:
-        spec = spec_of(task.operator_class if task.is_mapped else type(task))
+        spec = spec_of(class_of(task))
         if spec is not None or is_configured(task):
             yield _TaskReader(task, spec or OperatorSpec(), path, lines).job()
 
@@ -141,7 +141,7 @@ def jobs(dag: Any, path: str, lines: SourceLines) -> Iterator[WrittenJob]:
 def other_texts(dag: Any, path: str, lines: SourceLines) -> Iterator[WrittenEntry]:
     """Yield the strings with references of tasks that are no jobs; the origin of each is the class of the task."""
     for task in dag.tasks:
-        kind = task.operator_class if task.is_mapped else type(task)
+        kind = class_of(task)
         if spec_of(kind) is None and not is_configured(task) and not _handles_references(kind):
             reader = _TaskReader(task, OperatorSpec(), path, lines)
             yield from (replace(text, origin=kind.__name__) for text in reader.texts())
@@ -198,9 +198,10 @@ class _TaskReader:
         return tuple(WrittenEntry(name, why, self._at(name)) for name, why in found)
 
     def _taken_for_values(self) -> Iterable[tuple[str, str]]:
-        kind = self._task.operator_class if self._task.is_mapped else type(self._task)
-        with suppress(ConfigException):  # a reference in a key, which the run refuses
-            return list(kind.own_execute_problems(self._fields)) if is_configured(self._task) else ()
+        if is_configured(self._task):
+            kind: Any = class_of(self._task)
+            with suppress(ConfigException):  # a reference in a key, which the run refuses
+                return list(kind.own_execute_problems(self._fields))
         return ()
 
     def _layers(self, read: Any) -> tuple[tuple[WrittenEntry, ...], ...]:

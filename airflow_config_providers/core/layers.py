@@ -191,8 +191,7 @@ class LayeredConfig:
         """Name -> all names of its configuration, if a layer sets it under an older one."""
         if not (older := self._definition.older_names):
             return {}
-        used = {name for layer in self._layers for name in older.keys() & layer.configs.keys()}
-        return spellings(used, older) if used else {}
+        return spellings({name for layer in self._layers for name in older.keys() & layer.configs.keys()}, older)
 
     @cached_property
     def _beaten(self) -> frozenset[str]:

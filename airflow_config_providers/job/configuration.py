@@ -171,11 +171,10 @@ class JobConfiguration:
 
     def _collect(self, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> list[ConfigLayer]:
         """Return all layers, without the keys that each of several clusters overrides."""
-        clusters, others = self.job.clusters, [*self.job.layers, *dynamic]
-        if not clusters:
-            return self.collector.collect(files, others, self.run_conf)
+        clusters = self.job.clusters
         _refuse_odd_clusters(clusters)
-        return _without_beaten(self.collector.collect(files, others, self.run_conf), clusters)
+        layers = self.collector.collect(files, [*self.job.layers, *dynamic], self.run_conf)
+        return _without_beaten(layers, clusters) if clusters else layers
 
     def _verdict_on_all(self, layers: Sequence[ConfigLayer]) -> TaskVerdict:
         if not (clusters := self.job.clusters):
@@ -246,9 +245,9 @@ class SettledJob:
     :param worker: the resolver of the worker
     :param layers: all layers
     :param layered: the same, settled
+    :param environment_prefixes: as for ``JobConfiguration``
     :param dynamic: which of them are dynamic
     :param providers_open: closes the worker's providers
-    :param environment_prefixes: as for ``JobConfiguration``
     """
 
     job: AuthoredJob
@@ -256,9 +255,9 @@ class SettledJob:
     worker: JobResolver
     layers: Sequence[ConfigLayer]
     layered: LayeredConfig
+    environment_prefixes: Callable[[], Collection[str]]
     dynamic: TaskDynamic = field(default_factory=TaskDynamic)
     providers_open: ExitStack = field(default_factory=ExitStack)
-    environment_prefixes: Callable[[], Collection[str]] = lambda: ()
 
     @property
     def restarts(self) -> bool:
@@ -279,8 +278,6 @@ class SettledJob:
 
     def strings(self) -> JobStrings:
         """Return all strings of the job."""
-        if not self.job.clusters:
-            return JobStrings(self.layered, self.job.texts, keys=self._environment_keys())
         names = {label_below(cluster.name, key) for cluster in self.job.clusters for key in cluster.configs}
         texts = {label: text for label, text in self.job.texts.items() if label not in names}
         own = [

@@ -23,9 +23,7 @@ def resolved_line(run: JobRun) -> str:
 
 def _kept(run: JobRun) -> str:
     """Return a sentence with the references that ``unresolved="keep"`` leaves as they are, and one with Spark's own."""
-    if not (unresolved := run.resolved.unresolved):
-        return ""
-    left = {variable for missing in unresolved.values() for variable in missing}
+    left = {variable for missing in run.resolved.unresolved.values() for variable in missing}
     of_spark = {variable for variable in left if variable.provider in SUBSTITUTED_BY_SPARK}
     whys = {"unresolved is 'keep'": left - of_spark, "no provider has their name": of_spark}
     named = {why: ", ".join(sorted(printable(str(variable)) for variable in kept)) for why, kept in whys.items()}

@@ -26,8 +26,8 @@ _TAKEN: Final = (
 def own_execute_problems(kind: type, fields: JobFields) -> Iterator[tuple[str, str]]:
     """Yield each field of a class that has a reference, which ``execute`` would take for the value, and a sentence."""
     order = kind.__mro__
-    derived = list(takewhile(lambda kind: not kind.__module__.startswith(_PACKAGE), order))
-    if not any(defines(kind, "execute") for kind in derived):
+    derived = list(takewhile(lambda one: not one.__module__.startswith(_PACKAGE), order))
+    if not any(defines(one, "execute") for one in derived):
         return
     inherited = _template_fields(*order[len(derived) :])
     referring = {field_of(text.label) for text in fields.texts() if scan(text.text)}

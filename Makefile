@@ -14,6 +14,7 @@ INSTALL = $(PIP) install --no-compile --constraint constraints.txt
 # On all cores, where pip has one, without the tests of others, and while the next thing begins: Python does the same at an import.
 COMPILE = $(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib >/dev/null 2>&1 &
 export PATH := $(BIN):$(PATH)
+export DIST_EXTRA_CONFIG ?= $(abspath .ci/pip.cfg) # how Spark is built from its sources
 unexport PYTHONDONTWRITEBYTECODE # the many processes of the tests would compile the same files again and again
 
 .NOTPARALLEL:

@@ -11,7 +11,8 @@ from typing import Any
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.reload import ReloadAction
-from airflow_config_providers.core.resolver import ResolvedConfig, refuse_odd_references
+from airflow_config_providers.core.resolved_config import ResolvedConfig
+from airflow_config_providers.core.resolver import refuse_odd_references
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable

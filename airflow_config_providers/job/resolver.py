@@ -10,7 +10,8 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.provider import ConfigProvider, SecretIdProvider
 from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
-from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved, settle
+from airflow_config_providers.core.resolved_config import ResolvedConfig
+from airflow_config_providers.core.resolver import ConfigResolver, Unresolved, settle
 from airflow_config_providers.core.text import printable, whole_number
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.core.wording import nearest

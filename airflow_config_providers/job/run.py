@@ -13,7 +13,7 @@ from airflow_config_providers.core.data import ConfigData, ContentHash
 from airflow_config_providers.core.ending import Ending, is_process_ending
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.reload import without_reload_action
-from airflow_config_providers.core.resolver import ResolvedConfig
+from airflow_config_providers.core.resolved_config import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from airflow_config_providers.core.concurrency.per_process import forget_in_children
 from airflow_config_providers.core.concurrency.workers import in_thread
 from airflow_config_providers.core.errors import clearing_frames
-from airflow_config_providers.core.resolver import ResolvedConfig
+from airflow_config_providers.core.resolved_config import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer
 from airflow_config_providers.core.text import once, one_line
 from airflow_config_providers.core.variable import some_of

@@ -11,8 +11,8 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
   ``reload``.
 - Threads and processes: ``concurrency``, ``process_environment``, ``cached``, ``closed_on_exit``, ``closing``,
   ``ending``.
-- Strings and formats: ``text``, ``wording``, ``nested``, ``properties``, ``document``, ``java_text``,
-  ``yaml_properties``, ``named_file``, ``storage_url``.
+- Strings, lists and formats: ``text``, ``wording``, ``report_once``, ``lists``, ``nested``, ``properties``,
+  ``document``, ``java_text``, ``yaml_properties``, ``named_file``, ``storage_url``.
 - What must not be shown: ``password``, ``sensitive``, ``errors``.
 """
 

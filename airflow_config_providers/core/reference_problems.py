@@ -13,8 +13,8 @@ from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.transformer import ConfigTransformerResult
-from airflow_config_providers.core.variable import ConfigVariable, form_hint, some_of, spelling_hint
-from airflow_config_providers.core.wording import counted, nearest
+from airflow_config_providers.core.variable import ConfigVariable, form_hint, spelling_hint
+from airflow_config_providers.core.wording import counted, first_of, nearest
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigProvidersError, UnresolvedReferenceError
 
 _MOST_REFERENCES: Final = 100
@@ -138,7 +138,7 @@ class _SharedFailure:
         if len(self.affected) == 1:
             ((part, name),), (references,) = self.affected, listed
             return _of_key(self.problem, part.place(name), references)
-        return _of_keys(self.problem, [name for _, name in self.affected], some_of(chain.from_iterable(listed)))
+        return _of_keys(self.problem, [name for _, name in self.affected], first_of(chain.from_iterable(listed)))
 
 
 def _shared_failures(failures: Mapping[Place, Exception]) -> dict[Place, _SharedFailure]:
@@ -161,5 +161,5 @@ def _of_key(problem: ConfigProvidersError, where: str, references: Sequence[str]
 
 
 def _of_keys(problem: ConfigProvidersError, names: Sequence[str], references: str) -> ConfigProvidersError:
-    listed = f"{counted(len(names), 'key')}: {some_of(names)}"
+    listed = f"{counted(len(names), 'key')}: {first_of(names)}"
     return type(problem)(*(f"{references}: not resolved. {sentence} ({listed})" for sentence in problem.problems))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from airflow_config_providers.core.variable import ConfigVariable, some_of
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.core.wording import first_of
 
 _MOST_NAMED: Final = 10
 """How many references a doubt names."""
@@ -31,5 +32,5 @@ def _is_line_with_end(value: str) -> bool:
 
 
 def _values_of(variables: list[ConfigVariable], of_one: str, of_several: str) -> str:
-    names = some_of(sorted(map(str, variables)), most=_MOST_NAMED)
+    names = first_of(sorted(map(str, variables)), most=_MOST_NAMED)
     return f"The value of {names} {of_one}" if len(variables) == 1 else f"The values of {names} {of_several}"

@@ -10,10 +10,10 @@ from typing import Any, Final, Self
 from airflow_config_providers import settings
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.concurrency.timetable import Timetable
+from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.lookup import Place
-from airflow_config_providers.core.nested import grouped
 from airflow_config_providers.core.reload import ReloadAction, ReloadScheduler, without_reload_action
-from airflow_config_providers.core.variable import some_of
+from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError, SubmitError
 from airflow_config_providers.job.place_subscriptions import AFTER_FAILURE, PlaceSubscriptions, place_name
 from airflow_config_providers.job.run import JobRun
@@ -374,4 +374,4 @@ class JobReload(ClosedOnExit):
         references = grouped((place_name((one.provider, one.path)), str(one)) for one in changed_references)
         with self._lock:
             changed = sorted(self._changed)
-        return " and ".join(some_of(references.get(what, [what])) for what in changed) or _SECRETS
+        return " and ".join(first_of(references.get(what, [what])) for what in changed) or _SECRETS

@@ -10,7 +10,7 @@ from typing import Final
 
 from airflow_config_providers.core.definition.config_type import ConfigType, reason_of
 from airflow_config_providers.core.keys import current_name, key_problem, older_names
-from airflow_config_providers.core.nested import grouped
+from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.templates import is_known_only_in_run, is_template, without_templates

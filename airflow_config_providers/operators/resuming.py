@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers.airflow_compat import resuming_method
-from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.operators.reversal.author_hooks import defines
@@ -101,7 +100,7 @@ class Resumption:
         changed = TryRecords(self.operator, self.context).changed_keys(run)
         if changed is None:
             return [_SETTLED_ANEW.format("this try has left no record of what its job was submitted with")]
-        named = first_of(list(map(printable, changed)), _MOST_NAMED)
+        named = first_of(changed, most=_MOST_NAMED)
         differs = f"differs from what its job was submitted with, which the record of this try has: {named}"
         return [_SETTLED_ANEW.format(differs)] if changed else []
 

@@ -37,4 +37,4 @@ def test_of_many_only_some_are_named() -> None:
     (found,) = value_doubts({ConfigVariable("mounted", "/x", f"k{n:02}"): "" for n in range(11)})
 
     assert found.startswith("The values of ${mounted:/x:k00}, ")
-    assert "k09}, ... are empty." in found
+    assert "k09} and 1 more are empty." in found

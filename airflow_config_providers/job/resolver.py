@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Self
 
@@ -197,13 +197,11 @@ class Driver:
     The driver of a job.
 
     :param may_be_remote: whether it could run on another machine, as far as is known without any requests
-    :param is_remote: returns whether it does, given the settled configuration; it can read a connection
     :param not_python: the field that shows that the job is not a Python program, so that its driver cannot resolve
     :param closed: errors for fields in which the references of the configuration cannot be left to the driver
     """
 
     may_be_remote: bool
-    is_remote: Callable[[Mapping[str, str]], bool]
     not_python: str = ""
     closed: tuple[str, ...] = ()
 

@@ -202,7 +202,7 @@ class _TaskReader:
         if is_configured(self._task):
             kind: Any = class_of(self._task)
             with suppress(ConfigException):  # a reference in a key, which the run refuses
-                return list(kind.own_execute_problems(self._fields))
+                return list(kind._own_execute_problems(self._fields))
         return ()
 
     def _layers(self, read: Any) -> tuple[tuple[WrittenEntry, ...], ...]:

@@ -68,7 +68,7 @@ def job_configuration(operator: JobOperator, fields: JobFields, *, context: Any,
             spark_version=spark.version if spark else None,
         ),
         words=fields.spec.words,
-        environment_prefixes=operator._environment_prefixes,
+        destination=operator._destination,
     )
 
 

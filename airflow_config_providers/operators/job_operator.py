@@ -61,6 +61,8 @@ class JobOperator(Protocol):
     def guard_author_methods(self) -> None:
         """Have what is now set on the class leave only references behind."""
 
+    @classmethod
+    def _own_execute_problems(cls, fields: JobFields) -> Iterable[tuple[str, str]]: ...
     @property
     def _authorship(self) -> Authorship: ...
     @property

@@ -68,6 +68,18 @@ def test_the_first_and_the_last_eight_octets_of_a_stretch_have_a_window(pattern)
     assert _found(windows, pattern[-8:])
 
 
+@pytest.mark.parametrize(
+    "plain", [pytest.param(b"/10 Xa= X/+c=+Yb", id="the first"), pytest.param(b"1bX=++=/Xba= ", id="the second")]
+)
+def test_a_pattern_takes_the_windows_of_a_plain_one_instead_of_its_own_best(plain):
+    patterns = [plain, plain.replace(b"/", rb"\/")]
+
+    shared = Windows(patterns, plain=dict.fromkeys(patterns, plain)).windows
+
+    assert len(shared) == len(Windows(patterns).windows) - 1
+    assert {*Windows([plain]).windows} <= {*shared}
+
+
 def test_beginnings_are_found_where_patterns_begin():
     find = beginnings([b"pattern-one", b"pat"])
 

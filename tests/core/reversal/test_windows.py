@@ -94,3 +94,13 @@ def test_a_long_search_finds_the_same_after_the_table_was_built_for_speed():
     for _ in range(20):
         windows.find(text)
     assert windows.find(text[:400]) == before
+
+
+def test_a_stretch_far_from_the_beginning_comes_besides_the_two_windows_there():
+    pattern = b"abUpper-case-Words-" + b"and-so-on-and-on-" * 2 + b"Q7-secret-Token-X9"
+    begin = pattern.index(b"Q7")
+    windows = Windows([pattern], {pattern: Stretches([(begin, len(pattern))], 12, 8)}).windows
+    places = sorted(map(pattern.index, windows))
+
+    assert [place < begin for place in places] == [True, True, *[False] * (len(places) - 2)]
+    assert all(any(start <= place <= start + 12 - WINDOW for place in places) for start in range(begin, begin + 7))

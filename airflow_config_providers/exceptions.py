@@ -214,3 +214,23 @@ class PolicyViolation(ConfigProvidersError):  # noqa: N818 - Kafka's name
 def gravest(errors: Collection[ConfigProvidersError], order: Sequence[type[_Error]]) -> type[_Error]:
     """Return the first class in ``order`` that one of ``errors`` has; the last class if none has any of them."""
     return next((kind for kind in order if any(isinstance(error, kind) for error in errors)), order[-1])
+
+
+_GRAVEST_FIRST: Final = (
+    AccessDeniedError,
+    ProviderUnavailableError,
+    ProviderLookupError,
+    UnresolvedReferenceError,
+    ReservedKeyError,
+    ConfigException,
+)
+
+
+def refuse_together(errors: Iterable[ConfigProvidersError]) -> None:
+    """
+    Report the problems of all ``errors`` in one error; do nothing if there are none.
+
+    :raises ConfigProvidersError: of the gravest class among theirs
+    """
+    if found := [*errors]:
+        raise gravest(found, _GRAVEST_FIRST)(*(problem for error in found for problem in error.problems))

@@ -11,8 +11,7 @@ from airflow_config_providers.cli.arguments import seconds, separated, text_of
 from airflow_config_providers.cli.failing import FOUND, INCOMPLETE, Finished, WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import some_of
-from airflow_config_providers.core.wording import how_many
+from airflow_config_providers.core.wording import first_of, how_many
 from airflow_config_providers.exceptions import ConfigProvidersError, refuse
 from airflow_config_providers.lint.finding import UNREAD, Finding, FindingLevel, RuleSelection
 from airflow_config_providers.lint.known_providers import KnownProviders, of_extra, of_file
@@ -48,7 +47,7 @@ def _unchecked(conn_ids: Sequence[str]) -> str:
     if not conn_ids:
         return ""
     return (
-        f"\nNames of providers were not checked: the environment does not define {some_of(conn_ids)}. "
+        f"\nNames of providers were not checked: the environment does not define {first_of(conn_ids)}. "
         f"Use --providers or --conn-extra."
     )
 

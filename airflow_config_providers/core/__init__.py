@@ -5,14 +5,14 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 - Providers: ``provider``, ``provider_definition``, ``registry``, ``entry_points``, ``on_demand``; asking
   them: ``lookup``, ``retries``, ``diagnosis``.
 - Layers of precedence: ``layers``, ``environment``, ``keys`` with their ``older_names``; ``resolver`` combines them
-  with the above.
+  with the above into a ``resolved_config``, with ``value_doubts`` or ``reference_problems``.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``resource``, ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``,
   ``reload``.
 - Threads and processes: ``concurrency``, ``process_environment``, ``cached``, ``closed_on_exit``, ``closing``,
   ``ending``.
-- Strings and formats: ``text``, ``wording``, ``nested``, ``properties``, ``document``, ``java_text``,
-  ``yaml_properties``, ``named_file``, ``storage_url``.
+- Strings, lists and formats: ``text``, ``wording``, ``report_once``, ``lists``, ``nested``, ``properties``,
+  ``document``, ``java_text``, ``yaml_properties``, ``named_file``, ``storage_url``.
 - What must not be shown: ``password``, ``sensitive``, ``errors``.
 """
 
@@ -74,8 +74,8 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.registry import ProviderRegistry as ProviderRegistry
     from airflow_config_providers.core.reload import ReloadAction as ReloadAction
     from airflow_config_providers.core.reload import ReloadScheduler as ReloadScheduler
+    from airflow_config_providers.core.resolved_config import ResolvedConfig as ResolvedConfig
     from airflow_config_providers.core.resolver import ConfigResolver as ConfigResolver
-    from airflow_config_providers.core.resolver import ResolvedConfig as ResolvedConfig
     from airflow_config_providers.core.resolver import Unresolved as Unresolved
     from airflow_config_providers.core.resource import ConfigResource as ConfigResource
     from airflow_config_providers.core.resource import ResourceType as ResourceType
@@ -106,7 +106,8 @@ __getattr__, __dir__, __all__ = lazy.names(
         "reconfigurable": "Reconfigurable Reconfigurables",
         "reload": "ReloadAction ReloadScheduler",
         "registry": "ConfiguredProviders ProviderRegistry",
-        "resolver": "ConfigResolver ResolvedConfig Unresolved",
+        "resolved_config": "ResolvedConfig",
+        "resolver": "ConfigResolver Unresolved",
         "resource": "ConfigResource ResourceType",
         "reversal.reverse": "ReverseTransformer",
         "transformer": "ConfigTransformer ConfigTransformerResult Limits",

@@ -1,16 +1,13 @@
-"""What nested collections and objects hold, how to change it, and how to group what belongs together."""
+"""What nested collections and objects hold, and how to change it."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from operator import is_
 from types import MemberDescriptorType
-from typing import Any, Final, TypeGuard, TypeVar
-
-_Key = TypeVar("_Key")
-_Item = TypeVar("_Item")
+from typing import Any, Final, TypeGuard
 
 Change = Callable[[object], object]
 
@@ -70,14 +67,6 @@ def rebuilt(value: object, items: list[object]) -> object:
     if isinstance(value, deque):
         return deque(items, value.maxlen)
     return next(kind for kind in ITEMS if isinstance(value, kind))(items)
-
-
-def grouped(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
-    """Return key -> its items; both in the order of ``pairs``."""
-    found: dict[_Key, list[_Item]] = {}
-    for key, item in pairs:
-        found.setdefault(key, []).append(item)
-    return found
 
 
 def slots_of(kind: type) -> Iterator[tuple[str, MemberDescriptorType]]:

@@ -1,4 +1,4 @@
-"""Decides when a job reloads because its secrets might have changed (KIP-297)."""
+"""Decides when a job is reloaded because its secrets might have changed (KIP-297)."""
 
 from __future__ import annotations
 

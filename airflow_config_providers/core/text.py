@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 LONGEST = 200
 """The most characters of a name or a line from outside that a message shows in one piece."""
 
 _MOST_OCTETS = 4  # of one character in UTF-8
-
-_Item = TypeVar("_Item")
 
 
 def octets(text: str) -> bytes:
@@ -41,29 +38,6 @@ def is_unicode(text: str) -> bool:
 def is_storable(text: str) -> bool:
     """Return whether every database can store ``text``, and search for it: PostgreSQL has no NUL in its strings."""
     return "\0" not in text and is_unicode(text)
-
-
-def in_all(lists: Sequence[Sequence[_Item]]) -> list[_Item]:
-    """Return the items that every list has, in the order of the first; none without lists."""
-    first, *others = lists or [()]
-    return [item for item in first if all(item in other for other in others)]
-
-
-def several(one_or_more: Iterable[str] | str) -> list[str]:
-    """Return the strings in a list; a string by itself is one, and not its letters."""
-    return [one_or_more] if isinstance(one_or_more, str) else list(one_or_more)
-
-
-def once(report: Callable[[str], object]) -> Callable[[str], None]:
-    """Return a function that calls ``report`` only for strings that it has not been called with before."""
-    reported: set[str] = set()
-
-    def report_once(text: str) -> None:
-        if text not in reported:
-            reported.add(text)
-            report(text)
-
-    return report_once
 
 
 def one_line(text: str) -> str:

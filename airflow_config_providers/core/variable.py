@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -133,12 +133,6 @@ def no_default(variable: ConfigVariable) -> str:
     """Return a hint that references have no defaults, if ``variable`` has one as in a shell; otherwise empty."""
     has_default = any(part.startswith(_OF_SHELLS) for part in (variable.path, variable.key))
     return _NO_DEFAULTS if has_default else ""
-
-
-def some_of(references: Iterable[str], *, most: int = 3) -> str:
-    """Return the first ``most`` of ``references``, or of names, on one line, which ends with dots if there are more."""
-    distinct = list(dict.fromkeys(references))
-    return ", ".join([*map(printable, distinct[:most]), *["..."] * (len(distinct) > most)])
 
 
 def is_nested(reference: str) -> bool:

@@ -27,10 +27,16 @@ def there_are(count: int, noun: str) -> str:
     return f"There {'is' if count == 1 else 'are'} {counted(count, noun)}"
 
 
-def first_of(names: Sequence[str], most: int) -> str:
-    """Return the first ``most`` of ``names``, and how many more there are."""
-    shown, others = ", ".join(names[:most]), len(names) - most
-    return f"{shown} and {others} more" if others > 0 else shown
+def first_of(names: Iterable[str], *, most: int = 3, noun: str = "") -> str:
+    """
+    Return the first ``most`` of the different ``names`` on one line, and how many more there are.
+
+    :param noun: what they are, if the sentence does not say so
+    """
+    distinct = list(dict.fromkeys(names))
+    shown, others = ", ".join(map(printable, distinct[:most])), len(distinct) - most
+    more = counted(others, f"more {noun}") if noun else f"{others:,} more"
+    return f"{shown} and {more}" if others > 0 else shown
 
 
 def of_type(value: object) -> str:

@@ -140,7 +140,7 @@ class DeployedConfigurations:
             return described
         is_whole = not (selection.keys or selection.first)
         if is_whole and (gone := _no_longer_set(task, described, record, layers)):
-            named = first_of(list(map(printable, gone)), HINTS)
+            named = first_of(gone, most=HINTS)
             self._warn(f"The last job had these keys, which the next one will not have: {named}.")
         unread, dag_file = partial(layers.unread_files, task), layers.dag_file(task)
         return record_rows.with_applied(described, record, unread, dag_file=dag_file)

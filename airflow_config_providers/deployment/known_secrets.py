@@ -14,8 +14,8 @@ from airflow_config_providers.core.lookup import Answers, Lookup
 from airflow_config_providers.core.named_file import lines_of
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import ConfigVariable, is_like, some_of, variables
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.variable import ConfigVariable, is_like, variables
+from airflow_config_providers.core.wording import counted, first_of
 from airflow_config_providers.deployment.object_stores import stores_of
 from airflow_config_providers.deployment.records import reading, recent_tries, stored_record
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, system_reason
@@ -254,7 +254,7 @@ def _failures(references: Iterable[ConfigVariable], answers: Answers) -> Iterato
             for problem in _problems(error):
                 affected[problem].append(str(one))
     for problem, names in affected.items():
-        yield f"{some_of(names)}: {problem}"
+        yield f"{first_of(names)}: {problem}"
 
 
 def _problems(error: Exception) -> Collection[str]:

@@ -22,7 +22,7 @@ from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import one_line, printable
-from airflow_config_providers.core.wording import nearest
+from airflow_config_providers.core.wording import first_of, nearest
 from airflow_config_providers.deployment.rows import (
     BELOW_FILES,
     SECRET,
@@ -321,7 +321,7 @@ def _absence(asked: str, rows: Sequence[Row], reading: Reading) -> str:
         return "Layer files are Java properties or YAML. Write the keys into a .properties or a .yaml file."
     written = (one for row in rows for one in row["synonyms"] if one["source"] != _DEFAULT)
     names = dict.fromkeys([*reading.files, *(file_of(one) or str(one["origin"]) for one in written)])
-    known = ", ".join(printable(name) for name in list(names)[:_MOST_NAMED]) or "none"
+    known = first_of(names, most=_MOST_NAMED) or "none"
     hint = nearest(asked, names) or "."
     return (
         f"It is not among the layers{hint} The layers are {known}. Files become layers by [config_providers] "

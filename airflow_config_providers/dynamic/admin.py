@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
 from types import MappingProxyType
 
 from airflow_config_providers.core.alter import AlterConfigOp
@@ -16,21 +15,13 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.dynamic.alterer import (
-    AlterConfigResult,
-    Alterer,
-    ChangeRequest,
-    Layers,
-    StaticLayers,
-    layers_after,
-    refuse_odd,
-    refuse_stale,
-    static_layers,
-)
+from airflow_config_providers.dynamic.alterer import AlterConfigResult, Alterer
+from airflow_config_providers.dynamic.change_request import ChangeRequest, refuse_odd, refuse_stale
 from airflow_config_providers.dynamic.document import DEPLOYMENT, Value, name_of
 from airflow_config_providers.dynamic.followers import DEFAULT_INTERVAL, ConfigFollower, Fetch, Followers
 from airflow_config_providers.dynamic.history import Change, before_last, recorded
 from airflow_config_providers.dynamic.inheritance import inherited, settled
+from airflow_config_providers.dynamic.layers_after import layers_after
 from airflow_config_providers.dynamic.planner import (
     Objections,
     Planner,
@@ -42,6 +33,7 @@ from airflow_config_providers.dynamic.planner import (
     returning,
 )
 from airflow_config_providers.dynamic.snapshot import Snapshot
+from airflow_config_providers.dynamic.static_layers import Layers, static_layers
 from airflow_config_providers.dynamic.store import ConfigStore
 from airflow_config_providers.dynamic.writer import Attempts, ChangeAuthor
 from airflow_config_providers.exceptions import ProviderUnavailableError
@@ -195,17 +187,8 @@ class ConfigAdmin:
         """
         edits = {resource: altering(operations, self._definition) for resource, operations in configs.items()}
         written = {resource: [one.name for one in operations] for resource, operations in configs.items()}
-        return self._alterer.alter(
-            "alter",
-            ChangeRequest(
-                edits=edits,
-                validate_only=validate_only,
-                if_version=if_version or {},
-                static=self._static_layers(),
-                written=written,
-                operations=configs,
-            ),
-        )
+        request = ChangeRequest(edits, self._layers, validate_only, if_version, written=written, operations=configs)
+        return self._alterer.alter("alter", request)
 
     def alter_configs(
         self,
@@ -216,16 +199,8 @@ class ConfigAdmin:
     ) -> dict[ConfigResource, AlterConfigResult]:
         """Replace the whole configuration of resources. For the rest, see ``incremental_alter_configs``."""
         edits = {resource: replacing(wanted) for resource, wanted in configs.items()}
-        return self._alterer.alter(
-            "replace",
-            ChangeRequest(
-                edits=edits,
-                validate_only=validate_only,
-                if_version=if_version or {},
-                static=self._static_layers(),
-                written=configs,
-            ),
-        )
+        request = ChangeRequest(edits, self._layers, validate_only, if_version, written=configs)
+        return self._alterer.alter("replace", request)
 
     def refresh(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, int]:
         """
@@ -283,13 +258,7 @@ class ConfigAdmin:
         version = before_last(changes, name=str(resource)) if to_version is None else to_version
         versions = recorded(snapshot.history(resource), changes, snapshot.base(resource).version)
         edit = returning(version, changes, versions=versions, name=str(resource))
-        request = ChangeRequest(
-            edits={resource: edit},
-            validate_only=validate_only,
-            if_version={resource: current},
-            static=self._static_layers(),
-            restored=version,
-        )
+        request = ChangeRequest({resource: edit}, self._layers, validate_only, {resource: current}, restored=version)
         return self._alterer.alter("rollback", request)[resource]
 
     def _settled(self, resource: ConfigResource, snapshot: Snapshot) -> dict[str, Value]:
@@ -301,10 +270,6 @@ class ConfigAdmin:
         if not found:
             self._layers(resource)
         return found
-
-    def _static_layers(self) -> Callable[[ConfigResource], StaticLayers]:
-        """Return what returns the layers that are not dynamic, which are read once for each resource."""
-        return cache(partial(static_layers, self._layers))
 
     def _described(self, resource: ConfigResource, snapshot: Snapshot) -> LayeredConfig:
         refuse_odd(resource)

@@ -10,19 +10,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from airflow_config_providers.core.alter import AlterConfigOp, absent_elements
+from airflow_config_providers.core.alter import absent_elements
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
+from airflow_config_providers.core.lists import in_all
 from airflow_config_providers.core.policy import NamedPolicy, PolicyViolation, judged
 from airflow_config_providers.core.resource import ConfigResource
-from airflow_config_providers.core.text import in_all, printable
-from airflow_config_providers.core.variable import scan
+from airflow_config_providers.dynamic.change_request import ChangeRequest, refuse_odd
 from airflow_config_providers.dynamic.document import DEPLOYMENT, StoredConfig, Value, name_of
 from airflow_config_providers.dynamic.followers import Followers, Settle
-from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, settled, shown
+from airflow_config_providers.dynamic.inheritance import inherited, settled, shown
+from airflow_config_providers.dynamic.layers_after import configs_after, layers_after
 from airflow_config_providers.dynamic.planner import (
     CheckedChange,
-    DynamicLayers,
     Edit,
     LayersAfter,
     PlannedChange,
@@ -32,25 +32,17 @@ from airflow_config_providers.dynamic.planner import (
     by_resource,
 )
 from airflow_config_providers.dynamic.snapshot import Snapshot
+from airflow_config_providers.dynamic.static_layers import StaticLayers
 from airflow_config_providers.dynamic.store import ConfigStore
 from airflow_config_providers.dynamic.writer import REFRESH, Attempts, ChangeAuthor, Writer, take_back
 from airflow_config_providers.exceptions import (
-    ConfigException,
     ConfigProvidersError,
-    StaleVersionError,
     UnknownResourceError,
     listed,
 )
 
 PlansOrErrors = Mapping[ConfigResource, PlannedChange | ConfigProvidersError]
 """Resource of a request -> its planned change, or why it is refused."""
-
-Layers = Callable[[ConfigResource], Sequence[ConfigLayer]]
-"""
-Returns the layers of a resource that are not dynamic.
-
-:raises UnknownResourceError: the resource does not exist, or no longer exists
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,44 +63,6 @@ class AlterConfigResult:
     absent: Mapping[str, int] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     reasons: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class StaticLayers:
-    """
-    The layers below the dynamic layers of a resource.
-
-    :param layers: the layers; those of the deployment if the resource does not exist
-    :param unknown: the error if the resource does not exist
-    """
-
-    layers: Sequence[ConfigLayer] = ()
-    unknown: UnknownResourceError | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRequest:
-    """
-    A requested change, the same in each attempt.
-
-    :param static: returns what is not dynamic; called once for each resource, however many attempts there are
-    :param written: resource -> the keys that the request names
-    :param operations: resource -> what the request does, if it is incremental
-    :param restored: the version that it restores, if it is a rollback
-    """
-
-    edits: Mapping[ConfigResource, Edit]
-    validate_only: bool
-    if_version: Mapping[ConfigResource, int]
-    static: Callable[[ConfigResource], StaticLayers]
-    written: Mapping[ConfigResource, Collection[str]] = field(default_factory=dict)
-    operations: Mapping[ConfigResource, Sequence[AlterConfigOp]] = field(default_factory=dict)
-    restored: int | None = None
-
-    def refreshes(self, plan: PlannedChange) -> bool:
-        """Return whether the request names a key that has references, so that it asks for their values."""
-        values = [plan.after.get(key) for key in self.written.get(plan.resource, ())]
-        return any(isinstance(value, str) and scan(value) for value in values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +122,7 @@ class Alterer:
 
     def _settled_after(self, request: ChangeRequest, snapshot: Snapshot) -> Settle:
         def settle(resource: ConfigResource, plans: Plans) -> Mapping[str, Value]:
-            configs = _configs_after(resource, plans, snapshot)
+            configs = configs_after(resource, plans, snapshot)
             return settled(configs, request.static(resource).layers, self.definition)
 
         return settle
@@ -184,7 +138,7 @@ class Alterer:
             static = request.static(resource)
         with reasons:
             before = _stored(resource, snapshot)
-            refuse_stale(resource, before.version, request.if_version.get(resource))
+            request.refuse_stale(resource, before.version)
         is_judged = not reasons
         warnings: Mapping[str, str] = {}
         checked = self._checked(
@@ -244,15 +198,6 @@ class Alterer:
         return snapshot if Writer(store, self.author).write(snapshot, plans, event=REFRESH) else None
 
 
-def static_layers(layers: Layers, resource: ConfigResource) -> StaticLayers:
-    """Return the layers of ``resource`` that are not dynamic."""
-    try:
-        return StaticLayers(layers(resource))
-    except UnknownResourceError as error:
-        unknown = error
-    return StaticLayers(layers(DEPLOYMENT), unknown)
-
-
 def _stored(resource: ConfigResource, snapshot: Snapshot) -> StoredConfig:
     """Return the stored configuration of ``resource``, after a check that everything the change needs can be read."""
     for one in inherited(resource):
@@ -266,54 +211,8 @@ def _unknown(error: UnknownResourceError, before: StoredConfig) -> UnknownResour
     return UnknownResourceError(" ".join([*error.problems, *rest]))
 
 
-def layers_after(snapshot: Snapshot, plans: Plans) -> DynamicLayers:
-    """Return what returns the dynamic layers of a resource after ``plans``."""
-
-    def layers(resource: ConfigResource) -> list[ConfigLayer]:
-        configs = _configs_after(resource, plans, snapshot)
-        return [dynamic_layer(one, config) for one, config in configs.items()]
-
-    return layers
-
-
-def _configs_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -> dict[ConfigResource, StoredConfig]:
-    """Return what ``resource`` has and inherits after ``plans``, strongest first."""
-    return {
-        one: _config_after(plans[one], snapshot) if one in plans else snapshot.numbered(one)
-        for one in inherited(resource)
-    }
-
-
-def _config_after(plan: PlannedChange, snapshot: Snapshot) -> StoredConfig:
-    version = snapshot.base(plan.resource).version + 1 if plan.keys else plan.before.version
-    return StoredConfig(plan.after, version)
-
-
 def _plans(planned: PlansOrErrors) -> list[PlannedChange]:
     return [plan for plan in planned.values() if isinstance(plan, PlannedChange)]
-
-
-def refuse_odd(resource: ConfigResource) -> None:
-    """
-    Make sure that ``resource`` can have dynamic configuration.
-
-    :raises ConfigException: it cannot
-    """
-    if resource.problem:
-        raise ConfigException(resource.problem)
-
-
-def refuse_stale(resource: ConfigResource, version: int, wanted: int | None) -> None:
-    """
-    Make sure that a resource with this ``version`` has the one that a request names.
-
-    :raises StaleVersionError: it has another one
-    """
-    if wanted is not None and wanted != version:
-        raise StaleVersionError(
-            f"{resource} has version {version}, but the change is for version {printable(str(wanted))}. Describe it, "
-            f"and decide again."
-        )
 
 
 def _raise_refusals(planned: PlansOrErrors, *, is_written: bool) -> None:

@@ -9,9 +9,10 @@ from functools import partial
 from itertools import count
 from typing import Final, TypeVar
 
-from airflow_config_providers.core.nested import grouped
+from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.resource import ConfigResource
-from airflow_config_providers.core.variable import some_of, variables
+from airflow_config_providers.core.variable import variables
+from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.dynamic import document, history
 from airflow_config_providers.dynamic.document import (
     DEPLOYMENT,
@@ -151,8 +152,8 @@ class Attempts:
             done = None
         if done is None:
             raise ProviderUnavailableError(
-                f"Others keep changing {some_of(sorted(names))}: they were faster in each of {_ATTEMPTS} attempts, and "
-                f"nothing was changed. See who it is with airflow config-providers history, and try again."
+                f"Others keep changing {first_of(sorted(names))}: they were faster in each of {_ATTEMPTS} attempts, "
+                f"and nothing was changed. See who it is with airflow config-providers history, and try again."
             )
         return done
 

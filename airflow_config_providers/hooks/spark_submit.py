@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
+from airflow_config_providers.airflow_compat import AirflowException
 from airflow_config_providers.core.process_environment import lacking, value_of
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import reverse_lines
@@ -19,6 +20,7 @@ from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
 from airflow_config_providers.hooks.take_over import taken_over
+from airflow_config_providers.job.destination import Destination
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.arguments import (
     ENVIRONMENT_ON_KUBERNETES,
@@ -36,6 +38,9 @@ from airflow_config_providers.spark.processes.two_streams import TwoStreams
 _API_MODE: Final = "spark.api.mode"
 _DEPLOY_MODE: Final = "spark.submit.deployMode"
 _DEPLOY_MODE_VARIABLE: Final = "DEPLOY_MODE"
+
+_ASSUMED_MASTER: Final = "yarn"
+"""What the stock hook assumes if it does not find its connection."""
 
 _SECONDS_TO_END: Final = 30.0
 """How long Spark can take to end before it is killed."""
@@ -77,6 +82,30 @@ def prefix_of(hook: SparkSubmitHook) -> str | None:
     if hook._is_yarn:
         return ENVIRONMENT_ON_YARN
     return ENVIRONMENT_ON_KUBERNETES if hook._is_kubernetes else None
+
+
+def destination_of(hook: SparkSubmitHook, variables: Mapping[str, Any]) -> Destination:
+    """
+    Return where ``hook`` runs its job.
+
+    :param variables: the author's environment variables
+    """
+    return Destination(
+        prefixes=tuple(filter(None, [prefix_of(hook)])),
+        is_remote=lambda configs: runs_in_cluster(hook, configs, variables),
+        absent=lambda: _absent_connection(hook),
+    )
+
+
+def _absent_connection(hook: SparkSubmitHook) -> str:
+    """Return the id of the connection of ``hook`` if it was not found; otherwise, an empty string."""
+    if hook._connection["master"] != _ASSUMED_MASTER:
+        return ""
+    try:
+        hook.get_connection(hook._conn_id)
+    except AirflowException:  # as the stock hook takes it
+        return str(hook._conn_id)
+    return ""
 
 
 class ConfiguredSparkSubmitHook(SparkSubmitHook):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.reload import ReloadAction
-from airflow_config_providers.core.resolver import ResolvedConfig, refuse_odd_references
+from airflow_config_providers.core.resolved_config import ResolvedConfig
+from airflow_config_providers.core.resolver import refuse_odd_references
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
@@ -24,6 +25,7 @@ from airflow_config_providers.exceptions import (
     refuse,
 )
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
+from airflow_config_providers.job.destination import Destination
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_referring_words
 from airflow_config_providers.job.fields import cluster_wins
 from airflow_config_providers.job.job_layers import JobLayers, require_unreserved
@@ -51,7 +53,8 @@ class JobConfiguration:
     :param run_conf: ``dag_run.conf``
     :param collector: collects the layers
     :param words: labels of strings, or of lists of strings, that are later split into words, or read as a program
-    :param environment_prefixes: returns the prefixes under which environment variables are keys; called only if needed
+    :param destination: returns where the job runs; it can ask for a connection, so it is called only if needed, and
+        at most once each time that the layers are settled
     """
 
     resource: ConfigResource
@@ -61,13 +64,13 @@ class JobConfiguration:
     run_conf: Mapping[str, Any] | None
     collector: JobLayers
     words: Sequence[str] = ()
-    environment_prefixes: Callable[[], Collection[str]] = lambda: ANYWHERE
+    destination: Callable[[], Destination] = lambda: Destination(ANYWHERE)
 
     def preview(self) -> tuple[LayeredConfig, list[str]]:
         """Return what would be submitted, and notes about what would fail or differ in a run."""
         notes: list[str] = []
-        prefixes = partial(_prefixes_if_known, self.environment_prefixes, notes.append)
-        return replace(self, environment_prefixes=prefixes)._previewed(notes)
+        destination = partial(_destination_if_known, self.destination, notes.append)
+        return replace(self, destination=destination)._previewed(notes)
 
     def _previewed(self, notes: list[str]) -> tuple[LayeredConfig, list[str]]:
         files = [file for file in self.files if not scan(file.path)]
@@ -77,7 +80,7 @@ class JobConfiguration:
             settled = self._settle(self._worker(providers), layers)
             layered, strings, resolver = settled.layered, settled.strings(), settled.resolver
             checks: Sequence[Callable[[], object]] = (
-                lambda: self.verdict(layers, warn=notes.append),
+                lambda: self.verdict(settled, warn=notes.append),
                 lambda: refuse_odd_references(layered, strings.further()),
                 lambda: resolver().checked_providers(strings),
                 lambda: self._require_unreferring(settled.worker),
@@ -104,14 +107,14 @@ class JobConfiguration:
             layers = self._collect(worker.locate(self.files), dynamic.layers)
             yield replace(self._settle(worker, layers), dynamic=dynamic, providers_open=stack)
 
-    def verdict(self, layers: Sequence[ConfigLayer], *, warn: Callable[[str], object] | None = None) -> TaskVerdict:
+    def verdict(self, settled: SettledJob, *, warn: Callable[[str], object] | None = None) -> TaskVerdict:
         """
         Return what the deployment's policies say about the configuration.
 
         :param warn: is called with each reason of a policy that only warns; None to warn in the task log
         :raises PolicyViolation: policies deny it
         """
-        verdict = self._verdict_on_all(layers) if settings.policies_file() else NO_VERDICT
+        verdict = self._verdict_on_all(settled) if settings.policies_file() else NO_VERDICT
         for text in verdict.warnings:
             (warn or self.collector.warn)(text)
         refuse(PolicyViolation, verdict.denials)
@@ -141,7 +144,7 @@ class JobConfiguration:
         :raises ConfigProvidersError: the configuration is wrong or not allowed, or a reference cannot be resolved
         """
         with self.settled() as settled:
-            return self.run_of(settled, self.verdict(settled.layers), earlier=earlier)
+            return self.run_of(settled, self.verdict(settled), earlier=earlier)
 
     def resolve_if_restarted(self) -> JobRun | None:
         """
@@ -151,7 +154,7 @@ class JobConfiguration:
         """
         with self.settled() as settled:
             settled.worker.providers.needed_by(settled.layered.settled.values())
-            return self.run_of(settled, self.verdict(settled.layers)) if settled.restarts else None
+            return self.run_of(settled, self.verdict(settled)) if settled.restarts else None
 
     def _reload_source(self, dynamic: TaskDynamic) -> ReloadSource:
         return ReloadSource(self.resolve, partial(refresh_mark, self.resource), dynamic.mark)
@@ -166,7 +169,7 @@ class JobConfiguration:
             worker=worker,
             layers=layers,
             layered=worker.settle(layers),
-            environment_prefixes=self.environment_prefixes,
+            destination=cache(self.destination),
         )
 
     def _collect(self, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> list[ConfigLayer]:
@@ -176,18 +179,19 @@ class JobConfiguration:
         layers = self.collector.collect(files, [*self.job.layers, *dynamic], self.run_conf)
         return _without_beaten(layers, clusters) if clusters else layers
 
-    def _verdict_on_all(self, layers: Sequence[ConfigLayer]) -> TaskVerdict:
+    def _verdict_on_all(self, settled: SettledJob) -> TaskVerdict:
+        layers, destination = settled.layers, settled.destination
         if not (clusters := self.job.clusters):
-            return self._verdict_on_one(layers)
-        found = [self._verdict_on_one([*layers, cluster]).about(cluster.name) for cluster in clusters]
+            return self._verdict_on_one(layers, destination)
+        found = [self._verdict_on_one([*layers, cluster], destination).about(cluster.name) for cluster in clusters]
         return TaskVerdict.on_all(found)
 
-    def _verdict_on_one(self, layers: Sequence[ConfigLayer]) -> TaskVerdict:
+    def _verdict_on_one(self, layers: Sequence[ConfigLayer], destination: Callable[[], Destination]) -> TaskVerdict:
         from airflow_config_providers.job.environment_layers import with_environment  # noqa: PLC0415 - only with policies
 
         texts = {**self.job.texts, **self._referring_paths()}
         if self.job.environment:  # asking for the connection takes time
-            layers = with_environment(layers, self.job.environment, self.environment_prefixes())
+            layers = with_environment(layers, self.job.environment, destination().prefixes)
         return verdict_on(self.resource, layers, texts, spark_version=self.collector.spark_version)
 
     def _referring_paths(self) -> dict[str, str]:
@@ -206,14 +210,23 @@ def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterab
         return JobRun(resolver.resolve(JobStrings(LayeredConfig([]), texts)), resolver, end=stack.pop_all().close)
 
 
-def _prefixes_if_known(prefixes: Callable[[], Collection[str]], warn: Callable[[str], object]) -> Collection[str]:
-    """Return ``prefixes()``; none, with a warning, if the stock hook of the job cannot be made on this machine."""
+def _destination_if_known(destination: Callable[[], Destination], warn: Callable[[str], object]) -> Destination:
+    """
+    Return ``destination()``; with a warning, one of which nothing is known if that fails, or is only assumed.
+
+    On this machine, the connection can be absent, and the stock hook of the job not be possible to make.
+    """
     try:
-        return prefixes()
+        found = destination()
+        absent = found.absent()
     except Exception as error:  # noqa: BLE001 - only a run needs the hook; the message can quote the connection
         reason = type(error).__name__
+    else:
+        if not absent:
+            return found
+        reason = f"there is no connection '{printable(absent)}'"
     warn(f"It is not known here where the job runs ({reason}), so it is not checked who could read env_vars.")
-    return ()
+    return Destination()
 
 
 def _refuse_odd_clusters(clusters: Sequence[ConfigLayer]) -> None:
@@ -245,7 +258,7 @@ class SettledJob:
     :param worker: the resolver of the worker
     :param layers: all layers
     :param layered: the same, settled
-    :param environment_prefixes: as for ``JobConfiguration``
+    :param destination: returns where the job runs, and asks for a connection once
     :param dynamic: which of them are dynamic
     :param providers_open: closes the worker's providers
     """
@@ -255,7 +268,7 @@ class SettledJob:
     worker: JobResolver
     layers: Sequence[ConfigLayer]
     layered: LayeredConfig
-    environment_prefixes: Callable[[], Collection[str]]
+    destination: Callable[[], Destination]
     dynamic: TaskDynamic = field(default_factory=TaskDynamic)
     providers_open: ExitStack = field(default_factory=ExitStack)
 
@@ -293,9 +306,11 @@ class SettledJob:
         if self.worker.allow_exposed:
             return {}
         labels = {label_below("env_vars", name): name for name, text in self.job.environment.items() if scan(text)}
-        prefixes = self.environment_prefixes() if labels else ()  # asking for the connection takes time
-        is_shown = {ENVIRONMENT_ON_YARN: lambda _: True, ENVIRONMENT_ON_KUBERNETES: self.driver.is_remote}
-        shown = [prefix for prefix in prefixes if is_shown[prefix](self.layered.settled)]
+        if not labels:  # asking for the connection takes time
+            return {}
+        destination = self.destination()
+        is_shown = {ENVIRONMENT_ON_YARN: lambda _: True, ENVIRONMENT_ON_KUBERNETES: destination.is_remote}
+        shown = [prefix for prefix in destination.prefixes if is_shown[prefix](self.layered.settled)]
         return {label: f"{prefix}{name}" for prefix in shown for label, name in labels.items()}
 
     def resolver(self) -> JobResolver:
@@ -329,7 +344,7 @@ class SettledJob:
         if resolves_in is ResolveIn.WORKER or (resolves_in is ResolveIn.AUTO and not suits):
             return None
         definitions = self.worker.providers.driver_definitions()
-        if resolves_in is ResolveIn.AUTO and not (definitions and driver.is_remote(self.layered.settled)):
+        if resolves_in is ResolveIn.AUTO and not (definitions and self.destination().is_remote(self.layered.settled)):
             return None
         if not definitions and not driver.not_python:
             raise ProviderDefinitionError(

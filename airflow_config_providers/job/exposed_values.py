@@ -65,17 +65,19 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
     refuse(ExposedValueError, [*problems, *(problem for _, problem in exposed_texts([*texts], providers, secrets))])
 
 
-def refuse_added(added: Mapping[str, str]) -> None:
+def refuse_added(added: Iterable[PlacedText]) -> None:
     """
     Make sure that other people cannot read a value that the code of an operator has put under a key.
 
-    :param added: key -> string with a value
+    :param added: strings with a value
     :raises ExposedValueError: other people could read one
     """
-    found = (key for key, text in added.items() if exposed_keys.is_exposed(key, text))
+    found = (item for item in added if exposed_keys.is_exposed(item.key, item.text))
     value = "the value that the code of the operator has put there"
-    problems = (_problem(printable(key), value, _ELSEWHERE, readers=_readers(key)) for key in found)
-    refuse(ExposedValueError, problems)
+    refuse(
+        ExposedValueError,
+        (_problem(printable(item.name), value, _way_out(item), readers=_readers(item.key)) for item in found),
+    )
 
 
 def exposed_texts(

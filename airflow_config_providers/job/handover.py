@@ -13,7 +13,7 @@ from airflow_config_providers.core.nested import ITEMS
 from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse
-from airflow_config_providers.job.exposed_values import refuse_added, refuse_broken_words
+from airflow_config_providers.job.exposed_values import PlacedText, refuse_added, refuse_broken_words
 from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, map_texts, texts
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.arguments import ENVIRONMENT_ON_KUBERNETES, IN_COMMAND
@@ -171,8 +171,25 @@ class Handover:
         :param added: key -> string that code has added
         :raises ExposedValueError: other people could read one
         """
-        if self.run.resolver is not None and not self.run.resolver.allow_exposed:
-            refuse_added({key: added[key] for key in self._having_values(added)})
+        if self._refuses_exposed:
+            refuse_added(PlacedText(key, key, added[key]) for key in self._having_values(added))
+
+    def refuse_exposed_variables(self, added: Mapping[str, str], prefix: str, *, is_remote: Callable[[], bool]) -> None:
+        """
+        Make sure that other people cannot read a value that code has put into an environment variable.
+
+        :param added: name -> string that code has added
+        :param prefix: what makes a key of the name
+        :param is_remote: returns whether the driver runs on another machine; called only if that matters
+        :raises ExposedValueError: other people could read one
+        """
+        names = self._having_values(added) if self._refuses_exposed else []
+        if names and (prefix != ENVIRONMENT_ON_KUBERNETES or is_remote()):
+            refuse_added(PlacedText(label_below("env_vars", name), f"{prefix}{name}", added[name]) for name in names)
+
+    @property
+    def _refuses_exposed(self) -> bool:
+        return self.run.resolver is not None and not self.run.resolver.allow_exposed
 
     def _sensitive(self, configs: Mapping[str, str], added: Collection[str]) -> set[str]:
         """Return the keys whose strings a command must not have, also of those that were added."""

@@ -1,4 +1,4 @@
-"""The reload of a running job whose secrets have changed (KIP-297)."""
+"""The reload of a running job whose secrets may have changed, and its restart if they have (KIP-297)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Final, Self
 from airflow_config_providers import settings
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.concurrency.timetable import Timetable
+from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.lookup import Place
-from airflow_config_providers.core.nested import grouped
 from airflow_config_providers.core.reload import ReloadAction, ReloadScheduler, without_reload_action
-from airflow_config_providers.core.variable import some_of
+from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError, SubmitError
 from airflow_config_providers.job.place_subscriptions import AFTER_FAILURE, PlaceSubscriptions, place_name
 from airflow_config_providers.job.run import JobRun
@@ -39,10 +39,10 @@ _UNTIL_BEGUN: Final = 5.0
 @dataclass(frozen=True, slots=True)
 class ReloadLimits:
     """
-    How quickly and how often a job is reloaded.
+    How quickly a running job is reloaded, and how often restarted.
 
     :param settling: seconds in which several changes cause one reload; it begins in the same number of seconds after
-    :param per_hour: how often at most in an hour
+    :param per_hour: the most restarts in an hour
     :param look_every: seconds between two looks at the dynamic configuration
     """
 
@@ -108,7 +108,7 @@ class JobReload(ClosedOnExit):
         self._next: JobRun | None = None
         self._changed: set[str] = set()
         self._mark: object = None
-        self._reloads: list[float] = []
+        self._restarts: list[float] = []
 
     def watch(self, run: JobRun, *, is_outdated: bool = False) -> None:
         """
@@ -165,8 +165,8 @@ class JobReload(ClosedOnExit):
             next_run.close()
             return None
         changes = self._changes(run, next_run)
-        self._log.warning("Reload: the job failed after %s changed. It is submitted again.", changes)
-        self._reloads.append(self._timetable.clock())
+        self._log.warning("Restart: the job failed after %s changed. It is submitted again.", changes)
+        self._restarts.append(self._timetable.clock())
         return next_run
 
     def give_up(self) -> None:
@@ -252,7 +252,7 @@ class JobReload(ClosedOnExit):
         if not self._job.has_begun():
             self._try_again(run, after=_UNTIL_BEGUN)
         elif (pause := self._pause()) > 0:
-            self._log.warning("A reload waits: this job was reloaded %s times in an hour.", self._limits.per_hour)
+            self._log.warning("A restart waits: this job was restarted %s times in an hour.", self._limits.per_hour)
             self._try_again(run, after=pause)
         elif (next_run := self._resolved_again(run)) is not None:
             self._replace(run, next_run)
@@ -277,7 +277,7 @@ class JobReload(ClosedOnExit):
             return next_run
         if differs:
             self._log.info(
-                "No reload: %s changed. The job goes on as it is: config.reload.action is none now.",
+                "No restart: %s changed. The job goes on as it is: config.reload.action is none now.",
                 self._changes(run, next_run),
             )
         else:
@@ -322,10 +322,10 @@ class JobReload(ClosedOnExit):
 
     def _pause(self) -> float:
         now = self._timetable.clock()
-        self._reloads = [at for at in self._reloads if now - at < _HOUR_SECONDS]
-        if len(self._reloads) < self._limits.per_hour:
+        self._restarts = [at for at in self._restarts if now - at < _HOUR_SECONDS]
+        if len(self._restarts) < self._limits.per_hour:
             return 0
-        return self._reloads[-self._limits.per_hour] + _HOUR_SECONDS - now
+        return self._restarts[-self._limits.per_hour] + _HOUR_SECONDS - now
 
     def _log_refusal(self, reason: str) -> None:
         """Log why the job goes on, unless the last reason was the same."""
@@ -354,18 +354,18 @@ class JobReload(ClosedOnExit):
 
     def _stop(self, changes: str) -> bool:
         """Stop the job because of ``changes``, and return whether that succeeded."""
-        self._log.info("Reload: %s changed. The job is stopped, and submitted again with the new values.", changes)
+        self._log.info("Restart: %s changed. The job is stopped, and submitted again with the new values.", changes)
         self._stops_in = threading.get_ident()
         try:
             self._job.stop()
         except Exception as error:  # noqa: BLE001 - the job goes on, and the message can contain a value
             self._log.warning(
-                "The job could not be stopped to reload it (%s). It goes on as it is.", type(error).__name__
+                "The job could not be stopped to restart it (%s). It goes on as it is.", type(error).__name__
             )
             return False
         finally:
             self._stops_in = None
-        self._reloads.append(self._timetable.clock())
+        self._restarts.append(self._timetable.clock())
         return True
 
     def _changes(self, run: JobRun, next_run: JobRun) -> str:
@@ -374,4 +374,4 @@ class JobReload(ClosedOnExit):
         references = grouped((place_name((one.provider, one.path)), str(one)) for one in changed_references)
         with self._lock:
             changed = sorted(self._changed)
-        return " and ".join(some_of(references.get(what, [what])) for what in changed) or _SECRETS
+        return " and ".join(first_of(references.get(what, [what])) for what in changed) or _SECRETS

@@ -13,6 +13,7 @@ from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadActio
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
 from airflow_config_providers.job.providers_connection import (
     ProvidersConnection,
@@ -73,9 +74,8 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
         return deployment_registry().refusals(self.definitions(), asked, home=self.home) if asked else {}
 
     def _missing(self, found: Iterable[ConfigVariable]) -> ProviderDefinitionError:
-        references = sorted({printable(str(one)) for one in found if one.provider not in SUBSTITUTED_BY_SPARK})
-        others = f" and {len(references) - 1} more" if references[1:] else ""
-        return missing_connection(self.conn_id, f"refers to {references[0]}{others}")
+        references = sorted({str(one) for one in found if one.provider not in SUBSTITUTED_BY_SPARK})
+        return missing_connection(self.conn_id, f"refers to {first_of(references, most=1)}")
 
     def names(self) -> frozenset[str]:
         """Return the names of the providers; none if no connection defines them, or its definitions cannot be read."""

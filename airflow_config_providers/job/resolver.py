@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Self
 
@@ -10,7 +10,8 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.provider import ConfigProvider, SecretIdProvider
 from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
-from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved, settle
+from airflow_config_providers.core.resolved_config import ResolvedConfig
+from airflow_config_providers.core.resolver import ConfigResolver, Unresolved, settle
 from airflow_config_providers.core.text import printable, whole_number
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.core.wording import nearest
@@ -196,13 +197,11 @@ class Driver:
     The driver of a job.
 
     :param may_be_remote: whether it could run on another machine, as far as is known without any requests
-    :param is_remote: returns whether it does, given the settled configuration; it can read a connection
     :param not_python: the field that shows that the job is not a Python program, so that its driver cannot resolve
     :param closed: errors for fields in which the references of the configuration cannot be left to the driver
     """
 
     may_be_remote: bool
-    is_remote: Callable[[Mapping[str, str]], bool]
     not_python: str = ""
     closed: tuple[str, ...] = ()
 

@@ -13,7 +13,7 @@ from airflow_config_providers.core.data import ConfigData, ContentHash
 from airflow_config_providers.core.ending import Ending, is_process_ending
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.reload import without_reload_action
-from airflow_config_providers.core.resolver import ResolvedConfig
+from airflow_config_providers.core.resolved_config import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
@@ -59,7 +59,7 @@ class JobRun:
     :param resolver: what has resolved it; None for nothing
     :param end: called when the job has ended, or if this fails; closes the providers
     :param source: where a reload gets the next values from; None if the job is not reloaded
-    :param earlier: replaces the values that the job had before a reload, which can still be logged: of each reference,
+    :param earlier: replaces the values that the job had before a restart, which can still be logged: of each reference,
         the last ``KEPT`` and the first
     """
 
@@ -80,7 +80,7 @@ class JobRun:
         self._end = Once(end)
         self._source = source
         self.reverser = ReverseTransformer({}, {})
-        """Replaces values by references, also those before a reload."""
+        """Replaces values by references, also those before a restart."""
         self.withheld: frozenset[str] = frozenset()
         """The names of the environment variables that child processes of the job must not inherit."""
         try:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Final
 
 from airflow_config_providers.core.text import one_line
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.wording import first_of
 
 
 class FindingLevel(Enum):
@@ -165,5 +165,4 @@ def sorted_findings(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _named(tasks: list[str]) -> str:
-    others = len(tasks) - 1
-    return f"{tasks[0]} and {counted(others, 'more task')}" if others else tasks[0]
+    return first_of(tasks, most=1, noun="task")

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from airflow_config_providers.core.definition.config_type import ConfigType, reason_of
+from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.keys import current_name, key_problem, older_names
-from airflow_config_providers.core.nested import grouped
+from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.templates import is_known_only_in_run, is_template, without_templates
@@ -93,8 +93,7 @@ def _type_findings(entry: WrittenEntry, spark_version: str | None) -> Iterator[F
     definition = spark_definition(spark_version)
     if entry.key not in definition.config_keys or is_known_only_in_run(entry.text):
         return
-    for problem in definition.misfits(entry.key, entry.text):
-        reason = reason_of(entry.key, problem)
+    for reason in definition.misfit_reasons(entry.key, entry.text):
         yield Finding(WRONG_TYPE, entry.place, f"{entry.name} has a value that is not valid for this key. {reason}.")
 
 

@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any, Final
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.nested import ITEMS, grouped
+from airflow_config_providers.core.lists import grouped
+from airflow_config_providers.core.nested import ITEMS
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, problems_of
@@ -201,7 +202,7 @@ class _TaskReader:
         if is_configured(self._task):
             kind: Any = class_of(self._task)
             with suppress(ConfigException):  # a reference in a key, which the run refuses
-                return list(kind.own_execute_problems(self._fields))
+                return list(kind._own_execute_problems(self._fields))
         return ()
 
     def _layers(self, read: Any) -> tuple[tuple[WrittenEntry, ...], ...]:

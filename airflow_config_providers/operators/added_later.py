@@ -30,6 +30,25 @@ def check_added(operator: JobOperator, conf: Mapping[str, Any], *names: str) -> 
     _log_added(operator, added)
 
 
+def check_environment(operator: JobOperator, prefix: str | None) -> None:
+    """
+    Check what code has put into environment variables since the fields were rendered.
+
+    :param prefix: the prefix of their keys if Spark takes them as configuration; otherwise None
+    :raises ExposedValueError: code has put a value there, and others can read it
+    """
+    if prefix is None or not _execute_can_read_values(operator):
+        return
+    rendered = operator._try_state.environment
+    changed = {name: text for name, text in operator._job_fields().environment().items() if rendered.get(name) != text}
+    operator._try_state.handover.refuse_exposed_variables(changed, prefix, is_remote=lambda: _is_remote(operator))
+
+
+def _is_remote(operator: JobOperator) -> bool:
+    """Return whether the driver runs on another machine. This asks for the connection."""
+    return operator._destination().is_remote(operator._job_fields().configs)
+
+
 def configs_for(operator: JobOperator, conf: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the values of the configuration ``conf``, before any code had one, and log the keys that were added."""
     handover = operator._try_state.handover

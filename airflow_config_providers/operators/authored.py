@@ -8,8 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers import settings
+from airflow_config_providers.core.report_once import reporting_once
 from airflow_config_providers.core.resource import ConfigResource
-from airflow_config_providers.core.text import once, printable
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.authorship import rendered
@@ -61,13 +62,13 @@ def job_configuration(operator: JobOperator, fields: JobFields, *, context: Any,
         run_conf=getattr(context.get("dag_run"), "conf", None),
         collector=JobLayers(
             render=partial(rendered, environment=jinja_env or operator.get_template_env(), context=context),
-            warn=once(operator.log.warning),  # a reload settles it again
+            warn=reporting_once(operator.log.warning),  # a reload settles it again
             takes_any_key=fields.spec.takes_any_key,
             passes_master=fields.spec.passes_master,
             spark_version=spark.version if spark else None,
         ),
         words=fields.spec.words,
-        environment_prefixes=operator._environment_prefixes,
+        destination=operator._destination,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import astuple, replace
 from functools import partial
@@ -27,6 +27,7 @@ from airflow_config_providers.operators.try_state import TryState
 if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.authorship import Authorship
+    from airflow_config_providers.job.destination import Destination
     from airflow_config_providers.job.handover import Handover
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.operators.reversing import TaskReversal
@@ -276,8 +277,8 @@ class ConfiguredOperator(BaseOperator):
         return JobFields.of_operator(self, self._operator_spec())
 
     @classmethod
-    def own_execute_problems(cls, fields: JobFields) -> Iterable[tuple[str, str]]:
-        """Return each field with a reference that the class would take for the value, with a sentence."""
+    def _own_execute_problems(cls, fields: JobFields) -> Iterable[tuple[str, str]]:
+        """Return each field with a reference that the class would take for the value, with a sentence, for lint."""
         from airflow_config_providers.operators.own_execute import own_execute_problems
 
         return own_execute_problems(cls, fields)
@@ -305,17 +306,18 @@ class ConfiguredOperator(BaseOperator):
         """Return Spark's defaults file, which the job reads in any case."""
         return [spark.defaults] if spark and spark.defaults else []
 
-    def _environment_prefixes(self) -> Collection[str]:
-        """Return the prefixes under which ``env_vars`` are keys of Spark."""
-        return ()
+    def _destination(self) -> Destination:
+        """Return where the job runs. The stock operator is asked for its hook at most once for that."""
+        from airflow_config_providers.job.destination import Destination
+
+        return Destination(is_remote=lambda _: True)  # asked only if the driver may be remote
 
     def _job_driver(self, fields: JobFields) -> Driver:
         """Return the driver of the job, to which references can be left."""
         from airflow_config_providers.job.resolver import Driver
 
-        is_remote = fields.spec.is_remote and bool(fields.conf or fields.cluster_confs)
-        not_python, closed = fields.not_python(), tuple(fields.closed_confs())
-        return Driver(is_remote, lambda _: is_remote, not_python=not_python, closed=closed)
+        may_be_remote = fields.spec.is_remote and bool(fields.conf or fields.cluster_confs)
+        return Driver(may_be_remote, not_python=fields.not_python(), closed=tuple(fields.closed_confs()))
 
     def _own_problems(self, fields: JobFields) -> Iterable[str]:
         """Return what else is wrong with the fields before anything is resolved."""

@@ -157,7 +157,7 @@ class Rendering:
         try:
             with configuration.settled() as settled:
                 layered = settled.layered
-                return configuration.run_of(settled, resumption.verdict_on(configuration, settled.layers))
+                return configuration.run_of(settled, resumption.verdict_on(configuration, settled))
         except ConfigProvidersError as error:
             from airflow_config_providers.operators.try_records import TryRecords
 

@@ -8,14 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers.airflow_compat import resuming_method
-from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.operators.reversal.author_hooks import defines
 
 if TYPE_CHECKING:
-    from airflow_config_providers.core.layers import ConfigLayer
-    from airflow_config_providers.job.configuration import JobConfiguration
+    from airflow_config_providers.job.configuration import JobConfiguration, SettledJob
     from airflow_config_providers.job.policies import TaskVerdict
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
@@ -72,13 +70,13 @@ class Resumption:
         """Return how an operator begins or goes on that is rendered with ``context``."""
         return cls(operator, context, resuming_method(context.get("ti")))
 
-    def verdict_on(self, configuration: JobConfiguration, layers: Sequence[ConfigLayer]) -> TaskVerdict:
+    def verdict_on(self, configuration: JobConfiguration, settled: SettledJob) -> TaskVerdict:
         """Return what the policies say; nothing if the job has run, so that they are asked only if another begins."""
         from airflow_config_providers.job.policies import NO_VERDICT
 
         if not self._has_run_its_job:
-            return configuration.verdict(layers)
-        self.operator._try_state.before_submit = partial(self._begin_late, partial(configuration.verdict, layers))
+            return configuration.verdict(settled)
+        self.operator._try_state.before_submit = partial(self._begin_late, partial(configuration.verdict, settled))
         return NO_VERDICT
 
     def prepare(self) -> None:
@@ -101,7 +99,7 @@ class Resumption:
         changed = TryRecords(self.operator, self.context).changed_keys(run)
         if changed is None:
             return [_SETTLED_ANEW.format("this try has left no record of what its job was submitted with")]
-        named = first_of(list(map(printable, changed)), _MOST_NAMED)
+        named = first_of(changed, most=_MOST_NAMED)
         differs = f"differs from what its job was submitted with, which the record of this try has: {named}"
         return [_SETTLED_ANEW.format(differs)] if changed else []
 

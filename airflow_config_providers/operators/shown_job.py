@@ -29,6 +29,7 @@ def show_run(operator: JobOperator, fields: JobFields, run: JobRun, *, notes: Se
     operator.log.info("%s", resolved_line(run))
     for note in run.resolved.value_doubts():
         operator.log.warning("%s", note)
+    operator._try_state.environment = fields.environment()
     operator._try_state.referring_texts = {one.label: one.text for one in fields.texts() if scan(one.text)}
 
 

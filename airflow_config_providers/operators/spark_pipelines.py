@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from airflow_config_providers.operators.configured import ConfiguredOperator
 
 if TYPE_CHECKING:
     from airflow_config_providers.hooks.spark_pipelines import ConfiguredSparkPipelinesHook
+    from airflow_config_providers.job.destination import Destination
     from airflow_config_providers.job.handover import Handover
     from airflow_config_providers.spark.delivery import Submission
 
@@ -37,10 +38,12 @@ class SparkPipelinesMixin(ConfiguredOperator):
         hook.config_conn_id = self.config_conn_id
         return hook
 
-    def _environment_prefixes(self) -> Collection[str]:
+    def _destination(self) -> Destination:
+        from airflow_config_providers.hooks.spark_submit import destination_of
+
         kept = vars(self).get("hook")
         try:
-            return tuple(filter(None, [self.hook.environment_prefix]))
+            return destination_of(self.hook, self._job_fields().environment())
         finally:
             if kept is None:  # it was created before the layers were settled
                 vars(self).pop("hook", None)
@@ -55,8 +58,9 @@ class SparkPipelinesMixin(ConfiguredOperator):
         self, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
         """Return what spark-pipelines gets; of what spark-submit takes beside its configuration, only variables."""
-        from airflow_config_providers.operators.added_later import check_added
+        from airflow_config_providers.operators.added_later import check_added, check_environment
 
         self._try_state.begin_submission()
         check_added(self, conf, "env_vars")
+        check_environment(self, environment_prefix)
         return self._try_state.handover.submission({"env_vars": self.env_vars}.get, conf, environment_prefix, values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
+    from airflow_config_providers.job.destination import Destination
     from airflow_config_providers.job.handover import Handover
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.spark.delivery import Submission
@@ -80,17 +81,12 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         return self._spark_binary or DEFAULT_SPARK_BINARY
 
     def _job_driver(self, fields: JobFields) -> Driver:
-        return replace(super()._job_driver(fields), may_be_remote=True, is_remote=self._is_remote)
+        return replace(super()._job_driver(fields), may_be_remote=True)
 
-    def _is_remote(self, configs: Mapping[str, str]) -> bool:
-        from airflow_config_providers.hooks.spark_submit import runs_in_cluster
+    def _destination(self) -> Destination:
+        from airflow_config_providers.hooks.spark_submit import destination_of
 
-        return runs_in_cluster(super()._get_hook(), configs, self._job_fields().environment())
-
-    def _environment_prefixes(self) -> Collection[str]:
-        from airflow_config_providers.hooks.spark_submit import prefix_of
-
-        return tuple(filter(None, [prefix_of(super()._get_hook())]))
+        return destination_of(super()._get_hook(), self._job_fields().environment())
 
     def _may_follow(self) -> bool:
         hook = super()._get_hook()
@@ -172,11 +168,12 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     def _submission(
         self, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
-        from airflow_config_providers.operators.added_later import check_added
+        from airflow_config_providers.operators.added_later import check_added, check_environment
 
         self._try_state.begin_submission()
         self._try_state.has_submitted = True
         check_added(self, {**self._job_fields().configs, **conf}, "env_vars", *IN_COMMAND)
+        check_environment(self, environment_prefix)
         return self._try_state.handover.submission(self._job_fields().read, conf, environment_prefix, values)
 
     def _commands_afterwards(self, commands: Sequence[str]) -> Sequence[str]:

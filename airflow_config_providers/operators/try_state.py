@@ -36,6 +36,8 @@ class TryState:
         """The job of an earlier try that this one follows."""
         self.referring_texts: Mapping[str, str] = {}
         """Label -> string in a field that has references, as rendered; none if a job is followed."""
+        self.environment: Mapping[str, str] = {}
+        """The environment variables for Spark, as rendered; none if a job is followed."""
         self.added_context: AddedContext | None = None
         """What is added to the task's context since then, if there are values."""
         self.before_submit: Callable[[], object] | None = None

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from airflow_config_providers.core.alter import AlterConfigOp
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer
-from airflow_config_providers.core.nested import grouped
+from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.policy import Moment, NamedPolicy, RequestMetadata
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
@@ -380,7 +380,7 @@ def _running(one: RunningJob) -> Row:
 
 def named(resources: Sequence[ConfigResource], most: int = _NAMED) -> str:
     """Return the names of the first resources, at most so many, and how many more there are."""
-    return first_of(list(map(_name, resources)), most)
+    return first_of(map(_name, resources), most=most)
 
 
 def _name(resource: ConfigResource) -> str:

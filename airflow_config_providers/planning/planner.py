@@ -11,7 +11,7 @@ from typing import Final
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSynonym, LayeredConfig
-from airflow_config_providers.core.nested import grouped
+from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.core.wording import counted, nearest

@@ -17,8 +17,9 @@ from starlette.responses import Response
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.alter import AlterConfigOp, OpType
+from airflow_config_providers.core.report_once import reporting_once
 from airflow_config_providers.core.resource import ConfigResource, ResourceType
-from airflow_config_providers.core.text import is_storable, is_unicode, once, printable
+from airflow_config_providers.core.text import is_storable, is_unicode, printable
 from airflow_config_providers.core.wording import nearest, there_are
 from airflow_config_providers.deployment.admin import Caller
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
@@ -70,7 +71,7 @@ def _asked(request: Request, user: GetUserDep) -> Asked:
     known = _parameters(request.scope["route"].dependant)
     refuse(MalformedRequestError, _unknown(request.query_params, known, "parameter"))
     resource = _resource(request.path_params.get("dag_id"), request.path_params.get("task_id"))
-    warn = once(notes.append)
+    warn = reporting_once(notes.append)
     if settings.environment_enabled():
         warn("Overrides by environment variables of the workers are not shown: the server does not have them.")
     return Asked(resource, DeployedConfigurations(warn, _caller(request, user)), notes)

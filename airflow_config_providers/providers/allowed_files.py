@@ -22,7 +22,7 @@ from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     ProviderLookupError,
     ProviderUnavailableError,
-    gravest,
+    refuse_together,
 )
 from airflow_config_providers.providers.real_path import (
     DEEPEST,
@@ -187,10 +187,7 @@ class AllowedFiles:
         """
         if self.allowed is None:
             return "every file is allowed"
-        failures = [failure for root in self.allowed if (failure := self._unreadable("/" + "/".join(root)))]
-        if failures:
-            problems = [problem for failure in failures for problem in failure.problems]
-            raise gravest(failures, (AccessDeniedError, ProviderUnavailableError))(*problems)
+        refuse_together(failure for root in self.allowed if (failure := self._unreadable("/" + "/".join(root))))
         return counted(len(self.allowed), "allowed path")
 
     def diagnose(self) -> Iterator[Diagnosis]:

@@ -16,15 +16,16 @@ from airflow_config_providers.core.concurrency.per_process import PerProcess
 from airflow_config_providers.core.concurrency.workers import BriefWorkers
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
+from airflow_config_providers.core.lists import several
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.subscriptions import Subscriptions
-from airflow_config_providers.core.text import printable, several
-from airflow_config_providers.core.variable import ConfigVariable, some_of, variables
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.core.wording import counted, first_of
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
 from airflow_config_providers.job.providers_connection import ProvidersConnection
 from airflow_config_providers.providers.env import EnvVarConfigProvider
@@ -157,7 +158,7 @@ def _workers_of(conn_id: str, places: Iterable[Place]) -> BriefWorkers:
 
 
 def _description(places: Mapping[Place, Sequence[ConfigVariable]], paces: Mapping[str, str]) -> str:
-    references = some_of((str(one) for some in places.values() for one in some), most=_MOST_NAMED)
+    references = first_of((str(one) for some in places.values() for one in some), most=_MOST_NAMED)
     how_often = "; ".join(f"provider '{printable(name)}' {pace}" for name, pace in paces.items())
     return f"Watching {references} for a change: {how_often}."
 
@@ -179,7 +180,7 @@ def _watched(
         return _subscribe(providers[place[0]], place, {reference.key for reference in references}, changed)
     except ConfigProvidersError as error:
         failure = error
-    shown = some_of(map(str, references))
+    shown = first_of(map(str, references))
     raise type(failure)(*(f"{shown}: cannot be watched. {problem}" for problem in failure.problems))
 
 

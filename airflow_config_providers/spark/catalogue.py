@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from airflow_config_providers.core.definition.config_type import ConfigType, inv
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
 from airflow_config_providers.core.sensitive import reveals
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
 from airflow_config_providers.spark.redaction import is_hidden_by_spark
@@ -175,11 +176,11 @@ class SparkDefinition(ConfigDef):
         """Return why dynamic configuration cannot change ``name``; None if it can."""
         return OF_DEPLOYMENT if is_specification(name) else READ_ONLY.get(name)
 
-    def misfits(self, name: str, value: object) -> Sequence[str]:
-        """Return the problems of ``value``; none for a string in which Spark will still replace something."""
+    def refusal(self, name: str, value: object) -> ConfigException | None:
+        """Return why ``value`` is invalid; None for a string in which Spark will still replace something."""
         if isinstance(value, str) and is_substituted_by_spark(value):
-            return ()
-        return super().misfits(name, value)
+            return None
+        return super().refusal(name, value)
 
 
 def spark_definition(version: str | None = None) -> SparkDefinition:

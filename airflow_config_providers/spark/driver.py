@@ -18,7 +18,8 @@ from airflow_config_providers.core.lookup import ONCE, PATIENT, FetchOptions
 from airflow_config_providers.core.process_environment import lacking
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ProviderRegistry
-from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
+from airflow_config_providers.core.resolved_config import ResolvedConfig
+from airflow_config_providers.core.resolver import ConfigResolver, Unresolved
 from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UndeliverableValueError, refuse

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from airflow_config_providers.core.concurrency.per_process import forget_in_children
 from airflow_config_providers.core.concurrency.workers import in_thread
 from airflow_config_providers.core.errors import clearing_frames
-from airflow_config_providers.core.resolver import ResolvedConfig
+from airflow_config_providers.core.report_once import reporting_once
+from airflow_config_providers.core.resolved_config import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer
-from airflow_config_providers.core.text import once, one_line
-from airflow_config_providers.core.variable import some_of
+from airflow_config_providers.core.text import one_line
+from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.log.installation import Installation, install
 
@@ -77,7 +78,7 @@ class DriverConfigs:
         self._refusal: ConfigProvidersError | None = None
         self._reading: Future[None] | None = None
         self._waits = True
-        self._warn = once(partial(_log.warning, "%s"))
+        self._warn = reporting_once(partial(_log.warning, "%s"))
         self._take(first)
         forget_in_children(self)
 
@@ -168,7 +169,7 @@ class DriverConfigs:
             self._configs = MappingProxyType(values)
             if changed:
                 has = "has a new value" if len(changed) == 1 else "have new values"
-                _log.info("%s %s.", some_of(changed, most=_NAMED), has)
+                _log.info("%s %s.", first_of(changed, most=_NAMED), has)
 
     def _earlier(self) -> ReverseTransformer:
         """Return a reverser of the last values and the first one of each reference."""

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 _log: Final = logging.getLogger(__name__)
+
+_CREATE: Final = getattr(os, "memfd_create", None)
+
+_UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EPERM, errno.EACCES, errno.EINVAL})
+"""The errors of a system that has no such call, of a sandbox that forbids it, and of a system without an option."""
 
 _HOLD: Final = ("/bin/sh", "-c", "read _")
 """Ends when its input does."""
@@ -43,10 +49,11 @@ def private_file(content: bytes, *, anonymous: bool | None = None) -> Iterator[P
     that a signal ends leaves it behind: SIGKILL, or one such as SIGTERM that it does not handle.
 
     :param anonymous: None for an anonymous file if the system supports it, otherwise a named file
-    :raises OSError: the file cannot be created, or ``anonymous`` is true and the system does not support it
+    :raises OSError: the file cannot be created, as without memory or descriptors, or ``anonymous`` is true and the
+        system does not support it
     """
     if anonymous is None:
-        anonymous = _has_anonymous_files()
+        anonymous = has_anonymous_files()
     with _anonymous(content) if anonymous else _named(content) as file:
         yield file
 
@@ -70,12 +77,20 @@ def path_in(process: int, file: PrivateFile) -> str:
     return f"/proc/{process}/fd/{file.pass_fds[0]}" if file.pass_fds else file.path
 
 
-def _has_anonymous_files() -> bool:
-    if not hasattr(os, "memfd_create") or not Path("/dev/fd").is_dir():
+def has_anonymous_files(create: Callable[[str, int], int] | None = _CREATE) -> bool:
+    """
+    Return whether the system supports anonymous files.
+
+    :param create: creates one, and returns its descriptor; None if the system has no call for that
+    :raises OSError: it does, but none can be created now
+    """
+    if create is None or not Path("/dev/fd").is_dir():
         return False
     try:
-        os.close(os.memfd_create("probe", os.MFD_CLOEXEC))
-    except OSError:  # a sandbox can forbid the call
+        os.close(create("probe", os.MFD_CLOEXEC))
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
         return False
     return True
 

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX, HIVE_PREFIX, older_names
-from airflow_config_providers.core.nested import grouped
+from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.sensitive import TELLING_NAMES
 
 REDACTION_KEY: Final = "spark.redaction.regex"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.text import in_all, once, shortened, whole_number
+from airflow_config_providers.core.text import shortened, whole_number
 
 
 @given(st.lists(st.text(max_size=30), max_size=40), st.integers(60, 600))
@@ -84,21 +84,3 @@ def test_no_sign_is_read_whatever_the_bounds_are() -> None:
 def test_a_whole_number_has_as_many_digits_as_its_bound() -> None:
     most = 10**21
     assert [whole_number(str(number), most=most) for number in (most, most + 1)] == [most, None]
-
-
-def test_a_text_is_told_once():
-    told: list[str] = []
-    tell = once(told.append)
-    for text in ("a", "b", "a"):
-        tell(text)
-
-    assert told == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("lists", "found"),
-    [([], []), ([["b", "a"]], ["b", "a"]), ([["b", "a", "c"], ["a", "c", "b"], ["b", "a"]], ["b", "a"])],
-    ids=["none", "one", "several"],
-)
-def test_what_all_lists_have_is_in_the_order_of_the_first(lists, found):
-    assert in_all(lists) == found

@@ -317,5 +317,5 @@ def require_exactly_once(stream: Stream, restarts: int) -> None:
     assert stream.airflow.query("select try_number from task_instance where run_id = ?", stream.run) == [(1,)]
     assert stream.database.counts() == list(range(stream.arrived))
     assert len(set(stream.applications())) == len(stream.events()) == 1 + restarts
-    assert stream.log().count("Reload: ${mounted:") == restarts
+    assert stream.log().count("Restart: ${mounted:") == restarts
     assert "${mounted:" in str([row for row in stream.airflow.rendered() if stream.run in row])

@@ -169,7 +169,7 @@ def test_a_reload_action_that_was_changed_to_none_leaves_the_running_job_alone(c
     job.reload_with("second")
     assert (job.stops, run.runs[0].is_closed) == ([], True)
     assert "config.reload.action is none now" in caplog.text
-    assert "No reload: ${dir:/secrets} changed." in caplog.text
+    assert "No restart: ${dir:/secrets} changed." in caplog.text
 
     job.reload_with("third")
 
@@ -288,7 +288,7 @@ def test_a_job_that_failed_after_a_change_begins_anew_though_it_was_not_stopped(
 
     assert job.reload.next_run().content == "second"
     assert job.stops == []
-    assert caplog.messages == ["Reload: the job failed after ${dir:/secrets} changed. It is submitted again."]
+    assert caplog.messages == ["Restart: the job failed after ${dir:/secrets} changed. It is submitted again."]
 
 
 class WithKeys(Run):
@@ -311,7 +311,7 @@ def test_a_reload_names_the_reference_whose_value_has_changed(caplog):
     job.reload_with("second")
 
     assert caplog.messages == [
-        "Reload: ${dir:/secrets:password} changed. The job is stopped, and submitted again with the new values."
+        "Restart: ${dir:/secrets:password} changed. The job is stopped, and submitted again with the new values."
     ]
 
 

@@ -14,7 +14,8 @@ from airflow.sdk.execution_time import task_runner
 
 from airflow_config_providers.airflow_compat import AirflowTaskTimeout
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig
+from airflow_config_providers.core.resolved_config import ResolvedConfig
+from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ProviderUnavailableError

@@ -302,6 +302,57 @@ def test_a_value_that_execute_adds_as_a_queue_is_refused(dag, run_task, password
     assert spark_submit() == []
 
 
+@pytest.mark.parametrize(
+    ("master", "mode", "readers"),
+    [
+        pytest.param("yarn", "client", "the logs of the application on YARN", id="yarn"),
+        pytest.param("k8s://h", "cluster", "the pod of the driver", id="k8s, cluster mode"),
+        pytest.param("k8s://h", "client", "", id="k8s, where it stays on the worker"),
+        pytest.param("local[1]", "client", "", id="local"),
+    ],
+)
+def test_a_value_that_execute_puts_into_a_variable_is_refused_where_others_can_read_it(
+    dag, run_task, password, spark_submit, monkeypatch, master, mode, readers
+):
+    if master.startswith("k8s"):
+        pytest.importorskip("kubernetes", reason="pip install apache-airflow-providers-cncf-kubernetes")
+    fields = {"conn_type": "spark", "host": master, "extra": {"deploy-mode": mode}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
+    kind = changing(lambda job: setattr(job, "env_vars", {"LOGIN": job.token}))
+
+    run = run_task(kind(**JOB, dag=dag, token=password, conf={"spark.kubernetes.namespace": "n"}))
+
+    told = "env_vars['LOGIN']: the value that the code of the operator has put there would be readable by everyone"
+    assert str(run.error).startswith(told) is bool(readers)
+    assert readers in str(run.error)
+    assert bool(spark_submit()) is not bool(readers)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "authored"), [(True, {}), (None, {"LOGIN": "s3cret-token"})], ids=["allowed", "written by the author"]
+)
+def test_a_variable_with_a_value_is_not_refused_if_it_is_allowed_or_was_there_before(
+    dag, run_task, secrets_dir, spark_submit, monkeypatch, allowed, authored
+):
+    (secrets_dir / "token").write_text("s3cret-token")
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "yarn"}))
+    kind = changing(lambda job: setattr(job, "env_vars", {"LOGIN": job.token}))
+
+    run = run_task(
+        kind(
+            **JOB,
+            dag=dag,
+            token=f"${{dir:{secrets_dir}:token}}",
+            allow_exposed_arguments=allowed,
+            env_vars=authored,
+            conf={"spark.app.x": "y"},
+        )
+    )
+
+    assert run.error is None
+    assert spark_submit() != []
+
+
 def test_a_string_that_only_looks_like_a_value_is_no_value(dag, run_task, secrets_dir, spark_submit):
     (secrets_dir / "memory").write_text("4g")
     change = before_execute(lambda job: job.conf.update({"spark.driver.memory": "4g", "spark.app.name": "a 4g job"}))

@@ -525,7 +525,7 @@ def test_a_secret_that_changed_before_a_try_follows_restarts_the_job(
     assert cluster.killed == [JOB]
     assert passwords(spark_submit) == [["c4nary-first"], ["c4nary-second"]]
     assert state["spark_job_id"] == state[STATE_KEY]["job"] == "driver-20261122-0002"
-    assert "Reload: the job's secrets changed. The job is stopped" in run.shown
+    assert "Restart: the job's secrets changed. The job is stopped" in run.shown
     assert "c4nary" not in run.shown
 
 

@@ -249,10 +249,10 @@ def test_the_mark_of_a_task_differs_after_a_change_and_after_a_refresh(store, in
 def test_a_change_while_a_job_resolves_differs_from_the_mark_of_its_run(connections, in_task, alter):
     alter(TASK, {"spark.app.rate": "10"})
     authored = AuthoredJob(options=JobOptions(reload_action="restart"))
-    configuration = JobConfiguration(TASK, authored, [], Driver(False, lambda _: False), None, JobLayers(str, print))
+    configuration = JobConfiguration(TASK, authored, [], Driver(False), None, JobLayers(str, print))
     with configuration.settled() as settled:
         alter(TASK, {"spark.app.rate": "20"})
-        run = configuration.run_of(settled, configuration.verdict(settled.layers))
+        run = configuration.run_of(settled, configuration.verdict(settled))
 
     assert run.shown == {"spark.app.rate": "10"}
     assert run.dynamic_mark != refresh_mark(TASK)

@@ -175,7 +175,7 @@ def test_three_rotations_are_three_reloads_in_one_try(dag, run_task, job, capfd)
     assert run.state == "success"
     assert job.passwords() == VALUES
     shown = "".join(capfd.readouterr()) + repr(run.rendered) + repr(run.supervisor.sent("SetRenderedFields"))
-    assert shown.count("Reload: ${dir:") == 3
+    assert shown.count("Restart: ${dir:") == 3
     assert "c4nary" not in shown
     assert f"{KEY}={job.reference}" in shown.replace("\\", "")
 
@@ -369,7 +369,7 @@ def test_no_more_reloads_than_are_allowed_happen_in_an_hour(dag, run_task, job, 
     def rotate():
         rotated(job, 1)()
         job.rotate(VALUES[2])
-        assert is_shown("A reload waits", out, capfd)
+        assert is_shown("A restart waits", out, capfd)
 
     with job.during(rotate):
         run_task(operator(dag, job, streaming=True))
@@ -562,7 +562,7 @@ def test_a_change_of_dynamic_configuration_reaches_a_running_job(dag, run_task, 
         run = run_task(operator(dag, job, streaming=True))
     assert run.state == "success"
     assert job.submissions()[-1].conf["spark.app.limit"] == "9"
-    assert "Reload: the dynamic configuration changed" in "".join(capfd.readouterr())
+    assert "Restart: the dynamic configuration changed" in "".join(capfd.readouterr())
 
 
 def test_a_refresh_by_which_no_value_differs_is_no_reload(dag, run_task, job, store, monkeypatch):

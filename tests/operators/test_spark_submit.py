@@ -765,6 +765,60 @@ def test_a_preview_of_a_job_whose_hook_cannot_be_made_says_that_it_does_not_know
     assert note.startswith("! It is not known here where the job runs (ValueError)")
 
 
+def test_a_preview_without_the_connection_of_the_job_says_that_it_does_not_know_where_it_runs(
+    notes_of_preview, password, monkeypatch
+):
+    monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT", raising=False)
+
+    (note,) = notes_of_preview(env_vars={"LOGIN": password})
+
+    assert note.startswith("! It is not known here where the job runs (there is no connection 'spark_default')")
+
+
+def test_a_preview_of_a_job_on_yarn_says_who_could_read_env_vars(notes_of_preview, password, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "yarn"}))
+
+    (note,) = notes_of_preview(env_vars={"LOGIN": password})
+
+    assert "would be readable by everyone who can read the logs of the application on YARN" in note
+
+
+@pytest.fixture
+def settled_job(dag, password, monkeypatch, tmp_path):
+    """A rendered task with policies and references in ``env_vars``, and how many times it was asked where it runs."""
+    (tmp_path / "policies.yaml").write_text(
+        "policies:\n- name: m\n  class: bounds\n  params: {spark.driver.memory: {max: 2g}}\n"
+    )
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[1]"}))
+    asked = []
+
+    class CountingOperator(ConfiguredSparkSubmitOperator):
+        def _destination(self):
+            asked.append(self)
+            return super()._destination()
+
+    fields = {"application": "job.py", "env_vars": {"LOGIN": password}, "reload_action": "restart"}
+    task = CountingOperator(task_id="t", dag=dag, **fields)
+    task.render_template_fields({"run_id": "r"})
+    yield task, asked
+    task._try_state.run.close()
+
+
+def test_policies_and_references_in_variables_ask_for_the_connection_once(settled_job):
+    _, asked = settled_job
+
+    assert len(asked) == 1
+
+
+def test_a_reload_asks_for_the_connection_anew(settled_job):
+    task, asked = settled_job
+
+    task._try_state.run.again().close()
+
+    assert len(asked) == 2
+
+
 def test_where_a_job_runs_is_not_asked_for_env_vars_that_others_may_read(notes_of_preview, password, monkeypatch):
     fields = {"conn_type": "spark", "host": "local", "extra": {"spark-home": "/opt/spark"}}
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))

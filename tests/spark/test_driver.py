@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.core.lookup import ONCE
-from airflow_config_providers.core.resolver import ResolvedConfig, Unresolved
+from airflow_config_providers.core.resolved_config import ResolvedConfig
+from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.exceptions import (
     ExposedValueError,
     ProviderUnavailableError,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -7,12 +8,13 @@ import stat
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.spark.private_file import private_file, write_new
+from airflow_config_providers.spark.private_file import has_anonymous_files, private_file, write_new
 from tests.limits import LONGEST
 
 CANARY = b"spark.k=canary-7f3a\n"
@@ -49,6 +51,24 @@ def test_the_system_chooses_memory_where_it_has_it(temp: Path) -> None:
     with private_file(CANARY) as file:
         assert file.path == f"/dev/fd/{file.pass_fds[0]}"
         assert list(temp.iterdir()) == []
+
+
+def failing_with(number: int) -> Callable[[str, int], int]:
+    def create(name: str, flags: int) -> int:
+        raise OSError(number, os.strerror(number))
+
+    return create
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM, errno.EACCES, errno.EINVAL])
+def test_a_call_that_the_system_lacks_or_forbids_is_no_support(number: int) -> None:
+    assert not has_anonymous_files(failing_with(number))
+
+
+@pytest.mark.parametrize("number", [errno.ENOMEM, errno.EMFILE, errno.ENFILE])
+def test_a_system_that_is_short_of_something_is_not_taken_for_one_without_support(number: int) -> None:
+    with pytest.raises(OSError, match=os.strerror(number)):
+        has_anonymous_files(failing_with(number))
 
 
 def test_a_child_that_is_not_handed_the_memory_does_not_get_it() -> None:

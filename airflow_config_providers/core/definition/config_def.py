@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.definition.config_type import (
     ConfigType,
+    InvalidValueError,
     convert_to_string,
     invalid_value,
     parse_type,
 )
-from airflow_config_providers.core.nested import grouped
+from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.resource import EVERYWHERE, ResourceType
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse
@@ -93,10 +94,18 @@ class ConfigKey:
 
     def check(self, value: object) -> tuple[Any, Sequence[str]]:
         """Parse and validate ``value``; return the result, None if it is invalid, and the problems."""
-        parsed, problems = _attempt(parse_type, self.name, value, self.type)
-        if not problems and self.validator is not None:
-            _, problems = _attempt(self.validator.ensure_valid, self.name, parsed)
-        return None if problems else parsed, problems
+        parsed, refusal = self._parsed(value)
+        return (parsed, ()) if refusal is None else (None, refusal.problems)
+
+    def refusal(self, value: object) -> ConfigException | None:
+        """Return why ``value`` is invalid; None if it is not."""
+        return self._parsed(value)[1]
+
+    def _parsed(self, value: object) -> tuple[Any, ConfigException | None]:
+        parsed, refusal = _attempt(parse_type, self.name, value, self.type)
+        if refusal is None and self.validator is not None:
+            _, refusal = _attempt(self.validator.ensure_valid, self.name, parsed)
+        return parsed, refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +208,17 @@ class ConfigDef:
 
     def misfits(self, name: str, value: object) -> Sequence[str]:
         """Return the problems with ``value`` as the value of the defined configuration ``name``."""
-        return self.config_keys[name].check(value)[1]
+        refusal = self.refusal(name, value)
+        return () if refusal is None else refusal.problems
+
+    def misfit_reasons(self, name: str, value: object) -> Sequence[str]:
+        """Return the same problems, in words that do not name the configuration, unless a validator of others does."""
+        refusal = self.refusal(name, value)
+        return (refusal.reason,) if isinstance(refusal, InvalidValueError) else self.misfits(name, value)
+
+    def refusal(self, name: str, value: object) -> ConfigException | None:
+        """Return why ``value`` is invalid as the value of the defined configuration ``name``; None if it is not."""
+        return self.config_keys[name].refusal(value)
 
     def is_sensitive(self, name: str) -> bool:
         """Return whether ``name`` is defined as a PASSWORD."""
@@ -252,16 +271,17 @@ class ConfigDef:
         }
 
 
-def _attempt(function: Callable[..., Any], name: str, *args: Any) -> tuple[Any, Sequence[str]]:
-    """Call ``function``, possibly user code, for the configuration ``name``; return its result and its problems."""
+def _attempt(function: Callable[..., Any], name: str, *args: Any) -> tuple[Any, ConfigException | None]:
+    """Call ``function``, possibly user code, for the configuration ``name``; return its result, or why it refuses."""
     try:
-        return function(name, *args), ()
+        return function(name, *args), None
     except ConfigException as error:
-        unsaid = str(invalid_value(name, "it was refused without a reason"))
-        return None, error.problems if any(error.args) else (unsaid,)
+        if any(error.args):
+            return None, error.with_traceback(None)  # its frames have the value
+        return None, invalid_value(name, "it was refused without a reason")
     except Exception as error:  # noqa: BLE001 - foreign code can raise anything, and its message can quote the value
         failed = f"{getattr(function, '__qualname__', 'its check')} failed with {type(error).__name__}"
-        return None, (str(invalid_value(name, failed)),)
+    return None, invalid_value(name, failed)
 
 
 def _rank(key: ConfigKey) -> tuple[bool, int, str]:

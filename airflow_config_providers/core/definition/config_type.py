@@ -38,18 +38,21 @@ class ConfigType(Enum):
     """A string that is never shown."""
 
 
-def invalid_value(name: str, reason: str) -> ConfigException:
+class InvalidValueError(ConfigException):
+    """
+    A value that is not valid.
+
+    :ivar reason: why, in words that do not name the configuration
+    """
+
+    reason: str
+
+
+def invalid_value(name: str, reason: str) -> InvalidValueError:
     """Return the error for an invalid value of ``name``; ``reason`` must not quote the value."""
-    return ConfigException(f"{_beginning(name)}{reason}")
-
-
-def reason_of(name: str, problem: str) -> str:
-    """Return the reason in ``problem``, the message of an ``invalid_value`` of ``name``."""
-    return problem.removeprefix(_beginning(name))
-
-
-def _beginning(name: str) -> str:
-    return f"Invalid value for configuration {printable(name)}: "
+    error = InvalidValueError(f"Invalid value for configuration {printable(name)}: {reason}")
+    error.reason = reason
+    return error
 
 
 def parse_type(name: str, value: object, type: ConfigType) -> Any:  # noqa: A002 - Kafka's name

@@ -23,7 +23,7 @@ def forms(text: str, encodings: Iterable[str] | None = None) -> list[bytes]:
     Return each distinct form of ``text`` in ``encodings``, names from ``ENCODINGS``; None for all, plain first.
 
     If an encoding allows choices (quotes, case, characters to escape), there is a form for each choice that common
-    tools make. Text that was encoded twice has forms only for JSON inside a string, and for Python inside JSON.
+    tools make. Of nested encodings, only JSON inside a string, and Python inside JSON, have forms.
     """
     names = ENCODINGS if encodings is None else encodings
     if _UNCHANGED.issuperset(text):
@@ -63,7 +63,11 @@ def _json_encoders() -> tuple[Callable[[str], str], Callable[[str], str]]:
 
 
 def _json_in_string(text: str) -> Iterator[str]:
-    """Yield JSON inside a string of JSON, of Python, or of what escapes backslashes alone; and Python inside JSON."""
+    """
+    Yield JSON inside a string of JSON, Python, a shell, or what escapes backslashes alone, and Python inside JSON.
+
+    A line of a log that is JSON can be in the JSON of a container's log, so there is also a form of JSON three times.
+    """
     if text.isascii() and text.isprintable() and _QUOTING.isdisjoint(text):
         yield text
         return
@@ -71,7 +75,9 @@ def _json_in_string(text: str) -> Iterator[str]:
         doubled = body.replace("\\", r"\\")
         yield doubled
         yield doubled.replace("'", r"\'")
-        yield doubled.replace('"', r"\"")
+        yield (twice := doubled.replace('"', r"\""))
+        yield twice.replace("\\", r"\\").replace('"', r"\"")
+        yield from _quoted_for_shell(body)
     written = repr('"' + text)[2:-1]
     for body in (written, written.replace(r"\'", "'")):
         yield from _json_bodies(body)
@@ -167,10 +173,15 @@ def _named_references() -> dict[int, str]:
 
 
 def _shell(text: str) -> Iterator[str]:
+    yield from _quoted_for_shell(text)
+    yield text.translate(_IN_SHELL) if text.isascii() else re.sub(r"([^\w@%+=:,./-])", r"\\\1", text)
+
+
+def _quoted_for_shell(text: str) -> Iterator[str]:
     yield text.replace("'", "'\"'\"'")
     yield text.replace("'", r"'\''")
     yield text.translate(_IN_DOUBLE_QUOTES)
-    yield text.translate(_IN_SHELL) if text.isascii() else re.sub(r"([^\w@%+=:,./-])", r"\\\1", text)
+    yield text.translate(_FOR_YARN)
 
 
 def _properties(text: str) -> Iterator[str]:
@@ -241,6 +252,8 @@ _FEWEST_KNOWN: Final = 5
 """The fewest letters and digits of a form in which other characters were lost."""
 _IN_SHELL: Final = _backslashed({*map(chr, range(128))} - _UNCHANGED.union("@%+=:,/"))
 _IN_DOUBLE_QUOTES: Final = _backslashed('$`"\\')
+_FOR_YARN: Final = str.maketrans({"$": r"\$", '"': r"\"", "'": r"'\''"})
+"""How Spark quotes an option of Java in the command of a container."""
 _LINE_ENDS: Final = str.maketrans({"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 _PROPERTIES_ESCAPES: Final = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r", "\f": r"\f"})
 _PROPERTIES_SEPARATORS: Final = _backslashed("=:#!")
@@ -269,7 +282,7 @@ def _utf16_escapes(character: re.Match[str]) -> str:
 def _upper_escapes(text: str) -> str:
     if "\\u" not in text:
         return text
-    return re.sub(r"\\u[0-9a-f]{4}", lambda escape: r"\u" + escape[0][2:].upper(), text)
+    return re.sub(r"\\(?:\\|u[0-9a-f]{4})", lambda escape: escape[0][:2] + escape[0][2:].upper(), text)
 
 
 ENCODINGS: Final[Mapping[str, Encoding]] = {

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from airflow_config_providers.core.keys import hadoop_name
-from airflow_config_providers.core.nested import grouped
+from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, RequestMetadata
 from airflow_config_providers.core.sensitive import shows_secret, sounds_secret

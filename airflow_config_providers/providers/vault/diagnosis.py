@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.providers.file_rights import rights_of
 from airflow_config_providers.providers.vault.transport import THIS_MACHINE
 
@@ -120,5 +121,4 @@ def _names(found: object) -> list[str]:
 
 
 def _listed(names: list[str]) -> str:
-    rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return printable(", ".join(names[:_SHOWN])) + rest if names else "none"
+    return first_of(names, most=_SHOWN) or "none"

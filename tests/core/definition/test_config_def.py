@@ -223,6 +223,21 @@ def test_misfits_of_one_value() -> None:
     assert list(definition.misfits("a", "0")) == ["Invalid value for configuration a: Value must be at least 1"]
 
 
+def test_the_reason_of_a_misfit_does_not_name_the_configuration() -> None:
+    definition = ConfigDef().define("a", INT, 1, Range.at_least(1))
+
+    assert [list(definition.misfit_reasons("a", text)) for text in ("0", "1")] == [["Value must be at least 1"], []]
+
+
+def test_the_reason_of_another_check_is_its_whole_message() -> None:
+    def refuse(name: str, value: object) -> None:
+        raise ConfigException(f"{name} is odd.")
+
+    definition = ConfigDef().define("a", INT, validator=LambdaValidator.with_(refuse, ""))
+
+    assert list(definition.misfit_reasons("a", "1")) == ["a is odd."]
+
+
 def test_fitting_value_has_no_misfits() -> None:
     assert not ConfigDef().define("a", INT).misfits("a", "0")
 

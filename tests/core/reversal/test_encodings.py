@@ -23,7 +23,7 @@ from airflow_config_providers.core.reversal.encodings import ENCODINGS, EVEN, fo
 
 
 def _upper(escape):
-    return r"\u" + escape[0][2:].upper()
+    return escape[0][:2] + escape[0][2:].upper()
 
 
 def protobuf():
@@ -44,6 +44,11 @@ def in_json(content):
     return json.dumps(content, ensure_ascii=False)
 
 
+def of_yarn(text):
+    """As Spark's ``escapeForShell`` does it, in the script that starts a container."""
+    return "".join({"$": r"\$", '"': r"\"", "'": r"'\''"}.get(mark, mark) for mark in text)
+
+
 VALUE = "Zq8 s3cr3t/é+'1\"=\\&<$%\n~x*"
 
 TOOLS = [
@@ -52,11 +57,17 @@ TOOLS = [
     pytest.param(lambda text: json.dumps({"k": text}), id="json-ascii"),
     pytest.param(lambda text: json.dumps(json.dumps({"k": text})), id="json-in-json-ascii"),
     pytest.param(lambda text: in_json(in_json({"k": text})), id="json-in-json"),
+    pytest.param(lambda text: json.dumps(json.dumps(json.dumps({"k": text}))), id="json-three-times-ascii"),
+    pytest.param(lambda text: in_json(in_json(in_json({"k": text}))), id="json-three-times"),
+    pytest.param(lambda text: shlex.quote("'" + in_json({"k": text})), id="json-in-shell"),
+    pytest.param(lambda text: in_json({"k": text}).replace("'", r"'\''"), id="json-in-shell-trace"),
+    pytest.param(lambda text: re.sub(r'([$`"\\])', r"\\\1", in_json({"k": text})), id="json-in-shell-double-quotes"),
+    pytest.param(lambda text: of_yarn(in_json({"k": text})), id="json-in-yarn"),
     pytest.param(lambda text: repr(json.dumps({"k": text})), id="json-in-repr"),
     pytest.param(lambda text: in_json({"k": text}).replace("\\", r"\\"), id="json-in-properties"),
     pytest.param(lambda text: in_json(repr([text])), id="repr-in-json"),
     pytest.param(lambda text: json.dumps(text).replace("/", r"\/"), id="json-slashes"),
-    pytest.param(lambda text: re.sub(r"\\u....", _upper, json.dumps(text)), id="json-upper-case"),
+    pytest.param(lambda text: re.sub(r"\\(?:\\|u....)", _upper, json.dumps(text)), id="json-upper-case"),
     pytest.param(lambda text: repr([text]), id="repr"),
     pytest.param(ascii, id="ascii"),
     pytest.param(lambda text: str(text.encode("utf-8", "surrogatepass")), id="str-of-bytes"),
@@ -81,6 +92,7 @@ TOOLS = [
     pytest.param(lambda text: f'"{quoteattr(chr(39) + chr(34) + text)[7:-1]}"', id="xml-attribute"),
     pytest.param(lambda text: "'" + shlex.quote("'" + text)[6:], id="shell"),
     pytest.param(lambda text: "'" + text.replace("'", r"'\''") + "'", id="shell-trace"),
+    pytest.param(lambda text: f"'-Dk={of_yarn(text)}'", id="yarn"),
     pytest.param(lambda text: properties.dump({"k": text}), id="java-properties"),
     pytest.param(lambda text: text.replace("%", "%%"), id="ini"),
     pytest.param(in_yaml, id="yaml"),
@@ -100,6 +112,7 @@ def test_a_form_covers_the_whole_of_what_a_tool_writes(tool):
 
 
 @example(text="000\x08\x7f")
+@example(text="00\\u\x1f\\u00ab")
 @example(text="000\x01\xa0\xff\u0100\ufffd")
 @example(text="000\uffff\U00010000\U0010ffff")
 @settings(max_examples=3 * settings.default.max_examples)

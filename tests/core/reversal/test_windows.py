@@ -68,6 +68,18 @@ def test_the_first_and_the_last_eight_octets_of_a_stretch_have_a_window(pattern)
     assert _found(windows, pattern[-8:])
 
 
+@pytest.mark.parametrize(
+    "plain", [pytest.param(b"/10 Xa= X/+c=+Yb", id="the first"), pytest.param(b"1bX=++=/Xba= ", id="the second")]
+)
+def test_a_pattern_takes_the_windows_of_a_plain_one_instead_of_its_own_best(plain):
+    patterns = [plain, plain.replace(b"/", rb"\/")]
+
+    shared = Windows(patterns, plain=dict.fromkeys(patterns, plain)).windows
+
+    assert len(shared) == len(Windows(patterns).windows) - 1
+    assert {*Windows([plain]).windows} <= {*shared}
+
+
 def test_beginnings_are_found_where_patterns_begin():
     find = beginnings([b"pattern-one", b"pat"])
 
@@ -82,3 +94,13 @@ def test_a_long_search_finds_the_same_after_the_table_was_built_for_speed():
     for _ in range(20):
         windows.find(text)
     assert windows.find(text[:400]) == before
+
+
+def test_a_stretch_far_from_the_beginning_comes_besides_the_two_windows_there():
+    pattern = b"abUpper-case-Words-" + b"and-so-on-and-on-" * 2 + b"Q7-secret-Token-X9"
+    begin = pattern.index(b"Q7")
+    windows = Windows([pattern], {pattern: Stretches([(begin, len(pattern))], 12, 8)}).windows
+    places = sorted(map(pattern.index, windows))
+
+    assert [place < begin for place in places] == [True, True, *[False] * (len(places) - 2)]
+    assert all(any(start <= place <= start + 12 - WINDOW for place in places) for start in range(begin, begin + 7))

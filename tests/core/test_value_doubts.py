@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.core.resolver import value_doubts
+from airflow_config_providers.core.value_doubts import value_doubts
 from airflow_config_providers.core.variable import ConfigVariable
 
 ENDED = "The value of ${mounted:/x:k} ends with a line end, which is part of the value."
@@ -37,4 +37,4 @@ def test_of_many_only_some_are_named() -> None:
     (found,) = value_doubts({ConfigVariable("mounted", "/x", f"k{n:02}"): "" for n in range(11)})
 
     assert found.startswith("The values of ${mounted:/x:k00}, ")
-    assert "k09}, ... are empty." in found
+    assert "k09} and 1 more are empty." in found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -11,6 +12,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 
 from airflow_config_providers.cli.failing import WrongArgumentsError
 from airflow_config_providers.core.alter import AlterConfigOp
+from airflow_config_providers.core.concurrency.workers import in_thread
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.failures import error_of
@@ -222,7 +224,7 @@ class ServerClient:
         import httpx  # noqa: PLC0415 - slow to import
 
         try:
-            answer = self._send(method, path, query=query, body=body)
+            answer = self._in_time(method, path, query=query, body=body)
         except httpx.HTTPError as error:
             failure = _failure(self.address, error, is_change=method != "GET")
         except (ValueError, httpx.InvalidURL) as error:  # a name is too long, or not valid in HTTP
@@ -235,6 +237,15 @@ class ServerClient:
                 f"that it redirects to."
             )
         raise failure
+
+    def _in_time(self, method: str, path: str, *, query: Sequence[tuple[str, str]], body: Any) -> httpx.Response:
+        """Send one request, and wait for the whole answer: the timeout of httpx is that of each piece."""
+        import httpx  # noqa: PLC0415 - slow to import
+
+        answer = in_thread(self._send, method, path, query=query, body=body)
+        if not wait([answer], self.seconds).done:
+            raise httpx.ReadTimeout("")
+        return answer.result()
 
     def _send(self, method: str, path: str, *, query: Sequence[tuple[str, str]], body: Any) -> httpx.Response:
         import httpx  # noqa: PLC0415 - slow to import

@@ -14,6 +14,7 @@ from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.arguments import SQL
 from airflow_config_providers.spark.delivery import Delivery, private_properties
+from airflow_config_providers.spark.driver_ports import authenticated, doubt_of_ports
 from airflow_config_providers.spark.installation import SparkInstallation, doubt_of_defaults
 from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.processes.child_process import refusing_too_long
@@ -56,11 +57,11 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
         """
         spark = SparkInstallation.of("spark-sql", os.environ)
         spark.require_command()
-        delivery = self._delivery()
+        delivery = authenticated(self._delivery(), self._master)
         environ = child_process.without(os.environ, self._job_run().withheld)
         if delivery.private and (doubt := doubt_of_defaults(replace(spark, environ=environ))):
             self.log.warning(doubt)
-        if doubt := delivery.doubt_of_yarn(self._master):
+        for doubt in filter(None, (delivery.doubt_of_yarn(self._master), doubt_of_ports(delivery))):
             self.log.warning(doubt)
         words: Any = cmd.split() if isinstance(cmd, str) else cmd  # the stock hook accepts both
         with refusing_too_long(), self._holding(delivery), ExitStack() as stack:

@@ -29,6 +29,7 @@ from airflow_config_providers.spark.arguments import (
     SUBMIT,
 )
 from airflow_config_providers.spark.delivery import Delivery, Submission, private_properties
+from airflow_config_providers.spark.driver_ports import authenticated, doubt_of_ports
 from airflow_config_providers.spark.installation import SparkInstallation, doubt_of_defaults, doubt_of_mode
 from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.processes.child_process import refusing_too_long
@@ -175,6 +176,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         """
         spark = self._require_spark()
         submission = self._submitted()
+        submission = replace(submission, delivery=authenticated(submission.delivery, self._connection["master"]))
         configs = submission.delivery.configs
         self.is_in_cluster = runs_in_cluster(self, configs, {**(self._env_vars or {}), **submission.environment})
         self._warn_of_copies(submission.delivery, spark)
@@ -214,7 +216,9 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
                 "In cluster mode, Spark copies its configuration to the cluster, where others can read it. "
                 "See 'Resolve in the driver' in the documentation."
             )
-        elif doubt := delivery.doubt_of_yarn(self._connection["master"]) or self._doubt_of_mode(delivery, spark):
+            return
+        copied = delivery.doubt_of_yarn(self._connection["master"]) or self._doubt_of_mode(delivery, spark)
+        for doubt in filter(None, (copied, doubt_of_ports(delivery))):
             self.log.warning(doubt)
 
     def _doubt_of_mode(self, delivery: Delivery, spark: SparkInstallation) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf, dag_files
-from airflow_config_providers.core.named_file import LARGEST_CONFIG_FILE
+from airflow_config_providers.core.named_file import LARGEST_CONFIG_FILE, open_named
 from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse
@@ -173,7 +173,7 @@ def _is_yaml_layer(path: Path) -> bool:
 def _start_of(path: Path, *, unread: bytes) -> bytes:
     """Return as much of a file as a layer file can have; ``unread`` if it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_named(str(path)), "rb") as file:
             return file.read(LARGEST_CONFIG_FILE)
     except OSError:
         return unread  # and reading it as what it seems to be says what is wrong

@@ -38,6 +38,7 @@ class PySparkMixin(ConfiguredOperator):
         from airflow_config_providers.log.descriptors import guarded_descriptors
         from airflow_config_providers.operators.added_later import check_added
         from airflow_config_providers.spark import jvm
+        from airflow_config_providers.spark.driver_ports import authenticated, doubt_of_ports
 
         check_added(self, self.config_kwargs)
         delivery = self._try_state.handover.delivery(self.config_kwargs, in_process=True)
@@ -48,7 +49,9 @@ class PySparkMixin(ConfiguredOperator):
             settings = _settings(connection, delivery.configs)
             if (url := str(settings.get(_REMOTE) or "")).startswith(_SERVER):  # no JVM would read the private file
                 return self._call_on_server(url, connection.extra_dejson if connection else {}, delivery)
-            if doubt := delivery.doubt_of_yarn(_master(connection, settings)):
+            master = _master(connection, settings)
+            delivery = authenticated(delivery, master)
+            for doubt in filter(None, (delivery.doubt_of_yarn(master), doubt_of_ports(delivery, settings))):
                 self.log.warning(doubt)
             if jvm.has_started():
                 return self._call(delivery.configs)
@@ -93,7 +96,6 @@ def _settings(connection: Any, configs: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def _master(connection: Any, settings: Mapping[str, Any]) -> str:
-    """Return the master, by the order of the stock operator; a session with ``spark.remote`` has none."""
-    if settings.get(_REMOTE):
-        return ""
-    return str(settings.get(_MASTER) or (connection and connection.host) or "")
+    """Return the master, by the order of the stock operator; with ``spark.remote``, that is one on this machine."""
+    found = settings.get(_REMOTE) or settings.get(_MASTER) or (connection and connection.host)
+    return str(found or "local[*]")

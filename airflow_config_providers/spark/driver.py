@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.errors import clearing_frames
@@ -28,6 +28,7 @@ from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import fidelity, specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
+from airflow_config_providers.spark.driver_ports import LOCAL_MASTER, authentication
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.installation import defaults_in
@@ -38,6 +39,8 @@ from airflow_config_providers.spark.redaction import redacting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_MASTER: Final = "spark.master"
 
 
 @clearing_frames
@@ -77,7 +80,7 @@ def session(
         opened = stack.enter_context(ProviderRegistry(deployment=True).on_demand(_definitions(configs, providers)))
         resolve = partial(resolved, configs, opened, unresolved=Unresolved(unresolved), has_begun=process.has_begun)
         found = resolve()
-        values = with_redaction(found)
+        values = protected(found)
         current = DriverConfigs(partial(resolve, options=ONCE), found)
         names = opened.environment_names(timeout=PATIENT.timeout)
         _start(process, values, found, withheld=child_process.withheld(names))
@@ -117,11 +120,12 @@ def resolved(
     return found
 
 
-def with_redaction(found: ResolvedConfig) -> dict[str, str]:
-    """Return the values as a new mapping, with patterns by which Spark hides those from references."""
+def protected(found: ResolvedConfig) -> dict[str, str]:
+    """Return the values as a new mapping; with references, also the keys by which Spark hides and guards them."""
     values, written = found.configs(), found.layered.settled
     changed = [key for key, value in values.items() if value != written[key]]
-    return {**values, **redacting(values, changed)}
+    closed = authentication(values, values.get(_MASTER) or LOCAL_MASTER) if changed else {}
+    return {**values, **redacting(values, changed), **closed}
 
 
 class Submitted:

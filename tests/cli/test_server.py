@@ -6,7 +6,7 @@ import http.server
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from secrets import token_hex
 from types import SimpleNamespace
@@ -43,6 +43,7 @@ class Odd:
     content: bytes = b'{"rows": [], "notes": []}'
     headers: dict[str, str] = field(default_factory=dict)
     wait: threading.Event | None = None
+    drips: bool = False
     certificate: Certificate | None = None
     asked: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
 
@@ -66,7 +67,7 @@ class Odd:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 odd.asked.append((self.command, self.path, dict(self.headers), body))
                 if odd.wait:
-                    odd.wait.wait(LONGEST)
+                    self.drip(odd.wait) if odd.drips else odd.wait.wait(LONGEST)
                     return
                 self.send_response(odd.status)
                 for name, value in odd.headers.items():
@@ -74,6 +75,12 @@ class Odd:
                 self.send_header("Content-Length", str(len(odd.content)))
                 self.end_headers()
                 self.wfile.write(odd.content)
+
+            def drip(self, over: threading.Event) -> None:
+                with suppress(OSError):
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+                    while not over.wait(0.05):
+                        self.wfile.write(b"X: y\r\n")
 
             do_GET = do_PATCH = do_POST = answer  # noqa: N815 - the library's names
 
@@ -163,9 +170,10 @@ def test_nobody_is_there():
 
 
 @pytest.mark.parametrize(("ask", "told"), [(describe, "try again later"), (alter, "but might have made the change")])
-def test_a_server_that_does_not_answer_is_not_waited_for(ask: Callable[..., object], told: str):
+@pytest.mark.parametrize("drips", [False, True])
+def test_a_server_that_does_not_answer_is_not_waited_for(ask: Callable[..., object], told: str, drips: bool):
     with (
-        Odd(wait=threading.Event()).serving() as address,
+        Odd(wait=threading.Event(), drips=drips).serving() as address,
         pytest.raises(ProviderUnavailableError, match=told),
     ):
         ask(address, seconds=0.3)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.lint.paths import LintedPaths
+from airflow_config_providers.lint.paths import LintedPaths, has_policies
 
 pytest.importorskip("airflow")
 
@@ -189,3 +189,4 @@ def test_looking_into_a_pipe_does_not_block(tmp_path: Path):
     os.mkfifo(tmp_path / "a.yaml")
 
     assert LintedPaths.of([str(tmp_path)]).layers == ()
+    assert not has_policies(str(tmp_path / "a.yaml"))

@@ -18,6 +18,7 @@ from airflow_config_providers.exceptions import (
     UnresolvedReferenceError,
 )
 from airflow_config_providers.spark import driver
+from airflow_config_providers.spark.driver_ports import AUTHENTICATE_KEY
 from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, OPTIONS_KEY, REDACTION_KEY
 from airflow_config_providers.testing import InMemoryConfigProvider
 
@@ -82,24 +83,31 @@ def test_before_the_jvm_starts_what_cannot_be_set_later_is_refused(configs: dict
 def test_references_are_resolved_and_hidden() -> None:
     found = resolved({"spark.app.uri": "x://${vault:a:b}", "spark.app.open": "text"})
 
-    values = driver.with_redaction(found)
+    values = driver.protected(found)
 
     assert values.pop(REDACTION_KEY).startswith(r"^spark[.]app[.]uri$|")
     assert values.pop(OPTIONS_KEY).endswith("|(?i)url")
+    assert values.pop(AUTHENTICATE_KEY) == "true"
     assert values == {"spark.app.uri": f"x://{CANARY}", "spark.app.open": "text"}
     assert found.reverser.reverse_text(values["spark.app.uri"]) == "x://${vault:a:b}"
 
 
 def test_attack_31_a_key_that_spark_hides_by_default_is_hidden_whatever_a_system_property_says() -> None:
-    values = driver.with_redaction(resolved({"spark.app.password": "${vault:a:b}"}))
+    values = driver.protected(resolved({"spark.app.password": "${vault:a:b}"}))
 
     assert values[REDACTION_KEY] == DEFAULT_PATTERN
+
+
+def test_a_cluster_that_needs_the_secret_of_spark_is_left_as_it_is() -> None:
+    values = driver.protected(resolved({"spark.app.uri": "${vault:a:b}", "spark.master": "spark://one:7077"}))
+
+    assert AUTHENTICATE_KEY not in values
 
 
 def test_without_references_spark_hides_what_it_hides() -> None:
     configs = {"spark.app.open": "text", "spark.master": "local"}
 
-    assert driver.with_redaction(resolved(configs)) == configs
+    assert driver.protected(resolved(configs)) == configs
 
 
 def test_the_specification_itself_is_left_out() -> None:

@@ -12,14 +12,15 @@ import ssl
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from http.client import HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Any, Final
 
 from requests.adapters import HTTPAdapter
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+from urllib3.exceptions import ConnectTimeoutError, HeaderParsingError, NewConnectionError
+from urllib3.util.response import assert_header_parsing
 from urllib3.util.ssl_ import create_urllib3_context, resolve_cert_reqs
 
 from airflow_config_providers.providers.vault.faults import MEBIBYTES, AnswerTooLargeError
@@ -127,6 +128,14 @@ class _TimedResponse(HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
         self.fp = io.BufferedReader(_Timed(self.fp.detach(), sock))
+
+    def begin(self) -> None:
+        """Read the headers, and refuse those that urllib3 cannot parse: it would log what the server wrote."""
+        super().begin()
+        with suppress(HeaderParsingError):
+            assert_header_parsing(self.msg)
+            return
+        raise HTTPException("The headers cannot be parsed")
 
 
 class _TimedConnection(HTTPConnection):

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("hvac")
 
-from airflow_config_providers.exceptions import ProviderLookupError
+from airflow_config_providers.exceptions import ProviderLookupError, ProviderUnavailableError
 from airflow_config_providers.providers.vault.bounded import Bounded
 from airflow_config_providers.providers.vault.faults import AnswerTooLargeError
 from tests.providers.vault.opened import provider_of
@@ -112,6 +112,17 @@ def test_a_login_that_is_answered_without_end_is_tried_once() -> None:
             assert type(caught.value) is ProviderLookupError
         assert len(server.asked) == 1
         provider.close()
+
+
+def test_headers_that_cannot_be_parsed_are_refused_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    pieces = [OK + b"hvs.written-by-a-server\r\nContent-Length: 2\r\n\r\n{}"]
+    with contextlib.closing(Flood(pieces)) as server:
+        vault = provider_of({"url": server.address, "token": "hvs.t"})
+        with pytest.raises(ProviderUnavailableError, match="dropped the connection"):
+            vault.get("kv/apps/db", {"k"})
+        vault.close()
+    assert "written-by-a-server" not in caplog.text
 
 
 def large_below_kv_large(request: Request) -> Response:

@@ -1,0 +1,46 @@
+"""The ports of a driver, at which Spark gives the configuration to all who ask, unless they have to sign in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from airflow_config_providers.spark.delivery import Delivery
+
+AUTHENTICATE_KEY: Final = "spark.authenticate"
+
+LOCAL_MASTER: Final = "local[*]"
+"""The master of a PySpark that gets none."""
+
+_LOCAL: Final = re.compile(r"local(?:\[(?:[0-9]+|\*)(?:\s*,\s*[0-9]+)?\])?")
+"""The masters with which only the driver needs Spark's secret, so that Spark makes one and keeps it."""
+
+_OPEN: Final = (
+    "Everyone who reaches a port of the driver, such as each user of this machine, can ask it for the configuration of "
+    "the job. To avoid that, set spark.authenticate=true: see 'Ports of the driver' in the documentation."
+)
+
+
+def authenticated(delivery: Delivery, master: object) -> Delivery:
+    """Return ``delivery`` with the keys of ``authentication`` in its private part, if it has secrets."""
+    added = authentication(delivery.configs, master) if delivery.has_secrets else {}
+    return replace(delivery, private={**delivery.private, **added}) if added else delivery
+
+
+def authentication(configs: Mapping[str, str], master: object) -> dict[str, str]:
+    """Return the key that closes the ports of a driver; none if ``configs`` have it, or a cluster needs a secret."""
+    is_local = _LOCAL.fullmatch(str(master).strip()) is not None
+    return {AUTHENTICATE_KEY: "true"} if is_local and AUTHENTICATE_KEY not in configs else {}
+
+
+def doubt_of_ports(delivery: Delivery, settings: Mapping[str, object] | None = None) -> str:
+    """
+    Return the warning that others can ask a driver on this machine for secrets; empty if they cannot.
+
+    :param settings: all that the driver gets, if ``delivery`` does not have it
+    """
+    configs = {**(settings or {}), **delivery.configs}
+    is_closed = str(configs.get(AUTHENTICATE_KEY, "")).strip().lower() == "true"
+    return _OPEN if delivery.has_secrets and not is_closed else ""

@@ -1,0 +1,57 @@
+"""A driver whose configuration has secrets gives it to nobody who cannot sign in, where Spark can do that by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_config_providers.spark.delivery import Delivery, plan
+from airflow_config_providers.spark.driver_ports import AUTHENTICATE_KEY, authenticated, doubt_of_ports
+
+SECRET = "spark.app.password"
+LOCAL = ["local", "local[2]", "local[*]", "local[4, 2]"]
+
+
+def delivery(**configs: str) -> Delivery:
+    given = {SECRET: "canary-7f3a", **{f"spark.{name}": value for name, value in configs.items()}}
+    return plan(given, sensitive={SECRET})
+
+
+@pytest.mark.parametrize("master", LOCAL)
+def test_attack_27_nobody_gets_secrets_at_the_ports_of_a_driver_on_this_machine(master: str) -> None:
+    closed = authenticated(delivery(), master)
+
+    assert closed.private[AUTHENTICATE_KEY] == "true"
+    assert not doubt_of_ports(closed)
+
+
+@pytest.mark.parametrize(
+    "master", ["spark://one:7077", "k8s://https://one", "yarn", "local-cluster[1,1,512]", "", None]
+)
+def test_where_a_cluster_needs_the_secret_of_spark_others_who_get_secrets_are_warned_of(master: str | None) -> None:
+    found = delivery()
+
+    assert authenticated(found, master) is found
+    assert "set spark.authenticate=true" in doubt_of_ports(found)
+
+
+def test_what_an_author_says_of_authentication_stays_and_is_warned_of() -> None:
+    found = delivery(authenticate="false")
+
+    assert authenticated(found, "local") is found
+    assert doubt_of_ports(found)
+
+
+@pytest.mark.parametrize("value", ["true", " TRUE"])
+def test_a_cluster_with_authentication_is_not_warned_of(value: str) -> None:
+    assert not doubt_of_ports(delivery(authenticate=value))
+
+
+def test_authentication_that_a_connection_turns_on_is_not_warned_of() -> None:
+    assert not doubt_of_ports(delivery(), {AUTHENTICATE_KEY: True})
+
+
+def test_a_driver_without_secrets_stays_as_it_is() -> None:
+    found = plan({"spark.a": "1"}, sensitive=())
+
+    assert authenticated(found, "local") is found
+    assert not doubt_of_ports(found)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from airflow_config_providers.spark.audit.leaks.content import BLOCK
 from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.split_search import Search
 
 

@@ -9,13 +9,12 @@ import pytest
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.files import FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
-from airflow_config_providers.spark.audit.leaks.leak import Leak
+from airflow_config_providers.spark.audit.leaks.leak import Found, Leak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.leak_page import page, summary
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.split_leaks import Found
 
 
 def leak(modified: str) -> Leak:

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from airflow_config_providers.cli.lint import REPORTS
 from airflow_config_providers.lint.finding import DEAD_OVERRIDE, MALFORMED, RULES, Finding, SourcePlace
-from airflow_config_providers.lint.reports import REPORTS
 
 ODD = "a<b>&\"'\x1b[31m\x00\ufffe\ud800 é.py"
 FOUND = [

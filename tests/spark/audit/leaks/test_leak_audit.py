@@ -56,7 +56,7 @@ from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.tables import TextDatabase, TextTable
 from airflow_config_providers.spark.audit.session import audit_session
 from tests.spark.audit.leaks.compressing import COMPRESSED
-from tests.spark.audit.leaks.logs import QUIET
+from tests.spark.audit.leaks.searching import QUIET
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("jvm")]
 

@@ -32,8 +32,7 @@ from airflow_config_providers.spark.audit.leaks.object_store import (
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from tests.spark.audit.leaks.logs import QUIET
-from tests.spark.audit.leaks.searching import search
+from tests.spark.audit.leaks.searching import QUIET, search
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"

@@ -14,7 +14,7 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import CURRENT, EARL
 from airflow_config_providers.spark.audit.leaks.reversed_copies import replaced, write_copies
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from tests.spark.audit.leaks.fingerprinted import FINDER, FINGERPRINTS, KEY, OTHER, PASSWORD, PIN, SECRETS, TOKEN, VALUE
-from tests.spark.audit.leaks.logs import QUIET
+from tests.spark.audit.leaks.searching import QUIET
 
 
 def test_a_place_that_has_a_value_counts_once() -> None:

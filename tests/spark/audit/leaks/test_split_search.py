@@ -32,8 +32,7 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import (
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError
 from airflow_config_providers.spark.audit.leaks.split_search import Search
 from tests.spark.audit.leaks.compressing import COMPRESSED
-from tests.spark.audit.leaks.logs import QUIET, log_with
-from tests.spark.audit.leaks.searching import search
+from tests.spark.audit.leaks.searching import QUIET, log_with, search
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 TOKEN = ConfigVariable("vault", "apps/web", "token")

@@ -32,7 +32,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, NoReturn, Self, TypeVar
 
 _Error = TypeVar("_Error", bound="ConfigProvidersError")
 
@@ -109,6 +109,19 @@ def refuse(kind: type[ConfigProvidersError], problems: Iterable[str]) -> None:
     """
     if found := [*problems]:
         raise kind(*found)
+
+
+def raise_alone(error: ConfigProvidersError) -> NoReturn:
+    """
+    Raise ``error`` without a context, for a context manager whose block has failed.
+
+    Python makes the error of the block the context of whatever the manager raises, also outside of an except block.
+    """
+    try:
+        raise error
+    except ConfigProvidersError:
+        error.alone()
+        raise
 
 
 def system_reason(error: Exception) -> str:

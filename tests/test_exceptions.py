@@ -10,6 +10,7 @@ import re
 import socket
 import ssl
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,10 @@ from airflow_config_providers.exceptions import (
     problems_of,
     refuse,
 )
+from airflow_config_providers.secrets.answer_chain import step
 from airflow_config_providers.secrets.refusal import SecretRefusedError, refusal
+from airflow_config_providers.spark.audit.session import telling_failures
+from airflow_config_providers.spark.processes.child_process import refusing_too_long
 from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
 
 ROOT = Path(__file__).parents[1]
@@ -118,6 +122,33 @@ def test_an_error_is_alone_after_it_was_caused(make):
 
     assert error.alone() is error
     assert error.__cause__ is error.__context__ is None
+
+
+def fail_in(manager: AbstractContextManager[object], error: Exception) -> None:
+    with manager:
+        raise error
+
+
+def fail_in_a_circle() -> None:
+    with step("first", identity="a"):
+        with suppress(ConfigProvidersError), step("again", identity="a"):
+            pass
+        raise ValueError("an answer")
+
+
+@pytest.mark.parametrize(
+    "fail",
+    [
+        pytest.param(lambda: fail_in(telling_failures(ConfigException), ValueError("what was read")), id="of-spark"),
+        pytest.param(lambda: fail_in(refusing_too_long(), OSError(errno.E2BIG, "a command")), id="of-the-system"),
+        pytest.param(fail_in_a_circle, id="of-a-provider"),
+    ],
+)
+def test_an_error_that_replaces_the_one_of_a_block_does_not_keep_it(fail: Callable[[], None]):
+    with pytest.raises(ConfigProvidersError) as caught:
+        fail()
+
+    assert caught.value.__cause__ is caught.value.__context__ is None
 
 
 @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)

@@ -14,7 +14,7 @@ from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.diagnosis import Severity
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.wording import nearest
-from airflow_config_providers.doctor import connection, own_settings, stores, versions
+from airflow_config_providers.doctor import own_settings, stores, versions
 from airflow_config_providers.doctor.examination import Check, PatientCheck, Site, examine
 from airflow_config_providers.exceptions import refuse
 
@@ -26,8 +26,8 @@ CHECKS: Final[Mapping[str, Check]] = {
     "encryption": stores.check_encryption,
     "files": own_settings.check_files,
     "backend": own_settings.check_backend,
-    "connection": connection.check,
-    "providers": PatientCheck(connection.check_providers),
+    "connection": stores.check_connection,
+    "providers": PatientCheck(stores.check_providers),
     "records": stores.check_records,
     "spark": versions.check_spark,
 }

@@ -12,9 +12,8 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.hook_connection import handed_to_hooks
 from airflow_config_providers.job.records.folder import PACKAGES
-from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
+from airflow_config_providers.spark.audit.leaks.object_clients import FsspecObjects, S3Objects
 from airflow_config_providers.spark.audit.leaks.object_store import Objects, ObjectStore, StoredPath, is_stored
-from airflow_config_providers.spark.audit.leaks.s3_objects import S3Objects
 
 _PACKAGES: Final = {**PACKAGES, **dict.fromkeys(S3, (PACKAGES["s3"][0], "boto3"))}
 """As ``PACKAGES``; but audits read S3 with boto3."""

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final
 
-from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.exceptions import ProviderDefinitionError, raise_alone
 
 _MOST_STEPS: Final = 40
 
@@ -53,7 +53,7 @@ def step(name: str, *, identity: Hashable = None) -> Iterator[None]:
     finally:
         _CHAIN.reset(token)
     if chain.circles:
-        raise _circle(chain)
+        raise_alone(_circle(chain))
 
 
 def is_nested() -> bool:

@@ -1195,9 +1195,9 @@ def test_a_provider_that_is_defined_but_not_listed_is_noted(cli: Cli):
 def test_providers_are_asked_whether_they_answer(cli: Cli):
     environ = provided(
         **{"": "dir,silent", "dir.class": "directory", "dir.param.allowed.paths": str(cli.deployment.home)},
-        **{"silent.class": "tests.cli.silent.Silent"},
+        **{"silent.class": "tests.cli.unanswering.Silent"},
     )
-    environ["AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES"] = "tests.cli.silent.Silent"
+    environ["AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES"] = "tests.cli.unanswering.Silent"
 
     done = cli.airflow("config-providers", "providers", "list", "--check", "--output", "json", environ=environ)
 
@@ -1244,9 +1244,9 @@ def test_all_that_is_wrong_with_definitions_is_told(cli: Cli):
 def test_a_wrong_definition_does_not_hide_what_the_others_say(cli: Cli):
     environ = provided(
         **{"": "a,dir,silent", "dir.class": "directory", "dir.param.allowed.paths": str(cli.deployment.home)},
-        **{"a.class": "nosuch", "silent.class": "tests.cli.silent.Silent"},
+        **{"a.class": "nosuch", "silent.class": "tests.cli.unanswering.Silent"},
     )
-    environ["AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES"] = "tests.cli.silent.Silent"
+    environ["AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES"] = "tests.cli.unanswering.Silent"
 
     done = cli.airflow("config-providers", "providers", "list", "--check", "--output", "json", environ=environ)
 

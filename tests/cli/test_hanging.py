@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli, Deployment
-from tests.cli.hanging import ASKED
+from tests.cli.unanswering import ASKED
 
 REPORT = "--dag flights --task report"
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 PROVIDERS = {
     "config.providers": "vault",
-    "config.providers.vault.class": "tests.cli.hanging.HangingProvider",
+    "config.providers.vault.class": "tests.cli.unanswering.HangingProvider",
 }
 
 
@@ -36,9 +36,9 @@ def test_a_description_asks_no_provider(deployment: Deployment, tmp_path: Path, 
         "config-providers",
         *words.split(),
         PYTHONPATH=str(Path(__file__).parents[2]),
-        AIRFLOW__SECRETS__BACKEND="tests.cli.hanging.HangingBackend",
+        AIRFLOW__SECRETS__BACKEND="tests.cli.unanswering.HangingBackend",
         AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT=json.dumps({"conn_type": "config_providers", "extra": PROVIDERS}),
-        AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES="tests.cli.hanging.HangingProvider",
+        AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES="tests.cli.unanswering.HangingProvider",
         **{ASKED: str(asked)},
     )
 

@@ -15,9 +15,10 @@ pytest.importorskip("airflow")
 from airflow.cli.simple_table import AirflowConsole, SimpleTable
 from rich.text import Text
 
-from airflow_config_providers.cli.output import show
+from airflow_config_providers.cli.output import colour, show
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.deployment.rows import SECRET, Row
+from airflow_config_providers.deployment.why_not import SettingStatus
 
 ROWS = [
     {"key": "a", "value": "${v:p:k}", "flag": True, "number": 3, "none": None, "list": ["x", "y"]},
@@ -226,3 +227,21 @@ def test_a_terminal_has_no_column_for_a_property_that_no_key_has(
 
     header = on_terminal(rows, monkeypatch)[0]
     assert ("sensitive" in header, "applied" in header) == (is_shown, True)
+
+
+@pytest.mark.parametrize("verdict", [pytest.param(verdict.value, id=verdict.name) for verdict in SettingStatus])
+def test_each_verdict_has_a_colour(verdict: str):
+    assert colour("verdict", verdict)
+
+
+def test_what_waits_is_coloured_and_what_does_not_is_not():
+    assert colour("applied", "pending, is 1g")
+    assert not colour("applied", "1g")
+
+
+def test_what_is_hidden_is_faint_in_every_column():
+    assert colour("value", "[hidden]") == colour("before", "[hidden]") == "dim"
+
+
+def test_a_value_brings_no_colour_in():
+    assert not colour("value", "removed")

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_config_providers.cli.doctor import CHECKS
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.doctor import connection, own_settings, stores, versions
+from airflow_config_providers.doctor import own_settings, stores, versions
 from airflow_config_providers.doctor.examination import Site, examine
 from airflow_config_providers.exceptions import SubmitError
 from tests.doctor.conftest import said
@@ -162,7 +162,7 @@ def test_a_rotation_that_has_not_ended_is_found(setting):
 def test_a_connection_that_can_be_read_is_fine(connect):
     site = connect(**{"config.providers": "env", "config.providers.env.class": "env"})
 
-    assert said(connection.check(site)) == ["ok: Connection 'of_doctor' can be read."]
+    assert said(stores.check_connection(site)) == ["ok: Connection 'of_doctor' can be read."]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_connection_that_can_be_read_is_fine(connect):
     ],
 )
 def test_a_field_that_is_misspelt_is_not_to_be_removed_but_corrected(connect, field, meant, way_out):
-    found = next(iter(connection.check(connect(**{field: "x"}))))
+    found = next(iter(stores.check_connection(connect(**{field: "x"}))))
 
     assert found.what.endswith(f"is not read, did you mean '{meant}'?" if meant else "is not read.")
     assert found.way_out == way_out
@@ -183,13 +183,13 @@ def test_a_field_that_is_misspelt_is_not_to_be_removed_but_corrected(connect, fi
 def test_a_uri_without_a_question_mark_is_recognised(connect, monkeypatch):
     site = connect()
     monkeypatch.setenv("AIRFLOW_CONN_OF_DOCTOR", "config-providers://config.providers=x")
-    (found,) = connection.check(site)
+    (found,) = stores.check_connection(site)
 
     assert "the extra begins after a question mark" in found.way_out
 
 
 def test_fields_that_nothing_reads_are_found_without_what_is_in_them(connect):
-    found = said(connection.check(connect(conn_type="generic", propertys=CANARY)))
+    found = said(stores.check_connection(connect(conn_type="generic", propertys=CANARY)))
 
     assert found == [
         "warning: Connection 'of_doctor' has the type 'generic'.",
@@ -203,9 +203,10 @@ def test_a_name_that_airflow_takes_for_a_secret_is_found(connect):
     written = "".join(f"{key}={text}\n" for key, text in definition.items())
 
     assert any(
-        "'config.providers.secrets.class' and its" in found for found in said(connection.check(connect(**definition)))
+        "'config.providers.secrets.class' and its" in found
+        for found in said(stores.check_connection(connect(**definition)))
     )
-    assert said(connection.check(connect(properties=written))) == ["ok: Connection 'of_doctor' can be read."]
+    assert said(stores.check_connection(connect(properties=written))) == ["ok: Connection 'of_doctor' can be read."]
 
 
 def of_provider(connect, name, **params):
@@ -218,7 +219,7 @@ def test_a_provider_that_hangs_is_a_finding(connect, setting):
     setting("allowed_provider_classes", f"{__name__}.Hanging")
     site = of_provider(connect, "Hanging")
 
-    (found,) = said(connection.check_providers(Site(site.conn_id, patience=2)))
+    (found,) = said(stores.check_providers(Site(site.conn_id, patience=2)))
     assert found.startswith("error: x: no answer within 2 seconds")
 
 
@@ -235,7 +236,7 @@ def test_a_provider_that_is_late_is_named_whatever_it_hangs_in(connect, setting,
 def test_a_provider_that_fails_shows_no_text_of_its_error(connect, setting):
     setting("allowed_provider_classes", f"{__name__}.Failing")
 
-    (found,) = said(connection.check_providers(of_provider(connect, "Failing")))
+    (found,) = said(stores.check_providers(of_provider(connect, "Failing")))
     place = f"{__file__}:{Failing.check.__code__.co_firstlineno + 1}"
     assert found == f"error: x: its check failed with RuntimeError in {place}"
 
@@ -251,7 +252,7 @@ def test_a_wrong_definition_does_not_hide_the_other_providers(connect, tmp_path)
         }
     )
 
-    found = "\n".join(said(connection.check_providers(site)))
+    found = "\n".join(said(stores.check_providers(site)))
     assert "error: config.providers.a.class: there is no provider 'valt', did you mean 'vault'?" in found
     assert "ok: b: 1 allowed path" in found
     assert f"error: b: Every user of this machine can change '{tmp_path}'." in found

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.process_environment import having
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, SubmitError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, SubmitError, raise_alone
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.installation import SparkInstallation, matching
@@ -51,7 +51,7 @@ def telling_failures(failed: Callable[[str], ConfigProvidersError]) -> Iterator[
         problem, missing = name_of(error), _MISSING.search(str(error))
     else:
         return
-    raise _lacks(missing[1]) if missing else failed(problem)
+    raise_alone(_lacks(missing[1]) if missing else failed(problem))
 
 
 def name_of(error: Exception) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 from airflow_config_providers.core.process_environment import all_variables
 from airflow_config_providers.core.text import octets, printable
-from airflow_config_providers.exceptions import ConfigException, SubmitError, refuse
+from airflow_config_providers.exceptions import ConfigException, SubmitError, raise_alone, refuse
 
 _USUAL: Final = 2 * 1024 * 1024
 """The limit of Linux, unless stacks are smaller; if they are unlimited, ``SC_ARG_MAX`` is too high."""
@@ -51,10 +51,13 @@ def refusing_too_long() -> Iterator[None]:
             raise
     else:
         return
-    raise SubmitError(
-        "The command is too long for this machine: an argument or an environment variable is longer than 128 KiB, or "
-        "all of them together are too long. Shorten the arguments and env_vars of the job, for example by letting it "
-        "read a file. The configuration is not the reason, since a large configuration goes through a file."
+    raise_alone(
+        SubmitError(
+            "The command is too long for this machine: an argument or an environment variable is longer than 128 KiB, "
+            "or all of them together are too long. Shorten the arguments and env_vars of the job, for example by "
+            "letting it read a file. The configuration is not the reason, since a large configuration goes through a "
+            "file."
+        )
     )
 
 

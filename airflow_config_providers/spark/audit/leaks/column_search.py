@@ -10,10 +10,10 @@ from airflow_config_providers.core.text import one_line
 from airflow_config_providers.spark.audit.leaks.content import BLOCK
 from airflow_config_providers.spark.audit.leaks.decompression import require_proportion
 from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.leak import FoundLeak, FoundSoFar, until_broken
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence, without_values
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile, SomeRows
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import FoundLeak, FoundSoFar, until_broken
 from airflow_config_providers.spark.audit.leaks.text_cells import (
     TextCells,
     cells_of,

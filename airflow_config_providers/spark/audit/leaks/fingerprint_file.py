@@ -102,10 +102,12 @@ def _rows(path: str) -> Iterator[Any]:
                 yield json.loads(line if line.endswith("\n") else "")
     except ContentError as error:
         problem = str(error)
-    except (ValueError, RecursionError):
-        raise _wrong(path) from None
+    except (ValueError, RecursionError):  # which has the line, and the file can be any
+        problem = ""
     else:
         raise _too_many(path)
+    if not problem:
+        raise _wrong(path)
     raise ConfigException(
         f"The fingerprints in {printable(path)} cannot be read: {problem} Run the audit again when they can be."
     )

@@ -29,19 +29,20 @@ from airflow_config_providers.spark.audit.leaks.files import (
 )
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.folder_lock import locked
-from airflow_config_providers.spark.audit.leaks.leak import Leak, iso_moment
+from airflow_config_providers.spark.audit.leaks.leak import (
+    Found,
+    FoundColumns,
+    FoundLeak,
+    Leak,
+    SplitLeaks,
+    columns_of,
+    iso_moment,
+)
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport, RevealingPaths
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, is_stored, mount, mounted
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import (
-    Found,
-    FoundColumns,
-    FoundLeak,
-    SplitLeaks,
-    columns_of,
-)
 from airflow_config_providers.spark.audit.leaks.split_search import Search, search_all
 from airflow_config_providers.spark.audit.leaks.tables import (
     SearchedRows,

@@ -24,10 +24,10 @@ from airflow_config_providers.spark.audit.leaks.file_format import (
     is_tar,
 )
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split
+from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.object_store import is_stored, real, split_root
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile, reason
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder, SoughtFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.split_search import Search
 
 _SUFFIXES: Final = {"lz4": ".lz4", "snappy": ".snappy"}

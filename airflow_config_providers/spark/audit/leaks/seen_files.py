@@ -28,11 +28,10 @@ from airflow_config_providers.spark.audit.leaks.fingerprint_file import (
     read_fingerprints,
     write_fingerprints,
 )
-from airflow_config_providers.spark.audit.leaks.leak import Leak
+from airflow_config_providers.spark.audit.leaks.leak import Found, Leak
 from airflow_config_providers.spark.audit.leaks.object_store import FAR_BLOCK, is_stored
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.split_leaks import Found
 from airflow_config_providers.spark.audit.leaks.token_finder import FORMATS
 
 _FORMAT: Final = 4

@@ -38,11 +38,11 @@ from airflow_config_providers.spark.audit.leaks.file_format import (
     is_tar,
 )
 from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak, FoundSoFar, until_broken
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, LoadedFile, OpenFile, OpenFolder
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile
 from airflow_config_providers.spark.audit.leaks.reader_processes import Readers
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import Found, FoundLeak, FoundSoFar, until_broken
 
 OctetsRead = Callable[[int], None]
 """Called with the number of bytes that were read."""

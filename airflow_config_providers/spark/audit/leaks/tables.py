@@ -18,10 +18,9 @@ from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.spark.audit.batches import batches
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, predicates
 from airflow_config_providers.spark.audit.leaks.content import BLOCK
-from airflow_config_providers.spark.audit.leaks.leak import Leak
+from airflow_config_providers.spark.audit.leaks.leak import MOST_LEAKS, Leak
 from airflow_config_providers.spark.audit.leaks.leak_finder import without_values
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS
 from airflow_config_providers.spark.audit.session import name_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.files import FileListing, splits_of
+from airflow_config_providers.spark.audit.leaks.leak import SplitLeaks
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import SplitLeaks
 from benchmarks.innocent import values
 from tests.spark.audit.leaks.searching import search
 

@@ -1,13 +1,13 @@
-"""Searches one split, with a search of its own."""
+"""Logs in which values are planted, and searches of one split."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from airflow_config_providers.spark.audit.leaks.content import BLOCK
 from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.leaks.split_leaks import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.split_search import Search
 
 
@@ -21,3 +21,14 @@ def search(
     """Search ``split``; see ``Search``."""
     with Search(finder, tick, block=block) as one:
         return one(split)
+
+
+QUIET = b"2026-11-25T08:00:00 INFO a line of a log that shows nothing\n"
+
+
+def log_with(places: Iterable[tuple[int, str]]) -> bytes:
+    """Return quiet lines with values at these places; a value moves those behind it."""
+    content = QUIET * 350
+    for place, value in sorted(places, reverse=True):
+        content = content[:place] + b" " + value.encode() + b" " + content[place:]
+    return content

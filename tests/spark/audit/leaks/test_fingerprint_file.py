@@ -93,8 +93,9 @@ def test_another_file_is_refused_and_not_replaced(tmp_path: Path, content: bytes
     (tmp_path / "other").write_bytes(content)
 
     for use in (lambda path: read_fingerprints(path, KEY), lambda path: write_fingerprints(path, [], KEY)):
-        with pytest.raises(ConfigException, match="has no fingerprints, or is damaged"):
+        with pytest.raises(ConfigException, match="has no fingerprints, or is damaged") as caught:
             use(str(tmp_path / "other"))
+        assert caught.value.__context__ is None  # which would have a line of the file
     assert (tmp_path / "other").read_bytes() == content
 
 

@@ -35,8 +35,7 @@ from tests.spark.audit.leaks.fingerprinted import (
     TOKEN,
     VALUE,
 )
-from tests.spark.audit.leaks.logs import QUIET, log_with
-from tests.spark.audit.leaks.searching import search
+from tests.spark.audit.leaks.searching import QUIET, log_with, search
 
 
 def found(path: Path, *, size: int = 1 << 30, block: int = 4096) -> list[tuple[int, str, str]]:

@@ -36,8 +36,7 @@ from airflow_config_providers.spark.audit.leaks.content import hash_of_ends
 from airflow_config_providers.spark.audit.leaks.files import SPLIT, FileListing, FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.folder_lock import locked
-from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
-from airflow_config_providers.spark.audit.leaks.leak import iso_moment
+from airflow_config_providers.spark.audit.leaks.leak import Found, iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_audit import (
     LeakAudit,
     LeakRequest,
@@ -49,15 +48,15 @@ from airflow_config_providers.spark.audit.leaks.leak_audit import (
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.leak_page import page, summary
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
+from airflow_config_providers.spark.audit.leaks.object_clients import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.split_leaks import Found
 from airflow_config_providers.spark.audit.leaks.tables import TextDatabase, TextTable
 from airflow_config_providers.spark.audit.session import audit_session
 from tests.spark.audit.leaks.compressing import COMPRESSED
-from tests.spark.audit.leaks.logs import QUIET
+from tests.spark.audit.leaks.searching import QUIET
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("jvm")]
 

@@ -18,9 +18,10 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.content import blocks, opened
 from airflow_config_providers.spark.audit.leaks.files import SPLIT, FileListing, FoundFile, splits_of
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
-from airflow_config_providers.spark.audit.leaks.fsspec_objects import FsspecObjects
+from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.leak_report import RevealingPaths
+from airflow_config_providers.spark.audit.leaks.object_clients import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.object_store import (
     FAR_BLOCK,
     ObjectStore,
@@ -31,9 +32,7 @@ from airflow_config_providers.spark.audit.leaks.object_store import (
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.split_leaks import Found, FoundLeak
-from tests.spark.audit.leaks.logs import QUIET
-from tests.spark.audit.leaks.searching import search
+from tests.spark.audit.leaks.searching import QUIET, search
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"

@@ -1,4 +1,4 @@
-"""What an audit keeps of the values that it knew, for later ones."""
+"""What earlier audits have searched, and the version of the search, which changes if it finds something else."""
 
 from __future__ import annotations
 
@@ -10,12 +10,19 @@ import pytest
 
 pytest.importorskip("numpy")
 
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from airflow_config_providers.core.reversal.encodings import ENCODINGS, Encoding
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.leaks.files import FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint_file import read_fingerprints
 from airflow_config_providers.spark.audit.leaks.leak_finder import CURRENT, EARLIER, KnownSecret, Occurrence
-from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles
+from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, search_version
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from tests.spark.audit.leaks.fingerprinted import KEY, OTHER_KEY, PASSWORD, SECRETS, TOKEN, VALUE
 
@@ -212,3 +219,56 @@ def test_the_folder_has_no_value(tmp_path: Path) -> None:
 
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert not list(Sought(SECRETS).finder().find(kept))
+
+
+def reversed_text(text: str) -> Iterator[str]:
+    yield text[::-1]
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_each_encoding_is_a_part_of_the_version(name: str) -> None:
+    others = {other: encoding for other, encoding in ENCODINGS.items() if other != name}
+
+    assert search_version(others) != search_version()
+
+
+@pytest.mark.parametrize(
+    "encodings",
+    [
+        pytest.param({**ENCODINGS, "backwards": reversed_text}, id="one more"),
+        pytest.param({**ENCODINGS, "hex": reversed_text}, id="another one with an old name"),
+        pytest.param({"bare" if name == "plain" else name: one for name, one in ENCODINGS.items()}, id="a new name"),
+    ],
+)
+def test_a_change_of_the_encodings_is_a_new_version(encodings: Mapping[str, Encoding]) -> None:
+    assert search_version(encodings) != search_version()
+
+
+@pytest.mark.parametrize("name", [name for name in ENCODINGS if name != "plain"])
+def test_an_encoding_that_changes_less_than_now_is_another_version(name: str) -> None:
+    assert search_version({**ENCODINGS, name: ENCODINGS["plain"]}) != search_version()
+
+
+def twice(encoding: Encoding) -> Encoding:
+    return lambda text: iter([*encoding(text), *encoding(text)])
+
+
+def test_encodings_that_make_the_same_forms_in_another_way_are_the_same_version() -> None:
+    assert search_version({name: twice(encoding) for name, encoding in ENCODINGS.items()}) == search_version()
+
+
+def test_all_processes_of_one_version_agree() -> None:
+    module = "airflow_config_providers.spark.audit.leaks.seen_files"
+    script = f"from {module} import search_version; print(search_version(), end='')"
+    versions = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+
+    assert versions == {search_version()}

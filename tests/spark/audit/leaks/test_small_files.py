@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
+from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.split_leaks import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.split_search import search_all
 from tests.spark.audit.leaks.searching import search
 

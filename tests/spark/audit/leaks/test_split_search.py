@@ -20,6 +20,7 @@ from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.content import BLOCK, hash_of_ends
 from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split, splits_of
+from airflow_config_providers.spark.audit.leaks.leak import MOST_LEAKS
 from airflow_config_providers.spark.audit.leaks.leak_finder import (
     CURRENT,
     EARLIER,
@@ -29,11 +30,9 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import (
     searchable,
 )
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError
-from airflow_config_providers.spark.audit.leaks.split_leaks import MOST_LEAKS
 from airflow_config_providers.spark.audit.leaks.split_search import Search
 from tests.spark.audit.leaks.compressing import COMPRESSED
-from tests.spark.audit.leaks.logs import QUIET, log_with
-from tests.spark.audit.leaks.searching import search
+from tests.spark.audit.leaks.searching import QUIET, log_with, search
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 TOKEN = ConfigVariable("vault", "apps/web", "token")

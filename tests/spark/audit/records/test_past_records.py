@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +18,20 @@ import pytest
 from airflow_config_providers.job.records.record import written
 from airflow_config_providers.job.records.table import rows_of
 from airflow_config_providers.spark.audit.records import past_records
-from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader, restored
+from airflow_config_providers.spark.audit.records.past_records import (
+    PastRecords,
+    RecordFilter,
+    RecordReader,
+    restored,
+    ticking,
+)
 from airflow_config_providers.spark.audit.records.record_row import Content
 from airflow_config_providers.spark.audit.records.runs import runs_of
 from tests.limits import eventually
 from tests.spark.audit.records.past import DAG_LAYER, Past, read, record_of, tries
 
 pytestmark = pytest.mark.slow
+
 
 KILLED = """
 import sys
@@ -378,3 +386,42 @@ def test_records_of_a_day_are_kept_in_one_file_although_few_were_read_before(ses
         read(session, past, tmp_path / "parquet")
 
     assert len([*(tmp_path / "parquet").rglob("*.parquet")]) == 1
+
+
+def audit_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "audit-progress"]
+
+
+@pytest.mark.parametrize("parquet", [False, True], ids=["read", "kept"])
+def test_the_last_tick_has_all_files(session: Any, past: Past, parquet: bool):
+    for number in range(3):
+        past({}, run=f"r{number}")
+    ticks = list[tuple[int, int]]()
+
+    with ticking(session, lambda *now: ticks.append(now), every=0.01) as progress:
+        kept = str(past.folder.parent / "parquet") if parquet else ""
+        RecordReader(session, rows_of, kept, progress=progress).of_files(str(past.folder), RecordFilter())
+
+    assert ticks[-1] == (3, 3)
+    assert ticks == sorted(ticks)
+
+
+def test_the_thread_ends_with_an_error_too(session: Any):
+    seen = list[threading.Thread]()
+
+    def fail() -> None:
+        with ticking(session, lambda *now: None):
+            seen.extend(audit_threads())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+    assert len(seen) == 1
+    assert audit_threads() == []
+
+
+def test_without_a_terminal_there_is_no_thread(session: Any):
+    with ticking(session, None) as progress:
+        assert progress is None
+        assert audit_threads() == []

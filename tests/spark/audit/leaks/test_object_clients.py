@@ -18,12 +18,12 @@ from botocore.config import Config
 
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.files import FileListing, FoundFile, splits_of
+from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
+from airflow_config_providers.spark.audit.leaks.object_clients import S3Objects
 from airflow_config_providers.spark.audit.leaks.object_store import FAR_BLOCK, ObjectStore, mounted
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError
-from airflow_config_providers.spark.audit.leaks.s3_objects import S3Objects
 from airflow_config_providers.spark.audit.leaks.sought import Sought
-from airflow_config_providers.spark.audit.leaks.split_leaks import Found, FoundLeak
 from tests.servers.aws import serve_aws
 from tests.spark.audit.leaks.searching import search
 

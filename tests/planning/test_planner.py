@@ -1,8 +1,10 @@
-"""Why a change of dynamic configuration changes nothing in jobs, without a database."""
+"""What is compared, and why a change of dynamic configuration changes nothing in jobs, without a database."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 import pytest
 
@@ -11,8 +13,9 @@ pytest.importorskip("airflow")
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.policy import RequestMetadata
-from airflow_config_providers.planning.plan import PlannedAlter
-from airflow_config_providers.planning.planner import reasons
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.planning.plan import PlannedAlter, Policies
+from airflow_config_providers.planning.planner import PlanMaker, PlanRequest, reasons
 
 DAG = ConfigResource(ResourceType.DAG, "flights")
 TASKS = [ConfigResource.of_task("flights", name) for name in ("a", "b", "c", "d", "e")]
@@ -75,3 +78,14 @@ def test_hidden_values_are_not_compared_and_no_value_is_shown():
 
     assert sentence.endswith("DAG_CONFIG, conf, has it too, and the values are hidden, so they were not compared.")
     assert CANARY not in sentence
+
+
+ELSEWHERE = [{"name": "team_b", "classpath": "airflow.providers.git.bundles.git.GitDagBundle", "kwargs": {}}]
+
+
+def test_stored_dags_of_other_bundles_are_not_compared_with_a_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST", json.dumps(ELSEWHERE))
+    maker = PlanMaker(Policies((), ()), print, lambda count, name: nullcontext(lambda: None))
+
+    with pytest.raises(ConfigException, match=r"those of team_b are not in .* Name the first revision with --from"):
+        maker.plan(PlanRequest(after="HEAD"))

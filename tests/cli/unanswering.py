@@ -1,4 +1,4 @@
-"""A provider and a secrets backend that never answer, and note that they were asked."""
+"""Providers and a secrets backend that do not answer: they raise an error, or hang and note that they were asked."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from airflow.secrets import BaseSecretsBackend
 
 from airflow_config_providers.core import ConfigData, ConfigProvider
+from airflow_config_providers.exceptions import ProviderUnavailableError
 from tests.limits import LONGEST
 
 ASKED = "FILE_OF_THOSE_WHO_WERE_ASKED"
@@ -44,3 +45,13 @@ class HangingBackend(BaseSecretsBackend):
 
     def get_variable(self, key: str, team_name: str | None = None) -> NoReturn:
         hang(f"variable {key}")
+
+
+class Silent(ConfigProvider):
+    """Is asked, and cannot."""
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        raise ProviderUnavailableError("it is silent")
+
+    def check(self) -> str:
+        raise ProviderUnavailableError("it is silent")

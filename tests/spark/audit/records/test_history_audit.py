@@ -1,4 +1,4 @@
-"""What the history of the configuration shows, on Spark."""
+"""What the history of the configuration shows, and how often that of tasks changed, on Spark."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.spark.audit.records.history_audit import KnownElsewhere, history_of
+from airflow_config_providers.spark.audit.records.history_audit import (
+    Drift,
+    KnownElsewhere,
+    Ranking,
+    drift_of,
+    history_of,
+)
 from tests.spark.audit.records.past import Past, frame
 
 pytestmark = pytest.mark.slow
+
 
 FILE, DEFAULT = ConfigSource.STATIC_FILE_CONFIG, ConfigSource.DYNAMIC_DEFAULT_CONFIG
 OF_DAG, OF_TASK, RUN = ConfigSource.DYNAMIC_DAG_CONFIG, ConfigSource.DYNAMIC_TASK_CONFIG, ConfigSource.RUN_CONFIG
@@ -508,3 +515,27 @@ def test_no_records_have_no_findings(session: Any, past: Past):
 
     with history_of(session, frame(session, past), KnownElsewhere()) as history:
         assert history.findings() == []
+
+
+def drift(session: Any, past: Past) -> Drift:
+    with history_of(session, frame(session, past), KnownElsewhere()) as history:
+        return drift_of(history.runs, history.changes)
+
+
+def test_changes_are_counted_by_week_key_and_dag(session: Any, past: Past):
+    for day, (one, other) in enumerate(("11", "21", "31", "32"), 7):
+        past({"spark.a": one, "spark.b": other}, run=f"r{day}", day=day)
+
+    assert drift(session, past) == Drift(
+        by_week=[("2026-11-02", 1), ("2026-11-09", 2)],
+        by_key=Ranking([("spark.a", 2), ("spark.b", 1)], 2),
+        by_dag=Ranking([("flights", 3)], 1),
+        runs=4,
+        tasks=1,
+    )
+
+
+def test_no_records_have_no_drift(session: Any, past: Past):
+    past.folder.mkdir()
+
+    assert drift(session, past) == Drift([], Ranking([]), Ranking([]))
